@@ -30,7 +30,7 @@ docs: $(READY)
 
 tests: $(READY)
 	@command -v chromium >/dev/null || echo "No Chromium: the report is not opened in a browser. Run: apt-get install chromium"
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Build the wheel, install it into a clean environment for each interpreter, and run a smoke test there.
 wheel: $(READY)

@@ -5,9 +5,9 @@ that the judge of `mine` leaves. The audit does not know the truth: from the sco
 it estimates how many negatives are false. Scores can never prove that one is, so the interval starts at what is proven.
 
 Prints:
-    nearest  26.7 % truly false; audit: estimated 26.2 % (95 % CI 0.0 % to 52.9 %)
-             Mine again with naysay mine: to come within 5 % by dropping alone, 95.8 % of the set would have to go.
-    judged    3.9 % truly false; audit: estimated 4.7 % (95 % CI 0.0 % to 14.0 %)
+    nearest  26.7 % truly false; audit: estimated 33.9 % (95 % CI 0.0 % to 46.6 %)
+             Mine again with naysay mine: to come within 5 % by dropping alone, 94.4 % of the set would have to go.
+    judged    4.5 % truly false; audit: estimated 5.0 % (95 % CI 0.0 % to 11.4 %)
              Nothing need be dropped: the estimate is within 5 %. To be sure, review the worst rows.
     worst row: 'question 477' with the negative 'document 995', score 0.90; truly false: True
     k = 8 is too small: best 133 (AUC 0.991 over uniform negatives)

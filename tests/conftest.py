@@ -1,26 +1,60 @@
-"""Settings for all tests: no time limit on examples, Ctrl-C that is heard, and the thread count put back."""
+"""Settings for all tests: one thread for torch and BLAS, no time limit on examples, and Ctrl-C that works."""
 
+import gc
+import os
 import signal
+import sys
+import tracemalloc
+
+# Tests run side by side, and more threads than cores wait for each other. Before NumPy is loaded, which reads it once.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
 
 from naysay.kernels import threads
 
-# 50 examples a law, always the same; `pytest --hypothesis-profile=thorough` tries 500 others.
-settings.register_profile("naysay", deadline=None, derandomize=True, max_examples=50)
+# 25 examples a law, always the same; `pytest --hypothesis-profile=thorough` tries 500 others.
+settings.register_profile("naysay", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("naysay")
 
-# What a shell starts in the background ignores Ctrl-C, and all that it starts inherits that; tests send it.
+# A background process of a shell ignores Ctrl-C, and so do its children. Some tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish():
+    """Leave what is loaded by now, millions of objects that all stay, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def same_threads():
-    """A test may call set_threads; the next one starts as this one did."""
+    """Reset the threads of naysay and torch after a test that sets them."""
     before = threads.threads()
     yield
     if threads.threads() != before:
         threads.set_threads(before)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
+
+
+@pytest.fixture
+def traced_peak():
+    """Measure the most bytes that a call holds at once: the least of three calls, since other threads count too."""
+
+    def peak_of(call):
+        peaks = []
+        for _ in range(3):
+            gc.collect()
+            tracemalloc.start()
+            call()
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        return min(peaks)
+
+    return peak_of

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import torch
 
 import naysay as ns
 from tests.detectors.posterior_worlds import planted
@@ -17,6 +18,7 @@ QUERY = ns.Query(np.arange(N_ANCHORS), positives=np.arange(N_ANCHORS), vectors=V
 ASKED = np.tile(np.arange(10, 16), (N_ANCHORS, 1))
 NEGATIVES = ns.Negatives(ASKED, scores=TABLE[np.arange(N_ANCHORS)[:, None], ASKED], vectors=VECTORS[ASKED])
 STEPS = 1000
+TRIPLES = np.stack([np.broadcast_to(np.arange(N_ANCHORS)[:, None], ASKED.shape), np.zeros_like(ASKED), ASKED], axis=-1)
 
 
 def score(anchors, ids):
@@ -119,6 +121,49 @@ def two_epochs(part):
         part.update()
 
 
+def generator_step(part):
+    part.ascend(np.arange(N_ANCHORS), ASKED, TABLE[:, : ASKED.shape[1]])
+
+
+def logits(part):
+    return part.logits(np.arange(N_ANCHORS), ASKED)
+
+
+def torch_module():
+    table = torch.nn.Embedding(N_ITEMS, 1, _weight=torch.zeros(N_ITEMS, 1))
+    return ns.samplers.TorchModule(lambda anchors, ids: table(ids)[..., 0], torch.optim.SGD(table.parameters(), 0.1))
+
+
+def graph_policy():
+    ring = np.arange(N_ITEMS)
+    graph = ns.Positives.from_edges(np.r_[ring, ring], np.r_[(ring + 1) % N_ITEMS, (ring + 3) % N_ITEMS])
+    return ns.samplers.GraphPolicy(graph, ns.samplers.Factors(N_ITEMS, N_ITEMS, 3), lambda anchors, ids: ids * 1.0)
+
+
+def generated():
+    net = torch.nn.Linear(WIDTH, WIDTH, bias=False)
+    with torch.no_grad():
+        net.weight.copy_(torch.eye(WIDTH))
+    vectors = torch.from_numpy(VECTORS).float()
+
+    def loss(anchors, positives, made):
+        return ns.losses.bpr((anchors * positives).sum(-1), (anchors[:, None] * made).sum(-1))
+
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    return ns.samplers.Generated(
+        ns.samplers.Static(POOL), lambda ids: vectors[ids], lambda a, p, n, z: net(n), optimizer, loss
+    )
+
+
+def torch_query():
+    anchors = torch.arange(N_ANCHORS)
+    return ns.Query(anchors, positives=anchors, vectors=torch.from_numpy(VECTORS[:N_ANCHORS]).float())
+
+
+def generated_step(part):
+    part.observe(torch_query(), part.sample(torch_query(), 4, rng=ns.rng_for(2)))
+
+
 # How a part is made, what teaches it, and an answer that depends on what it was taught.
 PARTS = {
     "Calibrated": (
@@ -161,6 +206,18 @@ PARTS = {
         lambda part: part.update(VECTORS, age=3),
         draw,
     ),
+    "StreamingFrequency": (
+        lambda: ns.pools.StreamingFrequency(N_ITEMS, rate=0.5, unseen=2.0),
+        lambda part: part.observe(
+            ns.Query(ASKED[0], positives=ASKED[0], step=int(max(-1, part.state()["last"].max())) + 2)
+        ),
+        lambda part: np.exp(part.log_q(ASKED)),
+    ),
+    "Fading": (
+        lambda: ns.pools.Fading(np.tile(np.arange(10, 22), (N_ANCHORS, 1)), np.full((N_ANCHORS, 12), 0.9), 6, KNOWN),
+        lambda part: part.observe(ns.Query(np.arange(N_ANCHORS), step=10**6), NEGATIVES),
+        draw,
+    ),
     "Bank": (
         lambda: ns.samplers.Bank(POOL, N_ITEMS),
         observed,
@@ -169,6 +226,40 @@ PARTS = {
     "Cached": (lambda: ns.samplers.Cached(POOL, score, 6, 6), observed, sample),
     "Cached with a history": (srns, two_epochs, sample),
     "AdaptiveOversampling": (oversampling, lambda part: part.update(-(VECTORS[::-1] ** 3)), sample),
+    "Learned": (lambda: ns.samplers.Learned(POOL, ns.samplers.Factors(N_ANCHORS, N_ITEMS, 3), score), observed, sample),
+    "Decomposed": (
+        lambda: ns.samplers.Decomposed(KNOWN, 3),
+        lambda part: part.update(score),
+        sample,
+    ),
+    "Factors": (lambda: ns.samplers.Factors(N_ANCHORS, N_ITEMS, 3), generator_step, logits),
+    "Perceptron": (
+        lambda: ns.samplers.Perceptron(lambda anchors: VECTORS[anchors], WIDTH, N_ITEMS, 5),
+        generator_step,
+        logits,
+    ),
+    "TripleFactors": (
+        lambda: ns.samplers.TripleFactors(N_ITEMS, 2, 3),
+        lambda part: part.ascend(TRIPLES[:, 0], TRIPLES, TABLE[:, : ASKED.shape[1]]),
+        lambda part: part.logits(TRIPLES[:, 0], TRIPLES),
+    ),
+    "TorchModule": (torch_module, generator_step, logits),
+    "GraphPolicy": (graph_policy, observed, sample),
+    "AdversarialBank": (
+        lambda: ns.samplers.AdversarialBank(20, WIDTH),
+        lambda part: part.observe(QUERY, positive_scores=TABLE[:, 0]),
+        lambda part: part.sample(QUERY, 4, rng=ns.rng_for(1)).vectors,
+    ),
+    "Generated": (
+        generated,
+        generated_step,
+        lambda part: part.sample(torch_query(), 4, rng=ns.rng_for(1)).vectors.detach().numpy(),
+    ),
+    "MarkovChain": (
+        lambda: ns.samplers.MarkovChain(KNOWN, lambda anchors, ids: ids * 1.0 + 1.0),
+        observed,
+        sample,
+    ),
     "ByLoss": (
         lambda: ns.batches.ByLoss(ASKED.size, 6),
         lambda part: part.observe(np.arange(ASKED.size), np.sin(np.arange(ASKED.size))),

@@ -1,16 +1,20 @@
 """The catalogue: every program runs and conforms, every row is complete, and every name leads to a row."""
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from catalog_programs import run
+from review_names import REVIEW as REVIEW_NAMES
+from review_names import TODAY
 
 import naysay as ns
 from naysay import catalog
-from naysay.catalog import _table
+from naysay.catalog import _names, _table
 from naysay.errors import NaysayError
+from naysay.testing import _frequencies
 
 METHODS = catalog.methods()
 ALIASES = [alias for method in METHODS for alias in method.aliases]
@@ -19,6 +23,12 @@ PROGRAMS = {entry.program: entry for entry in (*ALIASES, *METHODS)}
 FOLDER = Path(_table.__file__).parent / "examples"
 # Names of the review's static rows.
 REVIEW = ("word2vec", "DeepWalk", "LINE", "node2vec", "BPR", "LightGCN", "TransE", "DistMult", "RUBER", "USR")
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch):
+    """A quarter of the draws for log_q: tests/pools has all of them, in smaller worlds, where mistakes show."""
+    monkeypatch.setattr(_frequencies, "_DRAWS", 500)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -71,10 +81,13 @@ def test_parts_name_what_the_package_has():
 
 @pytest.mark.parametrize("row", [*ROWS, *ALIASES], ids=lambda row: row.name)
 def test_entries_are_complete(row):
-    optional = {"also", "aliases", "without", "needs_log_q"} | ({"parts"} if isinstance(row, catalog.Alias) else set())
+    optional = {"also", "aliases", "without", "needs", "needs_log_q"} | (
+        {"parts"} if isinstance(row, catalog.Alias) else set()
+    )
     for field in dataclasses.fields(row):
+        value = getattr(row, field.name)
         if field.name not in optional:
-            assert getattr(row, field.name).strip(), field.name
+            assert value.strip() if isinstance(value, str) else value, field.name
     assert row.example
     sentences = (row.note,) if isinstance(row, catalog.Alias) else (row.summary, row.cost)
     for sentence in sentences:
@@ -104,6 +117,39 @@ def test_an_unknown_name_is_an_error_with_the_nearest_name():
         catalog.find("wrd2vec")
     with pytest.raises(NaysayError, match=r"got '~~~~'\. `naysay methods` lists them all\.$"):
         catalog.find("~~~~")
+
+
+@pytest.mark.parametrize("name", ["FairNeg", "MixDec", "CoCo", "AdSo", "SimX", "IRGA2N-x", "KGAT", "BERT"])
+def test_a_name_of_another_method_is_no_suggestion(name):
+    with pytest.raises(NaysayError, match=rf"^find: `name` must be a name of the catalogue, got '{name}'\. `naysay"):
+        catalog.find(name)
+
+
+def answer(name):
+    """The status of a name: that of a row, "runs", or that of another."""
+    other = _names.find_other(name)
+    return "runs" if other is None and catalog.find(name) else other.status
+
+
+def test_every_name_of_the_review_has_an_answer():
+    assert len(REVIEW_NAMES) == len(set(REVIEW_NAMES)) == 153
+    statuses = Counter(answer(name) for name in REVIEW_NAMES)
+    assert statuses == {"runs": 142, "partial": 6, "not a sampler": 5}
+    assert all(answer(name) for name in TODAY)
+
+
+def test_names_that_are_no_rows_are_complete_and_clash_with_none():
+    names = [name.casefold() for row in (*ROWS, *catalog.others()) for name in row.names]
+    assert len(names) == len(set(names))
+    assert not set(_names.spellings()) & set(names)
+    for spelling, name in _names.spellings().items():
+        assert name in {*names, *(one.removeprefix("losses.") for one in names)}, spelling
+    for other in catalog.others():
+        assert other.status in ("runs", "partial", "not a sampler", "not here")
+        assert other.note.endswith("."), other.name
+        assert other.paper
+        with pytest.raises(NaysayError, match="which is"):
+            catalog.find(other.name)
 
 
 def test_an_unknown_or_missing_key_in_the_table_is_an_error():

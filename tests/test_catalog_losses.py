@@ -8,12 +8,19 @@ from catalog_programs import run
 
 import naysay as ns
 from naysay import catalog
-from naysay.losses import attract, eliminate, in_batch, sup_con
+from naysay.losses import attract, eliminate, in_batch, in_batch_hinge, prototypes, spreading, sup_con, whole_data
 from naysay.testing import PromiseBroken
 
 ROWS = {loss.name: loss for loss in catalog.losses()}
 SLOTS = [loss for loss in catalog.losses() if loss.over == "slots"]
-HELPERS = {"losses.distinct_log_q", "losses.gather_rows", "losses.mixture_log_q"}  # they minimise nothing
+HELPERS = {  # they minimise nothing
+    "losses.cached_step",
+    "losses.concentrations",
+    "losses.distinct_log_q",
+    "losses.gather_rows",
+    "losses.keep_hardest",
+    "losses.mixture_log_q",
+}
 
 
 def as_slots(positive, negatives, mask, weights):
@@ -70,7 +77,51 @@ def classes(positive, negatives, *, mask=None, weights=None, denominator="all"):
     return sup_con(anchors, torch.arange(rows), denominator=denominator, **options)
 
 
+def all_violations(positive, negatives, *, mask=None, weights=None, among=None):
+    """in_batch_hinge; it has no weights."""
+    anchors, keys, shown, _ = as_slots(positive, negatives, mask, None)
+    partner = torch.arange(len(anchors)) * (negatives.shape[1] + 1)
+    return in_batch_hinge(anchors, keys, partner=partner, mask=shown, among=among)
+
+
+def row_by_row(loss):
+    """A loss over vectors as one over slots: each row alone, loss(scores of what is not masked) -> (1,)."""
+
+    def of_slots(positive, negatives, *, mask=None, weights=None):
+        kept = torch.ones_like(negatives, dtype=torch.bool) if mask is None else torch.as_tensor(mask)
+        rows = [loss(torch.cat([p[None], s[one]])) for p, s, one in zip(positive, negatives, kept, strict=True)]
+        return torch.cat(rows) if rows else positive * 1.0
+
+    return of_slots
+
+
+def spread(scores):
+    """The anchor is 1, and the rest are numbers: their products are the scores."""
+    partner = torch.zeros(len(scores) + 1, dtype=torch.long)
+    partner[0] = 1
+    return spreading(torch.cat([scores.new_ones(1), scores])[:, None], partner, temperature=1.0)[:1]
+
+
+def own_centre(scores):
+    """The centres are unit vectors, so that the sample's coordinates are its scores."""
+    return prototypes(scores[None], torch.eye(len(scores), dtype=scores.dtype), [0], temperatures=1.0)
+
+
+def over_all(positive, negatives, *, mask=None, weights=None):
+    """whole_data, where items of other rows score 0."""
+    anchors, keys, shown, counted = as_slots(positive, negatives, mask, weights)
+    first = torch.arange(len(anchors)) * (negatives.shape[1] + 1)
+    return whole_data(anchors, keys, (range(len(anchors)), first), weight=counted * shown.any(dim=0))
+
+
 OVER_VECTORS = {
+    "losses.in_batch_hinge": [
+        (all_violations, ("weights",)),
+        (functools.partial(all_violations, among=2), ("weights",)),
+    ],
+    "losses.spreading": [(row_by_row(spread), ("weights", "monotone"))],
+    "losses.prototypes": [(row_by_row(own_centre), ("weights",))],
+    "losses.whole_data": [(over_all, ("empty", "monotone"))],
     "losses.in_batch": [
         (batch, ()),
         (functools.partial(batch, form={"prior": 0.05, "min_score": -20.0}), ()),

@@ -9,24 +9,32 @@ import numpy as np
 import pytest
 import typer
 
+from benchmarks.fuzz.rules import run
 from naysay import __version__, catalog
 from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of, option_names
 from naysay.cli import app
 
 
-def naysay(*arguments, module="naysay.cli"):
+def naysay(*arguments):
+    """A command line in this process, which saves loading Python and the library each time."""
+    return run(list(arguments))
+
+
+def process(module, *arguments):
+    """A command line in a process of its own."""
     command = [sys.executable, "-W", "error", "-m", module, *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_help_lists_the_commands():
     done = naysay("--help")
-    assert done.returncode == 0
-    assert "methods" in done.stdout
-    assert "demo" in done.stdout
-    assert "howmany" in done.stdout
-    assert "thresholds" in done.stdout
+    assert done.code == 0
+    assert "methods" in done.out
+    assert "demo" in done.out
+    assert "howmany" in done.out
+    assert "thresholds" in done.out
 
 
 @pytest.mark.parametrize(
@@ -43,33 +51,25 @@ def test_a_command_has_every_declared_option_and_errors_name_no_other(name, decl
     assert set(option_names(declaration).values()) == {flag_of(one) for one in declared}
 
 
-def test_version():
-    assert naysay("--version").stdout == f"naysay {__version__}\n"
-
-
-def test_python_m_naysay_is_the_command():
-    for arguments in (["--version"], ["methods", "unifrom"]):
-        done, other = naysay(*arguments, module="naysay"), naysay(*arguments)
-        assert (done.returncode, done.stdout, done.stderr) == (other.returncode, other.stdout, other.stderr)
-
-
-def script(*arguments, **environment):
-    """Run the command under the name that it has when it is installed."""
-    program = "import sys; sys.argv[0] = 'naysay'; from naysay.cli import main; main()"
-    command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+def test_a_process_of_its_own_gives_the_same():
+    done = naysay("methods", "unifrom")
+    for module in ("naysay", "naysay.cli"):
+        assert process(module, "methods", "unifrom") == (done.code, done.out, done.err)
+    assert process("naysay", "--version") == (0, f"naysay {__version__}\n", "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_shell_completion(shell):
-    done = script(_NAYSAY_COMPLETE=f"source_{shell}")
-    assert done.returncode == 0
-    assert f"complete_{shell}" in done.stdout
-    assert "naysay" in done.stdout
+def test_the_script_of_shell_completion(monkeypatch, capsys, shell):
+    monkeypatch.setenv("_NAYSAY_COMPLETE", f"source_{shell}")
+    with pytest.raises(SystemExit):
+        app(prog_name="naysay")
+    printed = capsys.readouterr().out
+    assert f"complete_{shell}" in printed
+    assert "naysay" in printed
 
 
 def test_completion_can_be_shown_and_installed():
-    shown = " ".join(script("--help").stdout.split())
+    shown = " ".join(naysay("--help").out.split())
     assert "--install-completion" in shown
     assert "--show-completion" in shown
 
@@ -78,56 +78,86 @@ def test_completion_can_be_shown_and_installed():
     ("words", "prefix", "offered"),
     [([], "mi", "mine"), (["mine"], "--rank", "--rank-range"), (["thresholds"], "--fal", "--false-share")],
 )
-def test_commands_and_options_are_completed(words, prefix, offered):
-    line = {"COMP_WORDS": " ".join(["naysay", *words, prefix]), "COMP_CWORD": str(len(words) + 1)}
-    assert offered in script(_NAYSAY_COMPLETE="complete_bash", **line).stdout.splitlines()
+def test_commands_and_options_are_completed(monkeypatch, capsys, words, prefix, offered):
+    monkeypatch.setenv("_NAYSAY_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["naysay", *words, prefix]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) + 1))
+    with pytest.raises(SystemExit):
+        app(prog_name="naysay")
+    assert offered in capsys.readouterr().out.splitlines()
+
+
+def test_completion_in_a_process_of_its_own():
+    program = "import sys; sys.argv[0] = 'naysay'; from naysay.cli import main; main()"
+    line = {"_NAYSAY_COMPLETE": "complete_bash", "COMP_WORDS": "naysay mine --rank", "COMP_CWORD": "2"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | line)
+    assert "--rank-range" in done.stdout.splitlines()
 
 
 def test_methods_lists_every_row():
     done = naysay("methods")
-    assert done.returncode == 0
+    assert done.code == 0
     for method in catalog.methods():
-        assert method.name in done.stdout
+        assert method.name in done.out
 
 
 def test_methods_shows_one_row_in_full():
     done = naysay("methods", "uniform")
     method, _ = catalog.find("uniform")
     for text in (method.formula, method.parts, "O(1) per draw", "Yang et al.", "BPR, LightGCN"):
-        assert text in done.stdout
-    assert method.example in done.stdout
+        assert text in done.out
+    assert method.example in done.out
+
+
+def test_methods_can_be_filtered():
+    done = naysay("methods", "--data", "graph", "--needs", "none", "--cost", "medium")
+    assert done.code == 0
+    assert "uniform" in done.out
+    assert "corruption" not in done.out  # of triples
+    assert "dynamic" not in done.out  # needs scores
+    wrong = naysay("methods", "--data", "grpah")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("naysay: methods: `--data` must be one of 'pairs', 'graph', ")
+    assert wrong.err.count("\n") == 1
+
+
+def test_methods_says_what_a_name_is_that_is_no_row():
+    done = naysay("methods", "SeqGAN")
+    assert done.out.startswith("SeqGAN: not a sampler\n")
+    assert "samplers.Learned" in done.out
+    assert "OHEM" in naysay("methods").out
 
 
 @pytest.mark.parametrize("name", ["word2vec", "TransE", "DeepWalk"])
 def test_methods_shows_an_alias_with_its_note_and_a_program(name):
     done = naysay("methods", name)
     method, alias = catalog.find(name)
-    assert f"{name}, a name for {method.name}" in done.stdout
-    assert alias.note.split()[0] in done.stdout
-    assert alias.example in done.stdout
+    assert f"{name}, a name for {method.name}" in done.out
+    assert alias.note.split()[0] in done.out
+    assert alias.example in done.out
 
 
 def test_an_unknown_method_is_one_sentence_and_exit_2():
     done = naysay("methods", "wrd2vec")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("naysay: methods: `name` must be a name of the catalogue, got 'wrd2vec'. ")
-    assert done.stderr.endswith("Did you mean 'word2vec'? `naysay methods` lists them all.\n")
-    assert done.stderr.count("\n") == 1
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("naysay: methods: `name` must be a name of the catalogue, got 'wrd2vec'. ")
+    assert done.err.endswith("Did you mean 'word2vec'? `naysay methods` lists them all.\n")
+    assert done.err.count("\n") == 1
 
 
 def test_a_wrong_option_is_exit_2_without_a_traceback():
     done = naysay("demo", "--quik")
-    assert done.returncode == 2
-    assert "--quik" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert "--quik" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_bad_seed_is_one_sentence():
     done = naysay("demo", "--quick", "--seed", "-1")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == "naysay: demo: `--seed` must be at least 0, got -1.\n"
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err == "naysay: demo: `--seed` must be at least 0, got -1.\n"
 
 
 def test_thresholds_of_a_file(tmp_path):
@@ -135,8 +165,8 @@ def test_thresholds_of_a_file(tmp_path):
     out = tmp_path / "out.json"
     grids = ("--low-grid", "0.8:0.99:0.01", "--high-grid", "0.998,0.999,1")
     done = naysay("thresholds", str(tmp_path / "scores.npy"), "--n-positives", "10", *grids, "--json", str(out))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("low = 0.94, high = 0.999 for ")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("low = 0.94, high = 0.999 for ")
     assert json.loads(out.read_text())["table"]["high"][1]["false"] == 1
 
 
@@ -168,7 +198,7 @@ def test_thresholds_of_a_file(tmp_path):
 )
 def test_wrong_input_of_thresholds_is_one_sentence(arguments, sentence):
     done = naysay("thresholds", *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+    assert (done.code, done.out, done.err) == (2, "", sentence)
 
 
 SHARE = "a number at least 0 and at most 1"
@@ -191,4 +221,4 @@ SHARE = "a number at least 0 and at most 1"
 def test_wrong_options_of_thresholds_are_one_sentence(tmp_path, options, sentence):
     np.save(tmp_path / "scores.npy", np.arange(10.0))
     done = naysay("thresholds", str(tmp_path / "scores.npy"), *options)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+    assert (done.code, done.out, done.err) == (2, "", sentence)

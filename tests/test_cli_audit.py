@@ -9,11 +9,20 @@ import numpy as np
 import pytest
 
 import naysay as ns
+from naysay import cli
 
 
-def naysay(*arguments):
-    command = [sys.executable, "-W", "error", "-m", "naysay.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+@pytest.fixture
+def naysay(capsys):
+    """A function that runs the command line in this process: exit code, standard output and standard error."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*map(str, arguments)])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -29,29 +38,32 @@ def files(tmp_path_factory):
 
 
 def test_it_prints_writes_and_passes(files):
+    """As a program of its own, in which a warning is an error."""
     vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
-    done = naysay("audit", files / "a.parquet", *vectors, "--json", files / "out.json", "--top", "3")
+    words = ("audit", files / "a.parquet", *vectors, "--json", files / "out.json", "--top", "3")
+    command = [sys.executable, "-W", "error", "-m", "naysay.cli", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert "400 negatives of 100 anchors" in done.stdout
     assert len(json.loads((files / "out.json").read_text())["worst"]) == 3
 
 
-def test_its_commands_can_be_pasted(files):
+def test_its_commands_can_be_pasted(files, naysay):
     vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
     naysay("audit", files / "t.parquet", *vectors, "--json", files / "t.json")
     commands = json.loads((files / "t.json").read_text())["commands"]
     assert [shlex.split(command)[1] for command in commands] == ["mine", "audit", "howmany"]
     for command in commands:
-        done = naysay(*shlex.split(command)[1:])
-        assert done.returncode == 0, done.stderr
+        code, _, error = naysay(*shlex.split(command)[1:])
+        assert code == 0, error
 
 
-def test_it_fails_with_1_above_the_limit(files):
+def test_it_fails_with_1_above_the_limit(files, naysay):
     vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
-    done = naysay("audit", files / "a.parquet", *vectors, "--fail-above", "2%")
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "The set fails --fail-above 2.0 %: the upper end of the 95 % CI" in done.stdout
-    assert naysay("audit", files / "a.parquet", *vectors, "--fail-above", "100%").returncode == 0
+    code, text, error = naysay("audit", files / "a.parquet", *vectors, "--fail-above", "2%")
+    assert (code, error) == (1, "")
+    assert "The set fails --fail-above 2.0 %: the upper end of the 95 % CI" in " ".join(text.split())
+    assert naysay("audit", files / "a.parquet", *vectors, "--fail-above", "100%")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -65,6 +77,5 @@ def test_it_fails_with_1_above_the_limit(files):
         (["lost.parquet", "--json", "no/a"], "naysay: audit: `--json` must be in an existing folder, got 'no/a'.\n"),
     ],
 )
-def test_wrong_input_is_one_sentence_and_exit_2(arguments, sentence):
-    done = naysay("audit", *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+def test_wrong_input_is_one_sentence_and_exit_2(arguments, sentence, naysay):
+    assert naysay("audit", *arguments) == (2, "", sentence)

@@ -1,11 +1,14 @@
 """naysay mine: the real command, killed and resumed, stopped, given wrong options; never a traceback."""
 
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import naysay as ns
+from naysay.cli import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "naysay.cli", "mine"]
 FILES = ["pairs.parquet", "--corpus", "docs.parquet", "--query-vectors", "q.npy", "--corpus-vectors", "c.npy"]
@@ -45,9 +49,15 @@ def whole(folder):
     return done.stdout.replace("whole.parquet", "OUTPUT"), (folder / "whole.parquet").read_bytes()
 
 
-def run(folder, *arguments, **given):
-    command = [*COMMAND, *arguments]
-    return subprocess.run(command, cwd=folder, env=os.environ | SERIAL, capture_output=True, text=True, **given)
+def run(folder, *arguments):
+    """The command in this process: its exit code, and what it prints."""
+    out, errors, code = io.StringIO(), io.StringIO(), 0
+    with chdir(folder), redirect_stdout(out), redirect_stderr(errors):
+        try:
+            main(["mine", *arguments])
+        except SystemExit as end:
+            code = end.code
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=errors.getvalue())
 
 
 STOP = """
@@ -72,9 +82,7 @@ def stop(folder, output, name, count, sign, *options):
     return subprocess.run(command, cwd=folder, env=os.environ | SERIAL, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(
-    "kills", [[("", 1), ("part-", 1), ("part-", 2), ("", 4)], [("known", 1), ("", 9), ("out.parquet", 1)]]
-)
+@pytest.mark.parametrize("kills", [[("", 1), ("part-", 2), ("", 4)], [("known", 1), ("", 9), ("out.parquet", 1)]])
 def test_the_same_bytes_after_kills(folder, whole, kills):
     job, output = folder / ".out.parquet.naysay-job", folder / "out.parquet"
     output.unlink(missing_ok=True)

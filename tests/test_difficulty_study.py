@@ -6,7 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-import torch
+
+from benchmarks.difficulty import study as script
+from naysay.difficulty import common_depth
 
 
 def write_idx(path, array):
@@ -27,19 +29,7 @@ def data(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def script():
-    """The script as a module; torch gets its threads back."""
-    before = torch.get_num_threads()
-    try:
-        from benchmarks.difficulty import study as difficulty
-
-        yield difficulty
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_the_whole_study(data, script, tmp_path, monkeypatch, capsys):
+def test_the_whole_study(data, tmp_path, monkeypatch, capsys):
     out = tmp_path / "difficulty.json"
     small = "--seeds 2 --epochs 2 --train 250 --batch 64 --width 4 --anchors 120 --negatives 100 --bins 10 --timed 310"
     monkeypatch.setattr(sys, "argv", ["difficulty.py", str(data), *small.split(), "--out", str(out)])
@@ -64,9 +54,7 @@ def test_the_whole_study(data, script, tmp_path, monkeypatch, capsys):
     assert str(data.parent) not in out.read_text()
 
 
-def test_the_tree_is_the_one_that_is_described(script):
-    from naysay.difficulty import common_depth
-
+def test_the_tree_is_the_one_that_is_described():
     depth = common_depth(script.TREE, range(10), range(10))
     tops, long, shoes, bag = [0, 2, 4, 6], [1, 3], [5, 7, 9], [8]
     assert sorted(tops + long + shoes + bag) == list(range(10))
@@ -81,7 +69,7 @@ def test_the_tree_is_the_one_that_is_described(script):
             assert depth[one, two] == wanted
 
 
-def test_a_rise_needs_two_errors(script):
+def test_a_rise_needs_two_errors():
     def curve(mean):
         size = len(mean)
         zero = np.zeros(size)

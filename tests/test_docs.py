@@ -19,6 +19,7 @@ PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = {  # and the page of each
     **{name: name for name in ("pools", "samplers", "quantity", "losses", "difficulty", "search", "formats", "mining")},
     "batches": "batches",
+    "data": "data",
     "report": "report",
     "testing": "testing",
     "auditing": "audit",

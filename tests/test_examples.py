@@ -6,7 +6,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-import torch
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -14,15 +13,6 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # auditing, and examples/compare.py that of tasks and comparing.
 INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs", "auditing"}
 INNER |= {"tasks", "comparing"}
-
-
-@pytest.fixture
-def one_torch_thread():
-    """More threads than cores wait for each other, where tests run side by side."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def promised(path):
@@ -36,7 +26,6 @@ def test_every_folder_has_an_example():
     assert folders - INNER <= {path.stem for path in EXAMPLES}
 
 
-@pytest.mark.usefixtures("one_torch_thread")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_it_prints_what_it_promises(path, capsys):
     assert promised(path)

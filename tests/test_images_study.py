@@ -9,6 +9,9 @@ import pytest
 import torch
 from scipy.stats import t as student
 
+from benchmarks.training import images as study
+from benchmarks.training.image_encoder import read_idx
+
 
 def write_idx(path, array):
     head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
@@ -29,19 +32,7 @@ def data(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def study():
-    """The script as a module; torch gets its threads back."""
-    before = torch.get_num_threads()
-    try:
-        from benchmarks.training import images
-
-        yield images
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_the_whole_study(data, study, tmp_path, monkeypatch, capsys):
+def test_the_whole_study(data, tmp_path, monkeypatch, capsys):
     out = tmp_path / "images.json"
     small = "--seeds 2 --epochs 2 --train 192 --batch 64 --width 4 --clusters 3 6"
     monkeypatch.setattr(sys, "argv", ["images.py", str(data), *small.split(), "--out", str(out)])
@@ -72,7 +63,7 @@ def test_the_whole_study(data, study, tmp_path, monkeypatch, capsys):
         assert row["closed_percent"]["oracle attract"] == share
 
 
-def test_before_the_first_update_all_arms_but_the_oracles_are_one(data, study):
+def test_before_the_first_update_all_arms_but_the_oracles_are_one(data):
     """One epoch: no label is accepted before it ends, so that weights, batches and views have to be the same."""
     train, test = study.pictures(data, "train").first(192), study.pictures(data, "t10k")
     settings = study.Settings(192, 1, 64, 4, 0.2, 4e-3, (3, 6))
@@ -84,13 +75,13 @@ def test_before_the_first_update_all_arms_but_the_oracles_are_one(data, study):
     assert (again["accuracy"], again["nmi"]) == (found["plain"]["accuracy"], found["plain"]["nmi"])
 
 
-def test_shares_of_the_way(study):
+def test_shares_of_the_way():
     accuracy = {"plain": np.array([70.0, 72.0]), "a": np.array([71.0, 75.0]), "o": np.array([75.0, 77.0])}
     assert study.closed(accuracy, "a", "o") == 40.0
     assert study.closed(accuracy, "a", "plain") is None
 
 
-def test_views_keep_their_shape_and_their_generator(study):
+def test_views_keep_their_shape_and_their_generator():
     images = torch.rand(5, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     one, other = (study.view(images, torch.Generator().manual_seed(1)) for _ in range(2))
     assert one.shape == images.shape
@@ -99,9 +90,7 @@ def test_views_keep_their_shape_and_their_generator(study):
     assert not torch.equal(one, study.view(images, torch.Generator().manual_seed(2)))
 
 
-def test_what_is_no_idx_file_is_rejected(study, tmp_path):
-    from benchmarks.training.image_encoder import read_idx
-
+def test_what_is_no_idx_file_is_rejected(tmp_path):
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(b"\x00\x01\x08\x03" + bytes(12)))
     with pytest.raises(SystemExit, match=r"^train-images-idx3-ubyte\.gz is no IDX file of bytes$"):

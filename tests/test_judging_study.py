@@ -10,7 +10,15 @@ import torch
 
 import naysay as ns
 from benchmarks.docs import training as training_tables
-from benchmarks.training import judging, judging_models, judging_recommendation, judging_summary, judging_worlds
+from benchmarks.training import (
+    image_posterior,
+    judging,
+    judging_models,
+    judging_recommendation,
+    judging_summary,
+    judging_worlds,
+    judging_yelp,
+)
 from benchmarks.training.judging_arms import ARMS, Chosen, Judge
 from benchmarks.training.judging_worlds import K, Part, Texts
 from naysay.tasks import split_by_user
@@ -32,14 +40,6 @@ def planted(sources=80, width=16, seed=0):
     short, long = (unit(centres[source] + 0.8 * rng.normal(size=(len(source), width))) for _ in range(2))
     none = np.zeros(0, np.int64)
     return Texts(short, long, none, none, source, "planted")
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    """Torch gets its threads back."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +229,60 @@ def test_a_rerun_continues_and_a_line_cut_short_is_run_again(folder, monkeypatch
     task = first["tasks"]["debH, T = 0.05"]
     assert set(task["arms"]) == set(arms)
     assert task["arms"]["oracle"]["false_share"]["mean"] == 0
+
+
+def test_lists_return_the_suspicion_of_a_pair():
+    lists = judging_yelp.Lists(10)
+    asked = ns.Query([2, 0]), ns.Negatives(np.array([[4, -1, 7], [4, 5, 9]]))
+    assert not lists.suspicion(*asked).any()
+    lists.set(np.array([0, 2]), np.array([[5, 4], [7, 1]]), np.array([[0.1, 0.2], [0.3, 0.4]]))
+    assert lists.suspicion(*asked) == pytest.approx(np.array([[0, 0, 0.3], [0.2, 0.1, 0]]))
+    lists.set(np.array([0]), np.array([[5]]), np.array([[0.1]]), ns.Positives.from_pairs([2], [4], 3, 10))
+    assert lists.suspicion(*asked)[0].tolist() == [1, 0, 0]
+
+
+def test_a_guard_of_lists_is_that_of_all_scores():
+    """Likes of one group of users and items: the guard flags the items of a user's own group."""
+    users = np.repeat(np.arange(60), 12)
+    items = 40 * (users % 3) + np.random.default_rng(0).integers(0, 40, len(users))
+    test = np.arange(len(users)) % 4 == 0
+    data = judging_yelp.split((users[~test], items[~test], users[test], items[test]), 0)
+    assert len(data.train) + len(data.validation) <= (~test).sum()
+    group = torch.cat([torch.arange(60) % 3, torch.arange(120) // 40])
+    noise = torch.from_numpy(np.random.default_rng(1).normal(0, 0.3, (180, 3)).astype(np.float32))
+    vectors = torch.eye(3)[group] + noise
+    guard = judging_yelp.Guard(data, judging_recommendation.calibration_half(data.validation)[0], 0)
+    guard.fit(vectors)
+    codes = guard.lists.codes
+    listed = {(int(code) // 120, int(code) % 120) for code in codes}
+    known = set(zip(*(side.tolist() for side in guard.labels.pairs()), strict=True))
+    left_out = set(zip(*(side.tolist() for side in guard.left_out.pairs()), strict=True))
+    assert known <= listed
+    assert not (listed - known) & left_out
+    scores = vectors[:60] @ vectors[60:].T
+    for user in (0, 17):
+        mine = sorted((item for one, item in listed - known if one == user), key=lambda item: -scores[user, item])
+        best = [item for item in scores[user].argsort(descending=True).tolist() if (user, item) not in left_out]
+        assert mine == best[: len(mine)]
+
+
+def test_pairs_of_one_image_class_are_flagged(monkeypatch):
+    class Features:
+        def features(self, images):
+            return images.flatten(1)
+
+    def noisy(images, generator):
+        return images + 0.2 * torch.randn(images.shape, generator=generator)
+
+    monkeypatch.setattr(image_posterior, "view", noisy)
+    classes = np.repeat(np.arange(10), 30)
+    centres = torch.randn((10, 1, 8, 8), generator=torch.Generator().manual_seed(0))
+    pairs = image_posterior.PosteriorPairs(300, 10, 0.5, 0)
+    assert pairs.mask(np.arange(6)).all()
+    pairs.update(Features(), noisy(noisy(centres[classes], torch.Generator().manual_seed(1)), pairs.generator))
+    assert pairs.quality(classes)["precision"] > 90
+    assert pairs.quality(classes)["recall"] > 20
+    assert (pairs.mask(np.arange(300)).numpy() == ~pairs.flagged).all()
 
 
 def test_differences_are_paired_by_seed():

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -117,16 +115,14 @@ def test_a_folder_without_ratings_ends_in_one_sentence(tmp_path, capsys):
     assert printed.err.startswith("recommendation: `DATA` must be a folder with a file ratings.npz")
 
 
-def test_a_small_study_runs_from_end_to_end(tmp_path):
+def test_a_small_study_runs_from_end_to_end(tmp_path, capsys):
     rng = np.random.default_rng(0)
     users, items = rng.integers(1, 41, 1600), np.minimum(rng.geometric(0.03, 1600), 120)
     np.savez(tmp_path / "ratings.npz", user=users, item=items, rating=rng.integers(2, 6, 1600))
     out = tmp_path / "found.json"
     sizes = ("--seeds", "2", "--steps", "6", "--every", "3", "--longer", "2")
-    command = [sys.executable, "-m", "benchmarks.training.recommendation", tmp_path, *sizes, "--out", out]
-    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "minutes left" in done.stdout
+    recommendation.main([str(tmp_path), *sizes, "--out", str(out)])
+    assert "minutes left" in capsys.readouterr().out
     found = json.loads(out.read_text())
     arms = {"uniform", "popularity", "popularity, restored", "dynamic", "mixing", "uniform, K*", "uniform, scheduled"}
     assert set(found["tuning"]["settings"]) == arms

@@ -28,6 +28,15 @@ def where(query, ids):
     return ids > 0
 
 
+class Optimizer:
+    """A stand-in: torch's own fill several lines."""
+
+    param_groups = ()
+
+    def __repr__(self):
+        return "Optimizer()"
+
+
 MEMBERS = {name: ns.detectors.Absolute(0.7) for name in "ab"}
 SHORT = {"on_short": "raise"}
 # Every setting of every class, none of them its default.
@@ -57,6 +66,103 @@ SETTINGS = {
             **SHORT,
         },
         "Dynamic": {"pool": POOL, "score": score, "candidates": 7, "temperature": 0.25, **SHORT},
+        "Exposed": {"levels": {"one": KNOWN}, "weights": (2.5,), "unobserved": POOL, "share": 0.25, **SHORT},
+        "Factors": {"n_anchors": 3, "n_items": 9, "d": 5, "rate": 0.25, "decay": 0.125, "bias": False, "seed": 7},
+        "TripleFactors": {
+            "n_entities": 3,
+            "n_relations": 2,
+            "d": 5,
+            "kind": "complex",
+            "rate": 0.25,
+            "decay": 0.125,
+            "seed": 7,
+        },
+        "Perceptron": {
+            "embed": embed,
+            "d": 2,
+            "n_items": 9,
+            "hidden": 5,
+            "rate": 0.25,
+            "decay": 0.125,
+            "seed": 7,
+        },
+        "TorchModule": {"module": score, "optimizer": Optimizer()},
+        "Learned": {
+            "pool": POOL,
+            "generator": ns.samplers.Factors(3, 9),
+            "reward": score,
+            "candidates": 7,
+            "temperature": 0.25,
+            "baseline": "greedy",
+            "slots": 3,
+            "entropy": 0.125,
+            "entropy_floor": 2.5,
+            "distinct": True,
+            "seed": 7,
+            **SHORT,
+        },
+        "AdversarialBank": {
+            "size": 4,
+            "d": 3,
+            "step": 0.25,
+            "temperature": 0.125,
+            "momentum": 0.75,
+            "decay": 0.5,
+            "initial": np.ones((4, 3)),
+            "seed": 7,
+        },
+        "Generated": {
+            "base": ns.samplers.Static(POOL),
+            "embed": embed,
+            "generator": score,
+            "optimizer": Optimizer(),
+            "loss": where,
+            "pull": 0.25,
+            "stay": 0.125,
+            "diversity": 0.5,
+            "noise": 5,
+            "seed": 7,
+            "embed_anchors": embed,
+        },
+        "GraphPolicy": {
+            "graph": GRAPH,
+            "generator": ns.samplers.Factors(4, 4),
+            "reward": score,
+            "hops": 3,
+            "positives": GRAPH,
+            "width": 5,
+            "start": "positive",
+            "items": np.ones(4, bool),
+            "seed": 7,
+            **SHORT,
+        },
+        "Decomposed": {
+            "positives": KNOWN,
+            "factors": 3,
+            "temperature": 0.25,
+            "seed": 7,
+            **SHORT,
+        },
+        "MarkovChain": {
+            "positives": KNOWN,
+            "score": score,
+            "neighbours": np.zeros((9, 2), int),
+            "uniform": 0.25,
+            "power": 0.75,
+            "target": "softmax",
+            "temperature": 2.5,
+            "steps": 7,
+            **SHORT,
+        },
+        "Perturbed": {
+            "base": ns.samplers.Static(POOL),
+            "embed": embed,
+            "radius": 0.25,
+            "norm": "inf",
+            "loss": where,
+            "embed_anchors": embed,
+        },
+        "Transformed": {"base": ns.samplers.Static(POOL), "make": embed},
         "Judged": {
             "sampler": ns.samplers.Static(POOL),
             "detector": MEMBERS,
@@ -157,6 +263,16 @@ SETTINGS = {
             **SHORT,
         },
         "Everything": {"positives": KNOWN, "weights": np.arange(1.0, 10.0), "distinct": False, **SHORT},
+        "Fading": {
+            "lists": np.array([[1, 2], [3, 4], [5, 6]]),
+            "scores": np.zeros((3, 2)),
+            "active": 1,
+            "positives": KNOWN,
+            "fade": 1.25,
+            "level": 0.75,
+            "check": 17,
+            **SHORT,
+        },
         "InBatch": {"positives": KNOWN, "distinct": False, **SHORT},
         "KHop": {"graph": GRAPH, "hops": (2, 3), "positives": GRAPH, "distinct": False, **SHORT},
         "Local": {"lists": [[1], [2], [3]], "positives": KNOWN, "distinct": False, **SHORT},
@@ -186,6 +302,25 @@ SETTINGS = {
             "encode": embed,
             "every": 17,
             "lag": 3,
+        },
+        "StreamingFrequency": {"size": 17, "rate": 0.25, "hashes": 3, "initial": 2.5, "unseen": 7.5},
+        "TieWalks": {
+            "ties": GRAPH,
+            "consumed": ns.Positives.from_pairs([0], [1], 4, 5),
+            "stop": 0.25,
+            "depth": 7,
+            "walks": 11,
+            "distinct": False,
+            **SHORT,
+        },
+        "WeightedWalks": {
+            "graph": GRAPH,
+            "weights": np.ones(4),
+            "length": 7,
+            "walks": 5,
+            "positives": GRAPH,
+            "distinct": False,
+            **SHORT,
         },
         "Walks": {"graph": GRAPH, "length": 7, "walks": 5, "positives": GRAPH, "distinct": False, **SHORT},
     },

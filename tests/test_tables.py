@@ -178,7 +178,9 @@ def test_a_column_that_is_there_twice_is_rejected():
 
 
 def test_only_tables_have_columns():
-    assert refusal(tables.columns, {"u": [1]}, anchors="u") == "`table` must be a pyarrow.Table, got dict."
+    assert refusal(tables.columns, {"u": [1]}, anchors="u") == (
+        "`table` must be a pyarrow.Table, or another table with __arrow_c_stream__, got dict."
+    )
 
 
 # ---- files ----------------------------------------------------------------------------------------------

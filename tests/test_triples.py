@@ -19,7 +19,7 @@ def all_triples():
 
 
 @given(st.lists(TRIPLE, max_size=30))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_contains_length_and_duplicates_are_those_of_a_set(triples):
     known = Triples(triples, 5, 3)
     truth = set(triples)
@@ -31,7 +31,7 @@ def test_contains_length_and_duplicates_are_those_of_a_set(triples):
 
 
 @given(st.lists(TRIPLE, max_size=25), st.sampled_from(SIDE_SETS))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_rows_of_an_index_list_what_completes_the_other_two_parts(triples, sides):
     index = Triples(triples, 5, 3).index(sides)
     everything = all_triples()
@@ -46,7 +46,7 @@ def test_rows_of_an_index_list_what_completes_the_other_two_parts(triples, sides
 
 
 @given(st.lists(TRIPLE, max_size=25))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_head_chance_is_tails_per_head_over_both(triples):
     truth = set(triples)
     chance = Triples(triples, 5, 3).head_chance
@@ -62,7 +62,7 @@ def test_head_chance_is_tails_per_head_over_both(triples):
 
 
 @given(st.lists(TRIPLE, max_size=10), st.lists(TRIPLE, max_size=10), st.lists(TRIPLE, max_size=10))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_union_is_that_of_sets(one, two, three):
     both = Triples(one, 5, 3).union(Triples(two, 5, 3), np.array(three, np.int64).reshape(-1, 3))
     assert {tuple(row) for row in both.array.tolist()} == {*one, *two, *three}

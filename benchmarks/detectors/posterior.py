@@ -45,11 +45,10 @@ from benchmarks.hidden_positives.readers import (
     scifact,
 )
 from naysay.detectors import Posterior
-from naysay.detectors._posterior_alike import Similar, with_evidence
-from naysay.detectors._posterior_check import check_labels
-from naysay.detectors._posterior_fit import alone_share, fit_model
+from naysay.detectors._posterior_alike import Similar, check_labels, with_evidence
+from naysay.detectors._posterior_fit import fit_scores
+from naysay.detectors._posterior_lists import Lists, read_lists
 from naysay.detectors._posterior_model import Model
-from naysay.detectors._posterior_pool import Lists, read_lists
 from naysay.detectors.cut import cut_at
 
 Ids = NDArray[np.int64]
@@ -138,41 +137,36 @@ def measured(world: World, seed: int) -> dict[str, Any]:
     lists, _ = read_lists(world.scores, world.own, world.alike)
     near = lists.nearest(K)
     found = {"anchors": len(world.own), "truth": rounded(world.truth[near].mean(), 4)}
-    fit = fit_model(lists, DEPTH, seed)
+    fit = fit_scores(lists, DEPTH, seed)
     found |= {"labelled": fit.labelled, "gain": rounded(fit.gain)}
     found["true_c"] = rounded(fit.labelled / (fit.labelled + world.truth[:, :DEPTH].sum()))
     models: dict[str, tuple[Model, Lists]] = {}
-    if fit.model is not None:
-        priors, by_scores = fit.model.priors(lists, seed), alone_share(fit.alone, lists, DEPTH, K)
-        models["S"] = fit.model, replace(lists, alike=None)
-        similar = Similar.of(lists, DEPTH)
+    if not fit.code:
+        model = Model.of(fit, lists, DEPTH)
+        odds, similar = model.log_odds(lists), Similar.of(lists, DEPTH)
+        models["S"] = model, replace(lists, alike=None)
         if similar is not None:
-            models["D"] = with_evidence(fit.model, similar, priors), lists
-        shifted, _, check = check_labels(fit.model, lists, priors, K, TARGET, by_scores)
+            models["D"] = with_evidence(model, similar, odds), lists
+        shifted, _, check = check_labels(model, lists, odds, K, TARGET)
         models["checked"] = shifted, lists
-        found |= {
-            "by_scores": rounded(by_scores, 4),
-            "groups": len(fit.model.shares),
-            "rising": rounded(shifted.rising),
-        }
         if check is not None:
             numbers = {name: getattr(check, name) for name in check.__slots__}
             known = {name: None if np.isnan(value) else rounded(value, 4) for name, value in numbers.items()}
             found["check"] = {**known, "verdict": check.verdict}
     for name, (model, given) in models.items():
-        found[name] = _judged(model, given, world, near, seed)
+        found[name] = _judged(model, given, world, near)
     public = Posterior(K, TARGET, seed=seed).fit(world.scores, world.own, alike=world.alike)
     found |= {"reason": public.reason, "seconds": rounded(time.perf_counter() - start, 1)}
     if public.fitted:
-        before = public.summary.before
-        found["interval"] = [rounded(before.low, 4), rounded(before.high, 4)] if before else None
+        for name, share in (("interval", public.summary.before), ("interval_after", public.summary.after)):
+            found[name] = [rounded(share.low, 4), rounded(share.high, 4)] if share else None
         found["by_labels"] = _asked(world, seed)
     return found
 
 
-def _judged(model: Model, lists: Lists, world: World, near: NDArray[np.bool_], seed: int) -> dict[str, Any]:
+def _judged(model: Model, lists: Lists, world: World, near: NDArray[np.bool_]) -> dict[str, Any]:
     """The estimate, the cut and the calibration of one model."""
-    posterior = model.of_lists(lists, seed)
+    posterior = model.of_lists(lists)
     cut = cut_at(np.where(lists.filled, posterior, 2.0), K, TARGET, lists.scores)
     p, truth = posterior[near], world.truth[near]
     places = np.clip(np.searchsorted(BINS, p, side="right") - 1, 0, len(BINS) - 2)

@@ -1,7 +1,7 @@
-"""Write docs/benchmarks.md and the README's speed table from results/*.json, so that no figure is typed by hand.
+"""Write docs/benchmarks.md and the figures of other pages from results/*.json, so that no figure is typed by hand.
 
-python -m benchmarks.docs.pages          # rewrite both
-python -m benchmarks.docs.pages --check  # exit 1 if either is out of date
+python -m benchmarks.docs.pages          # rewrite all
+python -m benchmarks.docs.pages --check  # exit 1 if one is out of date
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import shutil
 import sys
 from typing import Any
 
-from benchmarks.docs import difficulty, hidden_positives, losses, methods, mining, samplers, training
+from benchmarks.docs import difficulty, hidden_positives, losses, methods, mining, runners, samplers, training
 from benchmarks.harness import RESULTS, ROOT
 
 PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "methods.md", ROOT / "README.md"
+CHOOSING = ROOT / "docs" / "choosing.md"
+COMPARE = ROOT / "docs" / "compare.md"
 PICTURES = ("growth-items.svg", "growth-positives.svg")
 # Names that have changed since some results were written. The numbers are as they were written.
 RENAMED = {
@@ -152,6 +154,9 @@ def page() -> str:
         "ca-AstroPh, 1,024 anchors, k = 16.",
         table(("pool", "microseconds per row"), rows),
         *samplers.dynamic(result("dynamic"), table),
+        *samplers.hard_sources(result("hard_sources"), table),
+        *samplers.costs(result("costs"), table),
+        *runners.runners(result("runners"), table),
         *training.recommendation(result("recommendation"), table),
         *training.judging(result("judging"), table),
         *hidden_positives.sections(result, table),
@@ -184,6 +189,16 @@ def catalogue() -> str:
     return text
 
 
+def choosing() -> str:
+    """The page of questions with its table of costs."""
+    return between(CHOOSING.read_text(), marks("costs"), samplers.cost_classes(result("costs"), table))
+
+
+def compare() -> str:
+    """The page about `naysay compare` with its sentence of speed."""
+    return between(COMPARE.read_text(), marks("runners"), runners.sentence(result("runners")))
+
+
 def marks(name: str) -> tuple[str, str]:
     """The comments before and after a block that this script writes."""
     return f"<!-- {name}: made by benchmarks/docs/pages.py -->", f"<!-- end of {name} -->"
@@ -196,11 +211,11 @@ def between(text: str, ends: tuple[str, str], content: str) -> str:
 
 
 def main() -> None:
-    """Rewrite the page and the README's table, or check them."""
+    """Rewrite the pages, or check them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
-    made = {PAGE: page(), README: readme(), METHODS: catalogue()}
+    made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
     if args.check:
         stale = [path.name for path, text in made.items() if path.read_text() != text]
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.docs.pages" if stale else 0)

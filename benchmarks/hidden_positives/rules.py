@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import naysay as ns
-from naysay.detectors.duplicates import by_similarity
+from naysay.detectors._slots import by_probability
 from naysay.types import Detector
 
 Ids = NDArray[np.int64]
@@ -169,7 +169,7 @@ def _near(bench: Bench) -> Move:
     suspicion = suspicion_of(
         ns.detectors.Duplicates(item_vectors=bench.item_vectors, positives=bench.pairs, cosine=0.5), bench
     )
-    return lambda cosine: suspicion >= by_similarity(np.array(cosine), 0.5)
+    return lambda cosine: suspicion >= by_probability(np.array(cosine), 0.5, 2)
 
 
 def text_duplicates(bench: Bench) -> Flags:

@@ -1,17 +1,23 @@
-"""What hard negatives cost: a cache against dynamic sampling, the nearest items against a plain top-k, batches.
+"""What hard negatives cost: a cache and a generator against dynamic sampling, the nearest items, and batches.
 
     python -m benchmarks.speed.hard_sources [--repeats 7] [--threads 1 2]
 
 Cached and Dynamic score as many candidates for each row, by dot products of d = 64 in torch; a step is sample and
 observe for different anchors. Nearest draws from the 200 nearest of 100,000 vectors; the plain way is a product and
-topk in torch, which excludes nothing. Ratios are of the processor's time. Walk plans an epoch; its links are given.
+topk in torch, which excludes nothing. Learned has 32 candidates, as has the Dynamic beside it; its step is sample and
+observe, too. Walk plans an epoch; its links are given.
+
+Ratios are of the processor's time. By default torch's threads spin while they wait for each other. On a machine that
+others use, that counts as time of whoever makes more calls of torch, so they sleep here (OMP_WAIT_POLICY=passive).
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +26,24 @@ import torch
 from torch import Tensor
 
 import naysay as ns
-from benchmarks.harness import write
+from benchmarks.harness import sleep_while_waiting, write
 from benchmarks.speed.worlds import recommendation
 
 BATCH, WIDTH, CANDIDATES, K = 4096, 64, 64, 8
 N_USERS, N_ITEMS, N_PAIRS = 9_430, 16_820, 1_000_000
 N_VECTORS, QUERIES, DEPTH = 100_000, 1024, 200
 N_ROWS, LINKS = 1_000_000, 100
-LIMITS = {"Cached against Dynamic": 1.3, "Nearest against torch": 3.0, "Walk, seconds": 60}
+LEARNED = 32  # candidates
+LIMITS = {
+    "Cached against Dynamic": 1.3,
+    "Nearest against torch": 3.0,
+    "Walk, seconds": 60,
+    "Learned against Dynamic": 2,
+}
 
 
-def steps_of(known: ns.Positives, choose: str) -> dict[str, Callable[[], int]]:
-    """A step of each sampler."""
+def dot_products() -> Callable[[Tensor, Tensor], Tensor]:
+    """The score of a model of random vectors."""
     start = torch.Generator().manual_seed(0)
     users, items = (0.1 * torch.randn(n, WIDTH, generator=start) for n in (N_USERS, N_ITEMS))
 
@@ -39,7 +51,30 @@ def steps_of(known: ns.Positives, choose: str) -> dict[str, Callable[[], int]]:
         vectors = torch.nn.functional.embedding(ids, items)
         return torch.einsum("bd,bnd->bn", users[anchors], vectors)
 
-    pool = ns.pools.Everything(known)
+    return score
+
+
+def learned_steps(known: ns.Positives) -> dict[str, Callable[[], int]]:
+    """A step of Dynamic, and of Learned with the exact and with an estimated gradient."""
+    score, pool = dot_products(), ns.pools.Everything(known)
+    made: dict[str, Any] = {"Dynamic": ns.samplers.Dynamic(pool, score, LEARNED)}
+    for baseline in ("exact", "running"):
+        generator = ns.samplers.Factors(N_USERS, N_ITEMS)
+        made[f"Learned, {baseline}"] = ns.samplers.Learned(pool, generator, score, LEARNED, baseline=baseline)
+
+    def step(name: str) -> int:
+        sampler, query = made[name], ns.Query(torch.from_numpy(np.random.default_rng(1).permutation(N_USERS)[:BATCH]))
+        negatives = sampler.sample(query, K, rng=ns.rng_for(0))
+        if hasattr(sampler, "observe"):
+            sampler.observe(query, negatives)
+        return int(negatives.mask.sum())
+
+    return {name: partial(step, name) for name in made}
+
+
+def steps_of(known: ns.Positives, choose: str) -> dict[str, Callable[[], int]]:
+    """A step of each sampler."""
+    score, pool = dot_products(), ns.pools.Everything(known)
     dynamic = ns.samplers.Dynamic(pool, score, CANDIDATES)
     half = CANDIDATES // 2
     fresh = CANDIDATES - half if choose == "uniform" else CANDIDATES - 2 * (CANDIDATES // 4)
@@ -92,9 +127,14 @@ def walks() -> dict[str, Any]:
     walk = ns.batches.Walk(N_ROWS, 256, neighbours=LINKS)
     cluster = np.arange(N_ROWS)[:, None] // 500 * 500
     walk.restore({"links": (cluster + rng.integers(0, 500, (N_ROWS, LINKS))).astype(np.int32)})
-    start = time.perf_counter()
+    walk.plan(0, rng=ns.rng_for(1))  # compiles
+    tracemalloc.start()
+    wall, cpu = time.perf_counter(), time.process_time()
     plan = walk.plan(0, rng=ns.rng_for(0))
-    return {"seconds": time.perf_counter() - start, "rows": int((plan >= 0).sum()), "dropped": walk.dropped}
+    found = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+    found["bytes_per_row"] = tracemalloc.get_traced_memory()[1] / N_ROWS
+    tracemalloc.stop()
+    return {**found, "rows": int((plan >= 0).sum()), "dropped": walk.dropped}
 
 
 def alternate(ours: dict[str, Callable[[], int]], repeats: int) -> dict[str, dict[str, float]]:
@@ -122,6 +162,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    sleep_while_waiting("benchmarks.speed.hard_sources")
     known = ns.Positives.from_pairs(*recommendation(N_USERS, N_ITEMS, N_PAIRS))
     result: dict[str, Any] = {"batch": BATCH, "candidates": CANDIDATES, "k": K, "width": WIDTH, "limits": LIMITS}
     result |= {"vectors": N_VECTORS, "queries": QUERIES, "depth": DEPTH, "torch": torch.__version__}
@@ -133,6 +174,10 @@ def main() -> None:
             rows = alternate(steps_of(known, choose), args.repeats)
             name = f"Cached, {choose} choice"
             found[name] = {**rows, "ratio": ratio(rows, "Cached", "Dynamic")}
+            print(f"{threads} threads  {name:28s} {found[name]['ratio']:.2f} x Dynamic")
+        rows = alternate(learned_steps(known), args.repeats)
+        for name in ("Learned, exact", "Learned, running"):
+            found[name] = {"Dynamic": rows["Dynamic"], "Learned": rows[name], "ratio": ratio(rows, name, "Dynamic")}
             print(f"{threads} threads  {name:28s} {found[name]['ratio']:.2f} x Dynamic")
         rows = alternate(searches(), args.repeats)
         found["Nearest"] = {**rows, "ratio": ratio(rows, "Nearest", "torch")}

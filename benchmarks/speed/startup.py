@@ -1,4 +1,4 @@
-"""What a process costs before its first draw: import, --help, and the first call, compiled and from the cache.
+"""What a process costs before its first result: import, --help, and the first call, compiled and from the cache.
 
 python -m benchmarks.speed.startup [--repeats 5]
 """
@@ -24,6 +24,19 @@ pool = ns.pools.Everything(known{options})
 pool.draw(ns.Query([0, 1]), 4, rng=ns.rng_for(0))
 print(time.perf_counter() - start)
 """
+MINE = """
+import time
+import numpy as np
+import naysay as ns
+rng = np.random.default_rng(0)
+corpus = rng.normal(size=(5000, 64)).astype(np.float32)
+own = rng.integers(0, 5000, 2000)
+queries = (corpus[own] + 0.5 * rng.normal(size=(2000, 64))).astype(np.float32)
+for call in range(3):
+    start = time.perf_counter()
+    ns.mine(queries, corpus, own, 8, judge={judge})
+    print(time.perf_counter() - start)
+"""
 
 
 def wall(command: list[str], repeats: int) -> float:
@@ -36,12 +49,28 @@ def wall(command: list[str], repeats: int) -> float:
     return best
 
 
-def first_call(options: str, cache: str) -> float:
-    """Seconds from the first line to the first answer, in a new process that uses `cache` for compiled code."""
+def seconds_of(code: str, cache: str) -> list[float]:
+    """The seconds that a new process prints, which uses `cache` for compiled code."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    code = DRAW.format(options=options)
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
-    return float(done.stdout)
+    return [float(line) for line in done.stdout.split()]
+
+
+def first_call(options: str, cache: str) -> float:
+    """Seconds from the first line to the first answer of a draw."""
+    return seconds_of(DRAW.format(options=options), cache)[0]
+
+
+def first_mine(judge: str, cache: str, repeats: int) -> dict[str, float]:
+    """The first call of `mine` in a process and the second, compiled code on disk, and how much the first is above.
+
+    2,000 queries, 5,000 corpus rows, 64 numbers. The first call also loads what `import naysay` leaves for later.
+    """
+    code = MINE.format(judge=judge)
+    seconds_of(code, cache)  # compiles
+    runs = [seconds_of(code, cache) for _ in range(repeats)]
+    first, second = min(run[0] for run in runs), min(min(run[1:]) for run in runs)
+    return {"first_seconds": first, "second_seconds": second, "above_seconds": first - second}
 
 
 def main() -> None:
@@ -62,6 +91,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as cache:
             result[f"first_{name}_draw_compiling_seconds"] = first_call(options, cache)
             result[f"first_{name}_draw_cached_seconds"] = min(first_call(options, cache) for _ in range(args.repeats))
+    with tempfile.TemporaryDirectory() as cache:
+        for name, judge in (("none", "None"), ("auto", '"auto"')):
+            found = first_mine(judge, cache, args.repeats)
+            result |= {f"mine_judge_{name}_{part}": seconds for part, seconds in found.items()}
     for name, seconds in result.items():
         print(f"{name:42s} {seconds:.3f}")
     write("startup", result)

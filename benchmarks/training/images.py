@@ -1,6 +1,6 @@
 """Whether clusters of a model's own features find its false negatives, and whether the model improves.
 
-python -m benchmarks.training.images DATA [--seeds 3] [--epochs E] [--train N] [--out FILE]
+python -m benchmarks.training.images DATA [--seeds 3] [--epochs E] [--train N] [--arms NAME ...] [--out FILE]
 
 DATA is a folder with the four files of Fashion-MNIST. SimCLR trains a small encoder on the first N images without
 their classes, once per arm; arms of one seed have the same initial weights, batches and views.
@@ -10,6 +10,9 @@ their classes, once per arm; arms of one seed have the same initial weights, bat
     attract            the same labels; same labels join the positives
     oracle eliminate   true classes: all false negatives leave the denominator
     oracle attract     true classes: supervised contrast (SupCon), the paper's oracle
+    posterior 0.5      pairs with a posterior of 0.5 and more leave the denominator (`image_posterior`); also 0.9
+
+Every finished run is a line of FILE with the ending .jsonl, and a second call with the same settings continues.
 
 Accuracy is that of a linear probe on the test images. The true-positive rate is the share of false negatives that are
 found, the true-negative rate the share of negatives kept (the paper's MTPR and MTNR), over all pairs of training
@@ -23,6 +26,7 @@ accuracy and oracle, Table 6 detection and both losses.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,14 +38,16 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 from torch import Tensor
 
-from benchmarks.harness import write
+from benchmarks.harness import RESULTS, write
 from benchmarks.training.image_encoder import Encoder, Pictures, pictures, probe, view
+from benchmarks.training.image_posterior import PosteriorPairs
 from naysay.detectors.incremental import Incremental
 from naysay.detectors.truth import detection_rates, normalised_mutual_information
 from naysay.losses import attract, eliminate, in_batch
 
 ARMS = ("plain", "eliminate", "attract", "oracle eliminate", "oracle attract")
 ORACLES = ARMS[3:]
+POSTERIORS = {"posterior 0.5": 0.5, "posterior 0.9": 0.9}
 Floats = NDArray[np.float64]
 
 
@@ -58,10 +64,12 @@ class Settings:
     clusters: tuple[int, ...]
 
 
-def loss_of(arm: str, z: Tensor, partner: Tensor, labels: NDArray[np.int64], temperature: float) -> Tensor:
+def loss_of(
+    arm: str, z: Tensor, partner: Tensor, labels: NDArray[np.int64], temperature: float, mask: Tensor | None = None
+) -> Tensor:
     """The mean loss of a batch; labels (G, rows) are the detector's, or the truth for an oracle."""
-    if arm == "plain":
-        return in_batch(z, partner=partner, temperature=temperature).mean()
+    if arm == "plain" or arm in POSTERIORS:
+        return in_batch(z, partner=partner, temperature=temperature, mask=mask).mean()
     loss = eliminate if arm.endswith("eliminate") else attract
     return loss(z, partner, labels, temperature=temperature).mean()
 
@@ -77,18 +85,24 @@ def run(arm: str, seed: int, train: Pictures, test: Pictures, settings: Settings
     generator = torch.Generator().manual_seed(seed)
     classes = train.classes.numpy()
     detector = Incremental(count, settings.clusters, settings.temperature, seed=seed)
+    pairs = PosteriorPairs(count, len(np.unique(classes)), POSTERIORS[arm], seed) if arm in POSTERIORS else None
     partner = torch.arange(2 * batch).roll(batch)
     through: list[dict[str, Any]] = []
+    found_pairs: list[dict[str, Any]] = []
     for epoch in range(settings.epochs):
         for rows in torch.randperm(count, generator=generator)[: count // batch * batch].split(batch):
             both = torch.cat([view(train.images[rows], generator), view(train.images[rows], generator)])
             ids = rows.repeat(2).numpy()
             labels = classes[None, ids] if arm in ORACLES else detector.labels[:, ids]
             optimiser.zero_grad()
-            loss_of(arm, encoder(both), partner, labels, settings.temperature).backward()
+            mask = None if pairs is None else pairs.mask(ids)
+            loss_of(arm, encoder(both), partner, labels, settings.temperature, mask).backward()
             optimiser.step()
             schedule.step()
-        if arm not in ORACLES and arm != "plain":
+        if pairs is not None:
+            pairs.update(encoder, train.images)
+            found_pairs.append(pairs.quality(classes) | {"epoch": epoch + 1})
+        elif arm not in ORACLES and arm != "plain":
             detector.update(encoder.features(train.images), progress=(epoch + 1) / settings.epochs)
             through.append(quality(detector, classes) | {"epoch": epoch + 1})
     features = encoder.features(train.images)
@@ -99,6 +113,7 @@ def run(arm: str, seed: int, train: Pictures, test: Pictures, settings: Settings
         "nmi": 100 * normalised_mutual_information(final.assigned[0], classes),
         "seconds": time.perf_counter() - start,
     }
+    found |= {"pairs": found_pairs} if found_pairs else {}
     return found | ({"through": through} if through else {})
 
 
@@ -142,7 +157,12 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
                 # Of the labels that training used: those after the last epoch came too late.
                 used = [np.mean([one[name] for one in each["through"][:-1]], axis=0) for each in of_arm]
                 row[f"mean_{name}"] = np.mean(used, axis=0).round(2).tolist() if len(of_arm[0]["through"]) > 1 else None
-            row["closed_percent"] = {oracle: closed(accuracy, arm, oracle) for oracle in ORACLES}
+        if "pairs" in of_arm[0]:
+            for name in ("precision", "recall"):
+                used = [np.mean([one[name] for one in each["pairs"][:-1]]) for each in of_arm]
+                row[f"mean_{name}"] = round(float(np.mean(used)), 2)
+        if arm != "plain" and arm not in ORACLES:
+            row["closed_percent"] = {oracle: closed(accuracy, arm, oracle) for oracle in ORACLES if oracle in accuracy}
         found[arm] = row
     return found
 
@@ -175,21 +195,46 @@ def main() -> None:
         len(train.images), args.epochs, args.batch, args.width, args.temperature, args.rate, tuple(args.clusters)
     )
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in args.arms}
-    start, total = time.perf_counter(), args.seeds * len(runs)
+    kept = Kept((args.out or RESULTS / "images.json").with_suffix(".jsonl"), asdict(settings))
+    start, total, made = time.perf_counter(), args.seeds * len(runs), 0
     for seed in range(args.seeds):
         for arm, of_arm in runs.items():
-            found = run(arm, seed, train, test, settings)
+            found = kept.get(arm, seed)
+            if found is None:
+                found = kept.add(arm, seed, run(arm, seed, train, test, settings))
+                made += 1
             of_arm.append(found)
-            done = sum(map(len, runs.values()))
-            left = (time.perf_counter() - start) / done * (total - done) / 60
+            left = (time.perf_counter() - start) / max(made, 1) * (total - sum(map(len, runs.values()))) / 60
             last = found.get("through", [{}])[-1]
             rates = f"found {last['true_positive']} kept {last['true_negative']}" if last else ""
             shown = f"{found['accuracy']:.2f} % nmi {found['nmi']:.1f}"
             print(f"seed {seed} {arm:17s} {shown} {found['seconds']:.0f} s, {left:.0f} min left {rates}", flush=True)
         # What is written holds for the seeds so far: a run that is cut short loses one seed, not all.
         result = {"settings": asdict(settings), "seeds": seed + 1, "test": len(test.images)}
-        if set(ARMS) <= set(runs):
+        if "plain" in runs:
             write("images", result | {"arms": summary(runs), "runs": runs}, args.out)
+
+
+class Kept:
+    """Finished runs as lines of a file."""
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        """Read those of the same settings."""
+        self.path, self.settings = path, json.loads(json.dumps(settings))
+        lines = path.read_text().splitlines() if path.is_file() else []
+        rows = [json.loads(line) for line in lines if line.endswith("}")]
+        self.rows = {(row["arm"], row["seed"]): row["found"] for row in rows if row["settings"] == self.settings}
+
+    def get(self, arm: str, seed: int) -> dict[str, Any] | None:
+        """What a run found, or None."""
+        return self.rows.get((arm, seed))
+
+    def add(self, arm: str, seed: int, found: dict[str, Any]) -> dict[str, Any]:
+        """Keep a run at once."""
+        with self.path.open("a") as file:
+            row = {"arm": arm, "seed": seed, "settings": self.settings, "found": found}
+            file.write(json.dumps(row, default=float) + "\n")
+        return found
 
 
 if __name__ == "__main__":

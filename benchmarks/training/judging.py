@@ -1,12 +1,12 @@
 """Does judging pay? Models trained on negatives of several rules, and how many of these negatives are false.
 
-    python -m benchmarks.training.judging DATA [--wordllama SITE] [--task NAME ...] [--seeds 10] [--runs FILE]
+    python -m benchmarks.training.judging DATA [--wordllama SITE] [--task NAME ...] [--arms NAME ...] [--seeds 10]
 
-DATA    a folder with debian-desc/, scifact/ and scifact-minilm/, and ml-100k/; a task without its data is left out
+DATA    a folder with debian-desc/, scifact/, scifact-minilm/, ml-100k/, yelp2018/; a task without data is left out
 SITE    a folder of Python packages with wordllama; without it, vectors of packages are those of TF-IDF
 
-Every finished run is a line of FILE (judging.jsonl beside the result), and a second call continues. The summary is
-written after each seed of a task.
+Every finished run is a line of results/judging.jsonl (or of the file --runs), and a second call continues. The summary
+is written after each seed of a task.
 
 **Text.** An adapter x + x W of fixed vectors is trained with InfoNCE in batches of 64, with k = 10 negatives of its own
 for each anchor. `deb` and `debH` are packages of sources of 2 to 20 and of 4 to 20 packages: the short description of
@@ -23,7 +23,7 @@ posterior of 0.5 or more. `oracle` takes the nearest that are not relevant.
 in each run, both by nDCG@10 of labelled validation pairs. The test part is evaluated once a run, by all that is
 relevant. The rates of `dose` are those of 20 %.
 
-**Likes.** `ml-100k` is in `judging_recommendation`.
+**Likes.** `ml-100k` is in `judging_recommendation`, `yelp2018` in `judging_yelp`.
 
 Differences are paired by seed, with a 95 % CI by Student's t.
 """
@@ -36,7 +36,7 @@ import site
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -52,6 +52,7 @@ from benchmarks.training.judging_arms import ALWAYS, ARMS, UNTRAINED, Judge
 from benchmarks.training.judging_recommendation import GUARDS, one_run
 from benchmarks.training.judging_summary import NOT_BLIND, summary
 from benchmarks.training.judging_worlds import DOSES, K, Texts, made, read_packages, read_scifact
+from benchmarks.training.judging_yelp import one_yelp_run, read_yelp, split
 from naysay.tasks import split_by_user
 
 TUNING_SEED, TUNED_DOSE, TOKENS, ROUNDS = 1000, 0.2, 64, (3, 5)
@@ -91,6 +92,7 @@ TASKS = (
     *_doses(0.05),
     Task("ml-100k", "ml-100k", GUARDS, (1.0,), (5e-3, 1e-2), 600),
     Task("deb", "deb", ARMS, (0.02, 0.05, 0.1), (3e-4, 1e-3), 5),
+    Task("yelp2018", "yelp2018", GUARDS, (1.0,), (2e-3, 5e-3), 4000),
     Task("tokens", "debH", MAIN, (0.02, 0.05), (1e-2, 3e-2), 8, tokens=True),
     *_doses(0.02, late=True),
 )
@@ -125,9 +127,16 @@ class Runs:
 
     def rate(self, task: str, temperature: float, arm: str) -> float:
         """The learning rate of the best validation in the tuning split."""
+        tried = self._tried(task, temperature, arm)
+        return float(max(tried, key=lambda row: row.get("chosen", False) or row["validation"])["rate"])
+
+    def is_tuned(self, task: str, temperature: float, arm: str) -> bool:
+        """Whether a rate was chosen in earlier runs, of which only the choice was kept."""
+        return any(row.get("chosen") for row in self._tried(task, temperature, arm))
+
+    def _tried(self, task: str, temperature: float, arm: str) -> list[Row]:
         same = (task, temperature, arm, TUNING_SEED)
-        tried = [row for row in self.rows if (row["task"], row["temperature"], row["arm"], row["seed"]) == same]
-        return float(max(tried, key=lambda row: row["validation"])["rate"])
+        return [row for row in self.rows if (row["task"], row["temperature"], row["arm"], row["seed"]) == same]
 
 
 def _key(row: Row) -> tuple[Any, ...]:
@@ -139,6 +148,8 @@ def rows_to_run(task: Task, seed: int, runs: Runs) -> dict[str, list[Row]]:
     asked: dict[str, list[Row]] = {}
     for temperature in task.temperatures:
         for arm in task.arms:
+            if seed == TUNING_SEED and runs.is_tuned(task.name, temperature, arm):
+                continue
             rates = task.rates if seed == TUNING_SEED else (runs.rate(task.rates_of or task.name, temperature, arm),)
             same = {"task": task.name, "temperature": temperature, "arm": arm, "seed": seed, "epochs": task.epochs}
             asked.setdefault(arm, []).extend(
@@ -172,10 +183,13 @@ def one_seed(task: Task, texts: Texts, bags: models.Bags | None, seed: int, runs
 def one_seed_of_likes(task: Task, likes: Any, seed: int, runs: Runs) -> None:
     """All guards on one split."""
     asked = rows_to_run(task, seed, runs)
-    data = split_by_user(*likes, seed=seed) if any(asked.values()) else None
+    if not any(asked.values()):
+        return
+    at_yelp = task.world == "yelp2018"
+    data = split(likes, seed) if at_yelp else split_by_user(*likes, seed=seed)
     for arm, rows in asked.items():
         for row in rows:
-            runs.add({**row, **one_run(data, row)})
+            runs.add({**row, **(one_yelp_run if at_yelp else one_run)(data, row)})
             print(f"{task.name}, seed {seed}, {arm}: {runs.rows[-1]['ndcg']:.4f}", flush=True)
 
 
@@ -191,6 +205,11 @@ class Data:
         """Users and items."""
         folder = self.folder / "ml-100k"
         return read(folder) if (folder / "ratings.npz").is_file() else None
+
+    @cached_property
+    def yelp(self) -> Any:
+        """The same, and those of the test."""
+        return read_yelp(self.folder / "yelp2018")
 
     @cached_property
     def scifact(self) -> Texts | None:
@@ -220,14 +239,14 @@ def run_tasks(data: Data, runs: Runs, tasks: Sequence[Task], seeds: int, out: Pa
     rounds = [(first, last, early) for first, last in pairwise((0, *ROUNDS, seeds))]
     for first, last, now in (*rounds, (0, seeds, late)):
         for task in now:
-            needed = {"ml-100k": "likes", "scifact": "scifact"}.get(task.world, "packages")
+            needed = {"ml-100k": "likes", "yelp2018": "yelp", "scifact": "scifact"}.get(task.world, "packages")
             found = getattr(data, needed)
             if found is None or (task.tokens and data.bags is None):
                 print(f"{task.name}: no data", file=sys.stderr)
                 continue
             tuning = () if task.rates_of else (TUNING_SEED,)
             for seed in (*tuning, *range(first, min(last, seeds))):
-                if task.world == "ml-100k":
+                if needed in ("likes", "yelp"):
                     one_seed_of_likes(task, found, seed, runs)
                 else:
                     one_seed(task, found, data.bags if task.tokens else None, seed, runs)
@@ -246,6 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--wordllama", type=Path, metavar="SITE")
     parser.add_argument("--task", nargs="+", help=f"some of {', '.join(dict.fromkeys(task.name for task in TASKS))}")
+    parser.add_argument("--arms", nargs="+", help="some of the arms of these tasks")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--runs", type=Path, help="the finished runs; results/judging.jsonl by default")
     parser.add_argument("--out", type=Path, help="where to write; results/judging.json by default")
@@ -256,6 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     runs = Runs(args.runs)
     chosen = [task for task in TASKS if args.task is None or task.name in args.task]
+    if args.arms is not None:
+        chosen = [replace(task, arms=tuple(arm for arm in task.arms if arm in args.arms)) for task in chosen]
     args.runs.parent.mkdir(parents=True, exist_ok=True)
     run_tasks(Data(args.data, args.runs.with_suffix(".vectors.npz")), runs, chosen, args.seeds, args.out)
 

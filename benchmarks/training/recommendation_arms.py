@@ -85,7 +85,7 @@ class Run:
         self.model = LightGCN(data.train, seed)
         self.optimiser = torch.optim.Adam([self.model.vectors], lr=settings.rate, weight_decay=settings.decay)
         known, self.seen = data.train, data.train.union(data.validation)
-        self.held = data.validation.union(data.test)
+        self.held, self.validated = data.validation.union(data.test), data.validation
         self.users_of, self.items_of = (torch.from_numpy(ids) for ids in data.train.pairs())
         weights = ns.pools.popularity(known, POWER) if arm.source == "popularity" else None
         # log q up to a constant; an item without a training pair, which has q = 0, counts as if it had one.
@@ -161,7 +161,7 @@ class Run:
         The validation ranking leaves out what was trained on, the test ranking the validation part too.
         """
         data, scores = self.data, self._scores() + self.log_q
-        recall = ranking(scores, data.validation, known=data.train).recall(TOP)
+        recall = ranking(scores, self.validated, known=data.train).recall(TOP)
         if not self.points or recall > self.best.recall:
             self.tested = ranking(scores, data.test, known=self.seen)
         point = Point(self.done, self.seconds, self.processor_seconds, recall, self._false_share())

@@ -1,4 +1,4 @@
-"""The options of the commands `howmany`, `thresholds`, `audit` and `compare`, each declared once.
+"""The options of the commands `methods`, `howmany`, `thresholds`, `audit` and `compare`, each declared once.
 
 They stand apart from what the commands do, which is slow to load, so that help and completion are fast.
 """
@@ -12,6 +12,17 @@ from pathlib import Path
 from typing import Any, final
 
 from naysay._options import option
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodsOptions:
+    """All options of `naysay methods`."""
+
+    name: str = option("", "A method or one of its names; all without it.", flags=("name",))
+    data: str = option("", "Only methods for pairs, graph, triples, texts or images.")
+    needs: str = option("", "Only methods that need no more than: none, scores, extra, torch, or scores,torch.")
+    cost: str = option("", "Only methods whose step costs at most: low, medium or high.")
 
 
 @final
@@ -87,37 +98,48 @@ class CompareOptions:
     """All options of `compare`.
 
     Args:
-        task: "recommendation" or "knowledge-graph".
+        task: "recommendation", "knowledge-graph", "graph", "text" or "images".
         model: "mf" (matrix factorisation, the default) or "lightgcn"; for a knowledge graph "transe" (the default),
-            "distmult", "complex" or "rotate".
+            "distmult", "complex" or "rotate"; for a graph "skip-gram" (the default) or "graphsage"; for texts "adapter"
+            (the default where there are vectors) or "subwords"; for images "conv".
         methods: Names of the catalogue that fit the data; module:object of a function that gets {name: part} and
             returns a sampler; NAME:K for K negatives per positive. As "a,b", a list, or {name: function}. By default
-            those of the task. Uniform (corruption:8 for a knowledge graph) is always among them.
+            those of the task, whose first is always among them.
         seeds: Runs of each arm, which differ in the first vectors, the data order and the draws.
         budget: Processor time of the whole comparison: "30m", "2h", "90s", or seconds. It decides the steps.
         steps: Gradient steps of a run, in place of `budget`; then two runs give the same table, but for times.
         out: The folder of the results. Finished runs are kept there at once, and a second call continues. None keeps
             nothing.
-        validation: Table of the interactions or triples for validation.
-        test: Table of those for the test.
+        validation: File of the interactions, triples or pairs for validation.
+        test: File of those for the test.
         split: "user", "time" or "auto", if those two are not given; see `tasks.read_interactions`.
         liked: The lowest rating that counts as a positive.
+        corpus: Table of the documents, with ids and texts; see `tasks.read_texts`.
+        query_vectors: Vectors of the queries.
+        corpus_vectors: Vectors of the documents.
+        labels: Table of the nodes' classes.
         seed: The first of the seeds, and that of a split by user.
         quick: Compare on generated data, in less than a minute.
     """
 
-    task: str = option("recommendation", "The task: recommendation or knowledge-graph.")
-    model: str = option("", "mf or lightgcn; transe, distmult, complex or rotate. Default: the first of the task.")
+    task: str = option("recommendation", "The task: recommendation, knowledge-graph, graph, text or images.")
+    model: str = option(
+        "", "mf, lightgcn; transe, distmult, complex, rotate; skip-gram, graphsage; adapter, subwords; conv."
+    )
     methods: Any = option(None, "Names of the catalogue, module:object, NAME:K; separated by commas.")
     seeds: int = option(3, "Runs of each arm.")
     budget: Any = option("30m", "Processor time of the whole comparison: 30m, 2h, 90s.")
     steps: int | None = option(None, "Gradient steps of a run, in place of --budget.")
     out: Path | None = option(None, "Folder for the results; a second run continues.", flags=("--out", "-o"))
-    validation: Path | None = option(None, "Table of the interactions for validation, if they are given.")
-    test: Path | None = option(None, "Table of the interactions for the test.")
+    validation: Path | None = option(None, "File of the interactions, triples or pairs for validation, if given.")
+    test: Path | None = option(None, "File of those for the test.")
     split: str = option("auto", "How to split: user, time, or auto (by time if there is a column of times).")
     liked: float | None = option(None, "The lowest rating that counts as a positive.")
-    seed: int = option(0, "The first of the seeds, and that of a split by user.")
+    corpus: Path | None = option(None, "Texts: table of the documents, with ids and texts.")
+    query_vectors: Any = option(None, "Texts: vectors of the queries, .npy, .safetensors or .parquet.")
+    corpus_vectors: Any = option(None, "Texts: vectors of the documents.", parameters=("document_vectors",))
+    labels: Path | None = option(None, "Graphs: table of nodes and their classes.")
+    seed: int = option(0, "The first of the seeds, and that of a split.")
     quick: bool = option(False, "Compare on generated data, in less than a minute.")
 
 
@@ -128,7 +150,7 @@ class CompareCommandOptions(CompareOptions):
 
     data: Path | None = option(
         None,
-        "Interactions: .parquet, .csv, .tsv or .inter. Not used with --quick.",
+        "Interactions, triples, edges, pairs of texts, or images: a file, or a folder. Not used with --quick.",
         flags=("data",),
-        parameters=("path",),
+        parameters=("path", "users", "items", "triples", "edges", "pairs", "images", "query_texts"),
     )

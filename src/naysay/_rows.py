@@ -77,6 +77,15 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def refrozen(value: Any) -> Any:
+    """A state, or a part of one, with its arrays read-only again, which pickles and deep copies of arrays are not."""
+    if isinstance(value, np.ndarray):
+        return frozen(value)
+    if isinstance(value, dict):
+        return {name: refrozen(part) for name, part in value.items()}
+    return tuple(map(refrozen, value)) if type(value) is tuple else value
+
+
 def grouped(anchors: NDArray[Any], items: NDArray[Any], n_anchors: int, n_items: int) -> Rows:
     """Group pairs into rows by one counting sort; the ids of a row are in no order."""
     indptr = offsets(np.bincount(anchors, minlength=n_anchors))
@@ -107,7 +116,7 @@ def positions(
 ) -> NDArray[np.int64]:
     """The position of each pair in tidy rows with the filter `bits`, -1 if it is not there; shaped like `items`."""
     found = np.empty(items.size, np.int64)
-    flat = (anchors.ravel(), items.ravel(), indptr, indices, bits, found)
+    flat = (anchors.ravel(), items.ravel(), (indptr, indices, bits), found)
     in_rows(csr.contains, items.size, 2 * items.size, *flat)
     return found.reshape(items.shape)
 

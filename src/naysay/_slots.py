@@ -12,9 +12,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.arrays import dtype_for, is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import first_bad, raise_invalid
+from naysay.checks import check_range, first_bad, raise_invalid
 from naysay.types import Array, Negatives, Query, positive_ids
 
 # score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; for triples score(triples (B, 3), corrupted (B, n, 3))
@@ -78,6 +79,14 @@ def partners(query: Query) -> Array:
     if ids.size and ids.min() < 0:
         raise_invalid("query.positives", "at least 0", first_bad(ids, ids < 0))
     return ids if query.device is None else to_torch(ids, query.device)
+
+
+def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0) -> None:
+    """Raise if ids are outside [least, size); the size may be unknown."""
+    if size is not None:
+        check_range(parameter, ids, size, what, least=least)
+    elif ids.size and ids.min() < least:
+        raise_invalid(parameter, f"at least {least}", first_bad(ids, ids < least))
 
 
 # ---- scores ---------------------------------------------------------------------------------------------

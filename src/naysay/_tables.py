@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_array, at_row, check_kind, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, at_row, raise_invalid, shown, whole_numbers
 from naysay.files import check_source, raise_unreadable
+from naysay.text import first_line
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def read_parquet(path: str | Path, **columns: str | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     file = _opened(path, pq.ParquetFile)
-    _check_columns(_opened(path, lambda _: file.schema_arrow.names), columns)
+    check_columns(_opened(path, lambda _: file.schema_arrow.names), columns)
     return _opened(path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
 
 
@@ -115,30 +117,42 @@ def read_csv(path: str | Path, delimiter: str, text: Sequence[str | None] = (), 
     _check_delimiter(delimiter)
     parsing = csv.ParseOptions(delimiter=delimiter)
     with _opened(path, lambda name: csv.open_csv(name, parse_options=parsing)) as reader:
-        _check_columns(_opened(path, lambda _: reader.schema.names), columns)
+        check_columns(_opened(path, lambda _: reader.schema.names), columns)
     kinds = dict.fromkeys(text, pa.large_string())
     wanted = csv.ConvertOptions(include_columns=list(dict.fromkeys(columns.values())), column_types=kinds)
     return _opened(path, lambda name: csv.read_csv(name, parse_options=parsing, convert_options=wanted))
 
 
-def read_lines(path: str | Path, delimiter: str, columns: Sequence[str]) -> pa.Table:
-    """All columns of a text file without a header line, as strings, also those that look like numbers."""
+def read_lines(path: str | Path, delimiter: str, columns: Sequence[str], skip: int = 0) -> pa.Table:
+    """All columns of a text file without a header, after `skip` lines, as strings, also if they look like numbers."""
     import pyarrow as pa
     from pyarrow import csv
 
     _check_delimiter(delimiter)
-    reading = csv.ReadOptions(column_names=list(columns))
+    reading = csv.ReadOptions(column_names=list(columns), skip_rows=skip)
     parsing = csv.ParseOptions(delimiter=delimiter, quote_char=False)
     text = csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.large_string()))
     return _opened(path, lambda name: csv.read_csv(name, reading, parsing, text))
 
 
-def columns(table: Any, **names: str | None) -> dict[str, Any]:
-    """The named columns of an Arrow table, each whole: NumPy for numbers, Arrow for strings; no nulls."""
+def as_table(parameter: str, data: Any) -> pa.Table:
+    """A table as one of pyarrow's, by the Arrow PyCapsule interface, which pandas, Polars and DuckDB have, too."""
     import pyarrow as pa
 
-    check_kind("table", table, pa.Table, "a pyarrow.Table")
-    _check_columns(table.column_names, names)
+    if isinstance(data, pa.Table):
+        return data
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise_invalid(parameter, "a pyarrow.Table, or another table with __arrow_c_stream__", type(data).__name__)
+    try:
+        return pa.RecordBatchReader.from_stream(data).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as error:  # columns of mixed types, a stream that was read
+        raise_invalid(parameter, "a table that Arrow can read", first_line(error))
+
+
+def columns(table: Any, **names: str | None) -> dict[str, Any]:
+    """The named columns of an Arrow table, each whole: NumPy for numbers, Arrow for strings; no nulls."""
+    table = as_table("table", table)
+    check_columns(table.column_names, names)
     return {
         parameter: _whole(parameter, f"a column without nulls ({name!r})", table.column(name))
         for parameter, name in names.items()
@@ -152,10 +166,15 @@ def _whole(parameter: str, rule: str, column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):  # it may have nulls, unused names, or numbers
+        if pa.types.is_string_view(column.type.value_type):  # of Polars; pyarrow cannot decode these
+            names = column.dictionary.cast(pa.large_string())
+            column = pa.DictionaryArray.from_arrays(column.indices, names)
         column = column.dictionary_decode()
     if column.null_count:
         rows = np.flatnonzero(np.asarray(column.is_null()))
         raise_invalid(parameter, rule, at_row("null", rows[0], len(rows)))
+    if pa.types.is_string_view(column.type):  # which Polars has
+        column = column.cast(pa.large_string())
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     return column if is_text else column.to_numpy(zero_copy_only=False)
 
@@ -165,15 +184,15 @@ def encode(parameter: str, values: Any, names: Names = None) -> tuple[NDArray[An
 
     With names=True whole numbers are names, too.
     """
-    import pyarrow as pa
-
-    if isinstance(values, pa.Array | pa.ChunkedArray):
+    if _is_arrow(values):
         values = _whole(parameter, "without nulls", values)
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
+    if not _is_arrow(values):
         array = as_array(parameter, values)
         text = is_text(array)
         if not text and names is not True:
             return whole_numbers(parameter, array), names or None
+        import pyarrow as pa
+
         values = (
             pa.array(_strings(parameter, array), pa.large_string())
             if text
@@ -184,6 +203,12 @@ def encode(parameter: str, values: Any, names: Names = None) -> tuple[NDArray[An
     encoded = values.dictionary_encode()
     ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
     return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary)
+
+
+def _is_arrow(values: object) -> bool:
+    """Whether this is a column of Arrow's. If pyarrow was never imported, it is not."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(values, arrow.Array | arrow.ChunkedArray)
 
 
 def joined(one: Any, other: Any) -> Any:
@@ -239,7 +264,7 @@ def _check_delimiter(delimiter: object) -> None:
         raise_invalid("delimiter", "one character", shown(delimiter))
 
 
-def _check_columns(present: list[str], wanted: Mapping[str, str | None]) -> None:
+def check_columns(present: Sequence[Any], wanted: Mapping[str, str | None]) -> None:
     """Raise if a column is missing, with the nearest name and all there are."""
     for parameter, name in wanted.items():
         if not isinstance(name, str) or name not in present:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,16 @@ def is_torch(values: object) -> bool:
     """Whether `values` is a torch tensor. If torch was never imported, it is not."""
     module = sys.modules.get("torch")
     return module is not None and isinstance(values, module.Tensor)
+
+
+def module_of(values: object) -> Any:
+    """The torch module for a tensor, NumPy for anything else: for functions that both have by one name."""
+    return need_torch() if is_torch(values) else np
+
+
+def without_gradients(values: object) -> AbstractContextManager[Any]:
+    """torch.no_grad() where `values` is a tensor; else nothing."""
+    return need_torch().no_grad() if is_torch(values) else nullcontext()
 
 
 def to_numpy(values: Any) -> Any:
@@ -41,6 +51,11 @@ def to_torch(values: Any, device: Any = None) -> Any:
         array = array.copy()
     tensor = torch.from_numpy(array)
     return tensor.to(device, dtype_for(device, tensor.dtype)) if device is not None else tensor
+
+
+def of_type(values: Any, like: Any) -> Any:
+    """A NumPy array in the array type, number type and on the device of `like`."""
+    return to_torch(values, like.device).to(like.dtype) if is_torch(like) else values.astype(like.dtype, copy=False)
 
 
 def dtype_for(device: Any, dtype: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, ThresholdOptions
+from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, MethodsOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of
 from naysay.errors import MissingExtraError, NaysayError
 
@@ -90,11 +90,12 @@ def about(*, version: Annotated[bool, typer.Option("--version", help="Print the 
 
 
 @app.command()
-def methods(name: Annotated[str, typer.Argument(help="A method or one of its names; all without it.")] = "") -> None:
-    """List the catalogue, or show one method: paper, formula, parts, cost and an example."""
-    from naysay.catalog._show import print_method, print_methods
+@_takes(MethodsOptions)
+def methods(options: MethodsOptions) -> None:
+    """List the catalogue, or the methods that fit; or show one: paper, formula, parts, cost and an example."""
+    from naysay.catalog._show import show
 
-    print_method(name) if name else print_methods()
+    show(options)
 
 
 @app.command()
@@ -153,6 +154,24 @@ def compare(options: CompareCommandOptions) -> None:
     except KeyboardInterrupt:
         typer.echo(f"naysay: compare: {STOPPED}", err=True)
         raise typer.Exit(130) from None
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="The .jsonl log of a training run, of naysay.difficulty.Monitor.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The .html file to write. Default: beside the log.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="The title of the page.")] = "",
+) -> None:
+    """Draw the log of a training run as one HTML page: hardness, false negatives, gradient, repeats."""
+    from naysay.checks import with_option_names
+    from naysay.report import report_run
+
+    with with_option_names("report", {"path": "RUN", "output": "--output", "title": "--title"}):
+        page = report_run(run, run.with_suffix(".html") if output is None else output, title=title)
+    typer.echo(f"Wrote {page}.")
 
 
 @app.command()

@@ -118,7 +118,10 @@ def terminal_curve(
     labels = [f"{values.max():.3f}", *[""] * (height - 2), f"{values.min():.3f}"]
     margin = max(map(len, labels)) + 1
     columns = max(width, 30) - margin - 1
-    area = _stars(values, columns, height) if marks is PLAIN else _braille(values, columns, height)
+    if marks is PLAIN:
+        area = ["".join("*" if cell else " " for cell in row) for row in _cells(values, columns, height).tolist()]
+    else:
+        area = _braille(values, columns, height)
     lines = [f"{label:>{margin - 1}} {marks.side}{row}".rstrip() for label, row in zip(labels, area, strict=True)]
     axis, names = [marks.floor] * columns, [" "] * columns
     last = len(values)
@@ -157,7 +160,3 @@ def _braille(values: NDArray[np.float64], columns: int, height: int) -> list[str
     cells = _cells(values, 2 * columns, 4 * height).reshape(height, 4, columns, 2)
     codes = 0x2800 + (cells * _DOTS[None, :, None, :]).sum(axis=(1, 3))
     return ["".join(map(chr, row)).replace("\u2800", " ") for row in codes.tolist()]
-
-
-def _stars(values: NDArray[np.float64], columns: int, height: int) -> list[str]:
-    return ["".join("*" if cell else " " for cell in row) for row in _cells(values, columns, height).tolist()]

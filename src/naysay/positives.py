@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay import _inputs as inputs
+from naysay import _positives_tables as made_from
 from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay import files as storage
@@ -27,8 +28,9 @@ _RELATIONS = {"positive": POSITIVE, "ignore": IGNORE, "any": 0}
 class Positives:
     """Known pairs of (anchor, item).
 
-    Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_parquet`, `from_csv`, `from_arrow`, `from_edges`,
-    `from_triples` or `load`, which check and sort; the constructor takes sorted rows without duplicates as they are.
+    Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_pandas`, `from_polars`, `from_arrow`, `from_hf_dataset`,
+    `from_parquet`, `from_csv`, `from_recbole`, `from_edges`, `from_triples` or `load`, which check and sort; the
+    constructor takes sorted rows without duplicates as they are.
     `naysay.Triples` has (head, relation, tail) from every side. Ids are in [0, n_anchors) and [0, n_items). Memory: 5
     bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
 
@@ -63,7 +65,6 @@ class Positives:
         anchor_names: Vocabulary | None = None,
         item_names: Vocabulary | None = None,
     ) -> None:
-        """Keep read-only views of the arrays."""
         self.indptr, self.indices = rows.frozen(indptr), rows.frozen(indices)
         self.n_anchors, self.n_items = len(indptr) - 1, n_items
         self.relation = None if relation is None else rows.frozen(relation)
@@ -72,7 +73,7 @@ class Positives:
         self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
 
     @classmethod
-    def _built(cls, made: inputs.Made, unused_items: int) -> Positives:
+    def _built(cls, made: inputs.Made, unused_items: int) -> Self:
         built = cls(**made)
         built.unused_items = unused_items
         return built
@@ -111,54 +112,13 @@ class Positives:
         """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
         return cls._built(*inputs.sparse_rows(matrix))
 
-    @classmethod
-    def from_arrow(
-        cls,
-        table: Any,
-        anchors: str | None = None,
-        items: str | None = None,
-        *,
-        n_anchors: int | None = None,
-        n_items: int | None = None,
-        anchor_names: Vocabulary | bool | None = None,
-        item_names: Vocabulary | bool | None = None,
-    ) -> Positives:
-        """From two named columns of an Arrow table; sizes and vocabularies as in `from_pairs`."""
-        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
-
-    @classmethod
-    def from_parquet(
-        cls,
-        path: str | Path,
-        anchors: str | None = None,
-        items: str | None = None,
-        *,
-        n_anchors: int | None = None,
-        n_items: int | None = None,
-        anchor_names: Vocabulary | bool | None = None,
-        item_names: Vocabulary | bool | None = None,
-    ) -> Positives:
-        """From two named columns of a Parquet file, like `from_arrow`; other columns are not read."""
-        table = tables.read_parquet(path, anchors=anchors, items=items)
-        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
-
-    @classmethod
-    def from_csv(
-        cls,
-        path: str | Path,
-        anchors: str | None = None,
-        items: str | None = None,
-        *,
-        delimiter: str = ",",
-        n_anchors: int | None = None,
-        n_items: int | None = None,
-        anchor_names: Vocabulary | bool | None = None,
-        item_names: Vocabulary | bool | None = None,
-    ) -> Positives:
-        """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
-        text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
-        table = tables.read_csv(path, delimiter, text, anchors=anchors, items=items)
-        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+    from_arrow: classmethod[Positives, ..., Positives] = classmethod(made_from.from_arrow)
+    from_csv: classmethod[Positives, ..., Positives] = classmethod(made_from.from_csv)
+    from_hf_dataset: classmethod[Positives, ..., Positives] = classmethod(made_from.from_hf_dataset)
+    from_pandas: classmethod[Positives, ..., Positives] = classmethod(made_from.from_pandas)
+    from_parquet: classmethod[Positives, ..., Positives] = classmethod(made_from.from_parquet)
+    from_polars: classmethod[Positives, ..., Positives] = classmethod(made_from.from_polars)
+    from_recbole: classmethod[Positives, ..., Positives] = classmethod(made_from.from_recbole)
 
     @classmethod
     def from_edges(
@@ -236,8 +196,12 @@ class Positives:
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All known pairs as (anchors, items), in order."""
-        anchors = np.repeat(np.arange(self.n_anchors), np.diff(self.indptr))
-        return anchors, self.indices.astype(np.int64)
+        return np.repeat(np.arange(self.n_anchors), np.diff(self.indptr)), self.indices.astype(np.int64)
+
+    @property
+    def _rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The known ids of each anchor as compiled loops take them."""
+        return self.indptr, self.indices, self.filter
 
     @property
     def nbytes(self) -> int:
@@ -293,6 +257,4 @@ class Positives:
         return loaded
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the arrays read-only again, which pickles and deep copies of arrays are not."""
-        arrays = {name: rows.frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
-        self.__dict__.update(state | arrays)
+        self.__dict__.update(rows.refrozen(state))

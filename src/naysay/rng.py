@@ -49,3 +49,8 @@ def key_from(rng: np.random.Generator) -> np.uint64:
     """The one 64-bit number that a call takes from its generator."""
     check_generator(rng)
     return rng.integers(0, np.iinfo(np.uint64).max, dtype=np.uint64, endpoint=True)
+
+
+def generator_of(key: np.uint64) -> np.random.Generator:
+    """The generator of a key, for draws that are not made by compiled loops."""
+    return np.random.Generator(np.random.Philox(key=int(key)))

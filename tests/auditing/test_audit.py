@@ -391,7 +391,7 @@ def test_within_the_target_nothing_need_be_dropped():
     assert found.advice[0] == (
         "Nothing need be dropped: the estimate is within 5 %. To be sure, review the worst rows."
     )
-    assert (found.trade.dropped, found.trade.after, found.suspected) == (0, found.false_share.estimate, 0)
+    assert (found.trade.dropped, found.trade.after) == (0, found.false_share.estimate)
     sure = replace(found, false_share=replace(found.false_share, high=0.04))
     assert advice_on(sure)[0] == "Nothing need be dropped: even the upper end of the interval is within 5 %."
     much = replace(found, trade=replace(found.trade, dropped=1500))
@@ -406,5 +406,5 @@ def test_an_encoder_that_hardly_separates_gives_no_number():
     found = audit(mined, query_vectors=world.anchor_vectors, corpus_vectors=world.item_vectors)
     assert found.summary.startswith("How many of 1,600 negatives are false cannot be told; at most about ")
     assert (found.trade, "score" in found.suspected_by) == (None, False)
-    assert any(note.startswith("Only an upper estimate: ") for note in found.notes)
+    assert any(note.startswith("Only an upper bound: ") for note in found.notes)
     assert contents_of(found).numbers["false, estimated"] == "unknown"

@@ -8,7 +8,7 @@ from family_world import families, with_planted
 from plain_audit import scores_of
 
 import naysay as ns
-from naysay._intervals import least_share, most_share
+from naysay._intervals import most_share
 from naysay.auditing import _false_share as module
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
 from naysay.auditing._posterior import judged_by_vectors, placed
@@ -185,46 +185,6 @@ def test_a_good_encoder_is_not_far_off():
         assert ("If false negatives were put in at random, more are" in said) == (how != "nearest")
     assert shares["nearest"].estimate > 4 * shares["judged"].estimate
     assert shares["nearest"].estimate > 0.1 > shares["uniform"].estimate
-
-
-def plain_by_lists(scores, judged, rest, selected):
-    """(estimate, high) by loops over anchors, positives and candidates."""
-    lists, own = judged.lists, judged.own.tolist()
-    rows = [[score for score in row if not np.isnan(score)] for row in lists.scores.tolist()]
-    inside = [len(row) < lists.ids.shape[1] or score >= row[-1] for row, score in zip(rows, own, strict=True)]
-    positives = [score for score, there in zip(own, inside, strict=True) if there]
-    prior = unlabelled_share(np.nan_to_num(lists.scores), positives, mask=lists.ids >= 0, confidence=1 - 0.02)
-    ordered = sorted(score for row in rows for score in row)
-    taken, slots = [], 0
-    for place, anchor in enumerate(lists.anchors.tolist()):
-        for score, use, where in zip(scores.negatives[anchor], rest[anchor], judged.places[place], strict=True):
-            slots += bool(use)
-            taken += [float(score)] if use and where >= 0 else []
-    chances = []
-    for score in positives:
-        place = sum(other < score for other in ordered)
-        first, last = ordered[max(place - 32, 0)], ordered[min(place + 32, len(ordered) - 1)]
-        there = sum(np.float32(first) <= other <= last for other in ordered)
-        chances.append(min(1.0, sum(first <= other <= last for other in taken) / there))
-    others = [0.0 if there else float(selected[place]) for place, there in enumerate(inside)]
-    each, n = len(ordered) / slots, len(own)
-    estimate = prior.estimate * each * (np.mean(chances) + np.mean(others) / np.mean(inside))
-    most = most_share(sum(chances), len(chances), 0.01)
-    most += most_share(sum(others), n, 0.01) / least_share(sum(inside), n, 0.01)
-    return min(1.0, estimate), min(1.0, prior.high * each * most)
-
-
-@pytest.mark.parametrize("near", [0.75, 1.1])
-def test_the_bound_by_lists_agrees_with_plain_loops(near):
-    world = families(60, near=near, others=100)
-    ids = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 8, judge=None, depth=20, select="random").ids
-    found = with_ids(world, ids)
-    queries, corpus = (open_vectors(side) for side in (world.anchor_vectors, world.item_vectors))
-    scores = scores_by_vectors(found, queries, corpus, "cosine", ns.rng_for(0))
-    judged = judged_by_vectors(found, scores, queries, corpus, world.known, "cosine", 0)
-    selected, rest = np.random.default_rng(0).random(60), scores.filled & (ids % 5 > 0)
-    expected = plain_by_lists(scores, judged, rest, selected)
-    assert module._by_lists(scores, judged, rest, selected) == pytest.approx(expected)
 
 
 def test_a_large_corpus_has_a_bound(monkeypatch):

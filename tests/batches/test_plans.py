@@ -41,7 +41,7 @@ def placed_by_loops(order, size, meets, n_batches):
     return batches, left
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=15), st.integers(1, 5), st.integers(0, 99))
 def test_linked_rows_are_placed_as_loops_do(pairs, size, seed):
     forbid = ns.Positives.from_pairs([a for a, _ in pairs], [b for _, b in pairs], 12, 12)
@@ -55,7 +55,7 @@ def test_linked_rows_are_placed_as_loops_do(pairs, size, seed):
     assert batches.dropped == ({"forbidden": len(left)} if left else {})
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=20), st.integers(1, 5), st.integers(0, 99))
 def test_rows_of_one_label_never_meet(labels, size, seed):
     batches = Shuffled(len(labels), size, forbid=labels)
@@ -88,7 +88,7 @@ def test_without_forbidden_rows_an_epoch_is_a_permutation():
 # ---- grouped --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=30), st.sampled_from([(3, 1), (4, 2), (6, 3)]), st.integers(0, 9)
 )
@@ -189,7 +189,7 @@ def walked_by_loops(links, order, key, size, restart, cover, n_batches):
     return batches, filled
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.integers(2, 14),
     st.integers(1, 5),

@@ -15,11 +15,11 @@ from naysay.tasks import Recommendation, split_by_user
 DATA = split_by_user(*np.nonzero(np.random.default_rng(0).random((30, 250)) < 0.1), 30, 250)
 TASK = Recommendation(DATA, "lightgcn", width=8)
 PARTS = TASK.start(0).parts()
-FITTING = fitting_methods(PARTS)
+FITTING = fitting_methods(PARTS, TASK.own)
 
 
 def arms(methods):
-    return read_arms(methods, PARTS, TASK.defaults)
+    return read_arms(methods, PARTS, TASK.defaults, TASK.own)
 
 
 def test_what_fits_is_what_the_task_can_offer():
@@ -34,10 +34,11 @@ def test_every_fitting_method_trains_and_draws_nothing_known(name):
     arm = next(arm for arm in arms([name]) if arm.name == name)
     run = Run(TASK, arm, 0.01, 0)
     run.train(2)
-    users = TASK.users.numpy()[run.batch]
-    ids = run.negatives.numpy().ids
-    assert ids.max() >= 0
-    assert not DATA.train.contains(users, ids).any()
+    if run.negatives is not None:
+        users = TASK.users.numpy()[run.batch]
+        ids = run.negatives.numpy().ids
+        assert ids.max() >= 0
+        assert not DATA.train.contains(users, ids).any()
     assert np.isfinite(run.model.vectors.detach().numpy()).all()
 
 
@@ -74,12 +75,14 @@ def test_samplers_of_ones_own_come_from_a_module_or_a_mapping(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ("dynamc", "`methods` must be a name of the catalogue, got 'dynamc'. Did you mean 'dynamic'?"),
+        ("dynamc", "`methods` must be names of methods, got 'dynamc'. Did you mean 'dynamic'?"),
+        ("SimSiam", "`methods` must be methods that fit the data, got 'SimSiam', which is for images."),
+        ("nosuch", "`methods` must be names of methods, got 'nosuch'. `naysay methods` lists them all."),
         (
             "TransE",
             "`methods` must be methods that fit the data, got 'TransE', which needs Corruption, train, valid. These ",
         ),
-        ("DPR", "got 'DPR', which has no composition of one sampler. These fit: uniform, "),
+        ("DPR", "got 'DPR', which has no composition of one sampler. These fit: whole-data, uniform, "),
         ("losses.bpr", "got 'losses.bpr', which has no composition of one sampler."),
         ("uniform:0", "`methods` must be names with a number of negatives from 1 to 100,000, got 'uniform:0'."),
         (

@@ -2,13 +2,15 @@
 
 import importlib
 import json
+from math import isnan, nan
 
 import numpy as np
 import pytest
 import torch
 
 import naysay as ns
-from naysay.comparing import _run
+from naysay.comparing import Point, RunResult, _run
+from naysay.comparing._folder import Folder
 from naysay.comparing.arms import Arm, read_arms
 from naysay.errors import NaysayError
 from naysay.tasks import Recommendation, split_by_user
@@ -138,6 +140,42 @@ def test_what_is_finished_is_kept_and_a_second_call_continues(tmp_path, monkeypa
     assert without_times(ns.compare(DATA, **SMALL, out=out)) == without_times(whole)
 
 
+def test_what_is_not_known_is_kept_as_such(tmp_path):
+    folder, arm = Folder(tmp_path / "out"), Arm("SimSiam", 1, "sim_siam()")
+    folder.begin({"steps": 8}, None)
+    run = RunResult(3, (Point(1, 0.5, 0.25, 0.125, nan, nan),), {"accuracy": 0.5})
+    folder.keep_run(arm, run)
+    again = folder.run(arm, 3)
+    assert (again.seed, again.test, again.points[0].value) == (3, run.test, 0.125)
+    assert isnan(again.points[0].hardness)
+    assert isnan(again.peak_bytes)
+
+
+def test_a_step_of_ones_own_without_negatives(tmp_path):
+    def mine(parts):
+        return parts["whole_data"](weight=0.5)
+
+    result = ns.compare(DATA, methods={"mine": mine}, steps=8, seeds=1, out=tmp_path)
+    assert all(isnan(point.false_share) and isnan(point.hardness) for point in result["mine"].runs[0].points)
+    assert not isnan(result["uniform"].runs[0].points[0].hardness)
+    assert "Hardness of the negatives" in (tmp_path / "compare.html").read_text()
+
+
+def test_an_arm_that_cannot_be_made_is_an_error_before_any_training(monkeypatch):
+    monkeypatch.setattr(_run.Run, "train", None)
+    with pytest.raises(NaysayError, match=r"functions that return an object with sample\(query, k, \*, rng\), got 3"):
+        ns.compare(DATA, methods={"mine": lambda parts: 3}, steps=8)
+
+
+@pytest.mark.parametrize("task", ["graph", "text", "images"])
+def test_every_task_gives_the_same_table_twice(task, tmp_path):
+    methods = {"graph": "k-hop:2", "text": "judged:4", "images": "SimSiam"}[task]
+    options = {"task": task, "quick": True, "methods": methods, "steps": 4, "seeds": 1}
+    first, second = ns.compare(**options, out=tmp_path), ns.compare(**options)
+    np.testing.assert_equal(without_times(first), without_times(second))
+    assert (tmp_path / "compare.html").stat().st_size > 10_000
+
+
 def test_the_results_and_the_report_are_written(tmp_path):
     result = ns.compare(DATA, **SMALL, out=tmp_path)
     found = json.loads((tmp_path / "results.json").read_text())
@@ -153,7 +191,7 @@ def test_the_results_and_the_report_are_written(tmp_path):
     [
         (
             {"task": "recomendation"},
-            "`task` must be one of 'recommendation', 'knowledge-graph', got 'recomendation'. Did",
+            "`task` must be one of 'recommendation', 'knowledge-graph', 'graph', 'images', 'text', got 'recomendation'",
         ),
         ({"model": "svd"}, "`model` must be one of 'mf', 'lightgcn', got 'svd'."),
         ({"seeds": 0}, "`seeds` must be at least 1, got 0."),
@@ -161,6 +199,8 @@ def test_the_results_and_the_report_are_written(tmp_path):
         ({"budget": "soon"}, "`budget` must be a time such as 30m, 2h or 90s, got 'soon'."),
         ({"budget": 0}, "`budget` must be a finite number above 0, got 0."),
         ({"methods": "TransE"}, "`methods` must be methods that fit the data, got 'TransE', which needs Corruption"),
+        ({"task": "text"}, "`task` must be 'recommendation' for Interactions, got 'text'."),
+        ({"split": "time"}, "`split` must be left out for the task 'recommendation', got 'time'."),
         ({"quick": True}, "`data` must be left out with `quick`, got Interactions("),
         ({"out": "missing/folder"}, "`out` must be in an existing folder, got 'missing/folder'."),
     ],

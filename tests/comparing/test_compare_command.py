@@ -56,7 +56,7 @@ def test_it_prints_progress_a_table_and_the_recommendation(done):
     [
         (
             ("--methods", "dynamc"),
-            "compare: `--methods` must be a name of the catalogue, got 'dynamc'. Did you mean 'dynamic'?",
+            "compare: `--methods` must be names of methods, got 'dynamc'. Did you mean 'dynamic'?",
         ),
         (("--model", "svd"), "compare: `--model` must be one of 'mf', 'lightgcn', got 'svd'."),
         (("--liked", "4"), "compare: `--liked` must be left out for a table without a column of ratings, got 4.0."),
@@ -112,7 +112,7 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(monkeypatch, capsys):
 
 
 def test_without_data_it_says_what_to_pass(tmp_path):
-    with pytest.raises(NaysayError, match=r"^compare: `data` must be a table, or a folder of triples, got nothing. Or"):
+    with pytest.raises(NaysayError, match=r"^compare: `data` must be a file, or a folder, got nothing. Or"):
         compare_command(CompareCommandOptions(out=tmp_path / "out"))
 
 
@@ -142,7 +142,7 @@ def test_the_page_draws_its_charts_offline(done):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto((done[1] / "compare.html").as_uri())
         page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
-        assert page.locator("[data-chart] svg").count() == 6
+        assert page.locator("[data-chart] svg").count() == 7
         assert "could not be drawn" not in page.inner_text("main")
         assert said == []
         browser.close()

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
@@ -27,7 +27,6 @@ def comparison(*arms):
 BASE = (0.50, 0.52, 0.51)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 6))
 def test_an_arm_wins_only_if_every_paired_interval_excludes_0(seed, seeds):
     rng = np.random.default_rng(seed)
@@ -50,7 +49,7 @@ def test_a_clear_winner_is_named_with_its_evidence():
     assert found.winner == "dynamic"
     assert found.recommendation == (
         "Use dynamic: recall@20 0.6100, +0.1000 (95 % CI +0.1000 to +0.1000) over uniform (3 seeds), reaching the "
-        "best of uniform in 100.0 % of its time, better than every other arm by its 95 % CI."
+        "best of uniform in 1.0 times its time, better than every other arm by its 95 % CI."
     )
 
 

@@ -2,25 +2,21 @@
 
 import numpy as np
 import pytest
-import torch
 from planted_library import planted_library
 
 from naysay import pools
 from naysay.demo import choices, tutorial
 from naysay.quantity import estimate
 from naysay.rng import rng_for
+from naysay.tasks import subwords
 from naysay.types import Query
 
 
 @pytest.fixture(autouse=True)
-def small_and_alone(monkeypatch):
-    """A step over a small table is fast; in one thread it is also the same each time."""
-    monkeypatch.setattr(tutorial, "BUCKETS", 2048)
+def a_small_encoder(monkeypatch):
+    """A step over a small table is fast."""
+    monkeypatch.setattr(subwords, "BUCKETS", 2048)
     monkeypatch.setattr(tutorial, "BATCH", 64)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -29,7 +25,7 @@ def parts():
 
 
 def test_auc_is_how_often_the_positive_is_ahead(parts):
-    encoder, pairs = tutorial.Encoder(parts.train, rng_for(1)), parts.validation
+    encoder, pairs = tutorial.Encoder([parts.train.queries, parts.train.documents], rng_for(1)), parts.validation
     drawn = pools.Everything(pairs.known).draw(Query(np.arange(len(pairs))), 20, rng=rng_for(0, worker=5))
     names, documents = encoder.vectors(pairs.queries), encoder.vectors(pairs.documents)
     ahead = [

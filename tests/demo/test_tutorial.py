@@ -14,6 +14,7 @@ from planted_library import planted_library
 from naysay.demo import Library, choices, tutorial
 from naysay.demo.tutorial import Encoder, Pairs, Pieces, Trainer, lesson, quality, split
 from naysay.rng import rng_for
+from naysay.tasks import subwords
 from naysay.types import Negatives
 
 TEXTS = ["Feed the cat.", "", "a + b", "feed feed"]
@@ -21,13 +22,9 @@ SAME = " ".join(f"same{n}" for n in range(24))
 
 
 @pytest.fixture(autouse=True)
-def small_and_alone(monkeypatch):
-    """A step over a small table is fast; in one thread it is also the same each time."""
-    monkeypatch.setattr(tutorial, "BUCKETS", 2048)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def a_small_encoder(monkeypatch):
+    """A step over a small table is fast."""
+    monkeypatch.setattr(subwords, "BUCKETS", 2048)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +34,10 @@ def library():
 
 def pairs_of(library, seed=0):
     return Pairs(sorted({*library.documents}), rng_for(seed))
+
+
+def encoder_of(pairs, rng):
+    return Encoder([pairs.queries, pairs.documents], rng)
 
 
 def buckets(text):
@@ -69,7 +70,7 @@ def test_buckets_are_the_same_in_every_process():
 
 
 def test_a_vector_is_the_sum_of_its_pieces_at_length_1(library):
-    encoder = Encoder(pairs_of(library), rng_for(0))
+    encoder = encoder_of(pairs_of(library), rng_for(0))
     table = encoder.table.detach().numpy().astype(np.float64)
     for row, found in enumerate(encoder.vectors(Pieces(TEXTS))):
         whole = sum(table[piece] for piece in buckets(TEXTS[row]))
@@ -79,7 +80,7 @@ def test_a_vector_is_the_sum_of_its_pieces_at_length_1(library):
 def test_rare_pieces_begin_longer(library):
     pairs = pairs_of(library)
     counts = np.bincount(np.r_[pairs.queries.ids, pairs.documents.ids], minlength=2048)
-    length = np.linalg.norm(Encoder(pairs, rng_for(0)).table.detach().numpy(), axis=1)
+    length = np.linalg.norm(encoder_of(pairs, rng_for(0)).table.detach().numpy(), axis=1)
     assert length[counts == 0].mean() > 1.5 * length[counts > 200].mean()
 
 
@@ -127,7 +128,7 @@ def test_no_question_is_answered_in_another_part(library):
 
 def test_quality_is_that_of_the_loops(library):
     parts = split(library, 0)
-    encoder = Encoder(parts.train, rng_for(3))
+    encoder = encoder_of(parts.train, rng_for(3))
     vectors = np.concatenate([encoder.vectors(parts.test.documents), encoder.vectors(parts.train.documents)])
     ndcg, recall, first = [], [], []
     for row, asked in enumerate(encoder.vectors(parts.test.queries)):
@@ -210,7 +211,7 @@ def test_the_rate_falls_to_0(library):
 
 def test_the_nearest_hold_false_negatives_and_the_judged_few(library):
     pairs = pairs_of(library)
-    encoder = Encoder(pairs, rng_for(0))
+    encoder = encoder_of(pairs, rng_for(0))
 
     def false(mined):
         held = [(row, item) for row, items in enumerate(mined.ids.tolist()) for item in items if item >= 0]
@@ -234,12 +235,12 @@ def test_all_arms_begin_alike_and_take_as_many_steps(library, monkeypatch):
 
     monkeypatch.setattr(Trainer, "__init__", remembered)
     parts, heard = split(library, 0), []
-    found = lesson(parts, steps=20, seed=0, on_progress=heard.append)
+    found = lesson(parts, steps=6, seed=0, on_progress=heard.append)
     assert tuple(found.quality) == tutorial.ARMS
-    assert [trainer.step for trainer in made] == [0, 20, 20, 20, 20]  # the first is what was mined with
-    assert torch.equal(found.start.table, Trainer(parts.train, 20, 0).encoder.table)
+    assert [trainer.step for trainer in made] == [0, 6, 6, 6, 6]  # the first is what was mined with
+    assert torch.equal(found.start.table, Trainer(parts.train, 6, 0).encoder.table)
     assert heard == [f"{arm} negatives" for arm in tutorial.ARMS]
-    again = lesson(parts, steps=20, seed=0)
+    again = lesson(parts, steps=6, seed=0)
     assert again.quality == found.quality
     assert (again.mined.ids == found.mined.ids).all()
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors._slots import SUSPICION_THRESHOLD, by_probability
 from naysay.detectors._text_hash import Folding, fold
-from naysay.detectors.duplicates import REASONS, Duplicates, by_similarity
+from naysay.detectors.duplicates import REASONS, Duplicates
 from naysay.errors import NaysayError
 from naysay.testing import check_detector
 
@@ -60,7 +60,6 @@ def test_a_spelling_of_the_positive_is_not_the_top_negative():
 # ---- texts ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80)
 @given(st.data())
 def test_equal_texts_as_in_loops(data):
     word = st.sampled_from(["Paris", "paris.", "PARIS!", "Rome", "rome", "", "\u200b", "x\ud800"])
@@ -184,7 +183,6 @@ def test_empty_texts_are_like_nothing():
 # ---- vectors --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_the_nearest_vector_as_in_loops(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
@@ -219,11 +217,11 @@ def formula(value, line):
 
 @given(st.just(0.0) | st.floats(1e-9, 1), st.floats(0.01, 0.99))
 def test_suspicion_by_similarity(value, line):
-    found = float(by_similarity(np.array(value), line))
+    found = float(by_probability(np.array(value), line, 2))
     assert found == pytest.approx(formula(value, line), abs=1e-6)
     assert (found >= SUSPICION_THRESHOLD) == (value >= line)
-    assert float(by_similarity(np.array(line), line)) == SUSPICION_THRESHOLD
-    assert float(by_similarity(np.array(min(value + 0.01, 1.0)), line)) >= found
+    assert float(by_probability(np.array(line), line, 2)) == SUSPICION_THRESHOLD
+    assert float(by_probability(np.array(min(value + 0.01, 1.0)), line, 2)) >= found
 
 
 def test_shared_vectors_find_the_anchor():
@@ -242,7 +240,6 @@ def test_vectors_of_any_size_keep_their_direction():
 # ---- what is known --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=14), st.booleans())
 def test_transitive_positives_as_in_loops(pairs, ignore):
     known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], 5, 7)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -93,7 +93,6 @@ def random_batch(rng, rows, slots, samples=30):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 6), st.sampled_from([0.1, 0.5, 1.0]), st.integers(1, 7))
-@settings(max_examples=60, deadline=None)
 def test_all_figures_agree_with_plain_loops(seed, rows, slots, line, bins):
     rng = np.random.default_rng(seed)
     query, negatives, suspicion = random_batch(rng, rows, slots)

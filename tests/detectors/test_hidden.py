@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
 from naysay.detectors.hidden import hidden_positives, split_known
 from naysay.detectors.share import Share
-from naysay.detectors.spot_check import spot_check
 from naysay.testing import planted_world
 
 WORLD = planted_world(400, 300, per_anchor=12, known_share=0.5, noise=0.5)
@@ -45,7 +44,6 @@ class Recorder:
     st.integers(0, 1000),
     st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
 def test_a_split_hides_a_share_of_each_anchor(positive, ignored, share, seed, keep_one):
     known = ns.Positives.from_pairs([a for a, _ in positive], [i for _, i in positive], 7, 10)
     if ignored:
@@ -71,11 +69,11 @@ def test_a_split_hides_a_share_of_each_anchor(positive, ignored, share, seed, ke
 def test_a_split_hides_every_positive_as_often():
     known = ns.Positives.from_pairs([0] * 6 + [1, 1, 2], [0, 2, 3, 5, 7, 8, 1, 4, 6], 3, 9)
     counts = np.zeros((3, 9))
-    for seed in range(2000):
+    for seed in range(800):
         counts[split_known(known, 0.25, rng=np.random.default_rng(seed)).hidden.pairs()] += 1
-    assert counts[0].sum() / 2000 == pytest.approx(1.5, abs=0.06)  # 6 * 0.25
-    assert counts[1].sum() / 2000 == pytest.approx(0.5, abs=0.06)
-    assert counts[2].sum() / 2000 == pytest.approx(0.25, abs=0.04)  # the only one of its anchor, as often
+    assert counts[0].sum() / 800 == pytest.approx(1.5, abs=0.08)  # 6 * 0.25
+    assert counts[1].sum() / 800 == pytest.approx(0.5, abs=0.07)
+    assert counts[2].sum() / 800 == pytest.approx(0.25, abs=0.06)  # the only one of its anchor, as often
     assert stats.chisquare(counts[0][[0, 2, 3, 5, 7, 8]]).pvalue > 0.001
     assert stats.chisquare(counts[1][[1, 4]]).pvalue > 0.001
 
@@ -149,7 +147,7 @@ class Flags:
 def test_which_of_an_anchors_hidden_positives_is_chance():
     hidden = ns.Positives.from_pairs([0] * 4, [1, 3, 4, 7], 1, 8).with_ignored([0, 0], [0, 5])
     counts, detector = np.zeros(8), Recorder()
-    for seed in range(1000):
+    for seed in range(400):
         hidden_positives(detector, ns.Query([0]), hidden, rng=np.random.default_rng(seed))
         counts[detector.negatives.ids[0, 0]] += 1
     assert counts[[0, 2, 5, 6]].sum() == 0  # what is ignored is no positive
@@ -331,22 +329,3 @@ def test_what_a_split_rejects(arguments, message):
     assert str(caught.value) == f"split_known: {message}"
     with pytest.raises(ns.NaysayError, match="split_known: `rng` must be a numpy Generator, got 0"):
         split_known(WORLD.known, 0.5, rng=0)
-
-
-def test_a_spot_check_that_is_rejected_would_draw_the_same_again():
-    """Whether there is nothing to judge, or the judge answers in another way; what it moves by is one key."""
-    drawn, seen = ns.pools.Everything(SPLIT.kept).draw(QUERY, 3, rng=ns.rng_for(2)), []
-
-    def judge(anchors, ids):
-        seen.append((anchors.tolist(), ids.tolist()))
-        return ids % 2 == 0 if len(seen) > 1 else ids
-
-    rng, fresh = ns.rng_for(7), ns.rng_for(7)
-    with pytest.raises(ns.NaysayError, match=r"^spot_check: `negatives` must be at least one negative, got none\.$"):
-        spot_check(QUERY, ns.Negatives(np.full((400, 2), -1)), judge, 20, rng=rng)
-    with pytest.raises(ns.NaysayError, match=r"^spot_check: `judge` must be a function that returns True or False"):
-        spot_check(QUERY, drawn, judge, 20, rng=rng)
-    spot_check(QUERY, drawn, judge, 20, rng=rng)
-    assert seen[0] == seen[1]
-    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
-    assert rng.integers(1 << 40) == fresh.integers(1 << 40)

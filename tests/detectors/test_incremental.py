@@ -359,20 +359,6 @@ def test_a_restored_one_goes_on_as_if_nothing_had_happened():
     assert not (fresh.assigned == one.assigned).all()  # k-means begins elsewhere at every update
 
 
-def test_a_state_is_a_copy():
-    found = updated()
-    state = found.state()
-    for array in ("labels", "confidence", "assigned"):
-        state[array][:] = 0
-    assert not same(found, updated(seed=1))
-    assert same(found, updated())
-    other = Incremental(300, (5, 20))
-    kept = found.state()
-    other.restore(kept)
-    kept["labels"][:] = 0
-    assert same(other, found)
-
-
 def test_seeds():
     assert same(updated(), updated())
     one, other = (Incremental(300, 20, seed=seed, accept=1.0, iterations=1) for seed in (0, 1))

@@ -43,18 +43,25 @@ def asked(draw):
     return negatives, rng.integers(0, 5, ids.shape) / 4
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@given(data=st.data())
-def test_torch_and_numpy_agree_and_nothing_given_is_changed(policy, data):
-    negatives, suspicion = data.draw(asked())
-    before = copy.deepcopy(negatives)
-    found = POLICIES[policy](negatives, suspicion)
-    assert differs(before, negatives) is None
-    in_torch = POLICIES[policy](negatives.to("cpu"), torch.from_numpy(suspicion))
-    assert all(isinstance(getattr(in_torch, n), torch.Tensor) for n in ARRAYS if getattr(found, n) is not None)
-    assert differs(found, in_torch) is None
-    assert differs(found, POLICIES[policy](negatives, torch.from_numpy(suspicion))) is None
-    assert found.suspicion.dtype.kind == "f"
+@given(asked())
+def test_array_types_agree_nothing_given_is_changed_and_a_relation_leaves_ids(given_):
+    negatives, suspicion = given_
+    before, tensors = copy.deepcopy(negatives), torch.from_numpy(suspicion)
+    for policy in POLICIES.values():
+        found = policy(negatives, suspicion)
+        assert differs(before, negatives) is None
+        in_torch = policy(negatives.to("cpu"), tensors)
+        assert all(isinstance(getattr(in_torch, n), torch.Tensor) for n in ARRAYS if getattr(found, n) is not None)
+        assert differs(found, in_torch) is None
+        assert differs(found, policy(negatives, tensors)) is None
+        assert found.suspicion.dtype.kind == "f"
+    for policy in (attract, ignore):
+        found = policy(negatives, suspicion)
+        assert found.ids is negatives.ids
+        assert found.log_q is negatives.log_q
+        assert np.array_equal(found.mask, negatives.mask & ~(suspicion >= 0.5))
+        assert found.relation.dtype == np.int8
+        assert dict(found.dropped) == {"exhausted": 2}
 
 
 @given(asked(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
@@ -121,18 +128,6 @@ def test_of_attract_and_ignore_the_first_to_act_wins(given_, data):
     assert differs(ignore(attract(negatives, one), apart), attract(ignore(negatives, apart), one)) is None
 
 
-@pytest.mark.parametrize("policy", [attract, ignore])
-@given(given_=asked())
-def test_a_relation_leaves_ids_and_log_q_and_the_mask_shrinks(policy, given_):
-    negatives, suspicion = given_
-    found = policy(negatives, suspicion)
-    assert found.ids is negatives.ids
-    assert found.log_q is negatives.log_q
-    assert np.array_equal(found.mask, negatives.mask & ~(suspicion >= 0.5))
-    assert found.relation.dtype == np.int8
-    assert dict(found.dropped) == {"exhausted": 2}
-
-
 @given(asked(), st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
 def test_reweight_as_in_loops(given_, line):
     negatives, suspicion = given_
@@ -147,21 +142,15 @@ def test_reweight_as_in_loops(given_, line):
 
 
 @given(asked())
-def test_without_suspicion_nothing_happens(given_):
+def test_without_suspicion_nothing_happens_and_the_largest_is_kept(given_):
     negatives, suspicion = given_
-    nothing = 0 * suspicion
+    nothing, filled = 0 * suspicion, negatives.ids >= 0
     assert np.array_equal(drop(negatives, nothing).ids, negatives.ids)
     assert drop(negatives, nothing).dropped == {"exhausted": 2}
-    weights = (negatives.ids >= 0) * 1.0 if negatives.weights is None else negatives.weights
+    weights = filled * 1.0 if negatives.weights is None else negatives.weights
     assert np.array_equal(reweight(negatives, nothing).weights, weights)
     assert np.array_equal(ignore(negatives, nothing).mask, negatives.mask)
     assert np.array_equal(attract(negatives, nothing).mask, negatives.mask)
-
-
-@given(asked())
-def test_suspicion_is_kept_the_largest_of_all(given_):
-    negatives, suspicion = given_
-    filled = negatives.ids >= 0
     before = 0 if negatives.suspicion is None else negatives.suspicion
     assert np.array_equal(ignore(negatives, suspicion).suspicion, np.where(filled, np.maximum(suspicion, before), 0))
     kept = drop(negatives, suspicion)

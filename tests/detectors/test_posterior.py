@@ -2,163 +2,99 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posterior_worlds import planted
-from scipy.interpolate import BSpline
 from scipy.optimize import minimize
 
 import naysay as ns
 from naysay.detectors import Posterior
-from naysay.detectors._posterior_alike import isotonic
-from naysay.detectors._posterior_fit import cross_fitted
-from naysay.detectors._posterior_groups import Prefixes
-from naysay.detectors._posterior_pool import candidate_features, pool_of, read_lists
-from naysay.detectors._posterior_splines import RIDGE, additive, design_of, fit_logistic, knots_of
+from naysay.detectors._posterior_alike import balance_of, isotonic
+from naysay.detectors._posterior_fit import KNOTS, WIDTH, Cells, curves, hats, knots_of, penalty_of
+from naysay.detectors._posterior_lists import backgrounds, read_lists
 from naysay.errors import NaysayError
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
 
 
-def plain_pool(scores, own, depth):
-    """[(score, rank, gap, labelled)] of one anchor; no two scores are equal."""
-    listed = [s for s in scores if not math.isnan(s)]
-    kept = listed[:depth]
-    most = min(depth, len(scores))
-    inside = not math.isnan(own) and (sum(s > own for s in kept) < most or len(kept) < most)
-    slots = sorted([(s, False) for s in kept] + ([(own, True)] if inside else []), reverse=True)
-    ahead = [s for s, _ in slots]
-    if len(kept) < len(listed):
-        ahead.append(listed[len(kept)])
-    rows = []
-    for rank, (score, labelled) in enumerate(slots):
-        gap = ahead[rank] - ahead[rank + 1] if rank + 1 < len(ahead) else (rows[-1][2] if rows else 0.0)
-        rows.append((score, rank, gap, labelled))
-    return rows
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 9))
-def test_the_pool_is_that_of_plain_loops(seed, depth, width):
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
+def test_backgrounds_are_those_of_plain_loops(seed, width, known):
     rng = np.random.default_rng(seed)
-    scores = -np.sort(-rng.normal(size=(5, width)), axis=1)
-    scores[np.arange(width) >= rng.integers(0, width + 1, 5)[:, None]] = np.nan
-    own = np.where(rng.random(5) < 0.3, np.nan, rng.normal(size=5))
-    pool = pool_of(read_lists(scores, own)[0], 0, depth)
-    for row in range(5):
-        wanted = plain_pool(scores[row].tolist(), float(own[row]), depth)
-        found = pool.features[:, row, pool.filled[row]]
-        assert pool.filled[row].sum() == len(wanted)
-        assert np.allclose(found[0], [slot[0] for slot in wanted])
-        assert np.allclose(found[1], [math.log(1 + slot[1]) for slot in wanted])
-        assert np.allclose(found[2], [slot[2] for slot in wanted])
-        assert pool.labelled[row, pool.filled[row]].tolist() == [slot[3] for slot in wanted]
-        assert np.allclose(found[3], [slot[0] - plain_background(scores[row], depth) for slot in wanted])
-        assert np.allclose(found[4], plain_richness(scores[row], own[row], depth))
-
-
-def plain_background(scores, depth):
-    listed = [s for s in scores.tolist() if not math.isnan(s)][:depth]
-    last = listed[int(0.6 * len(listed)) :]
-    return sum(last) / len(last) if last else 0.0
-
-
-def plain_richness(scores, own, depth):
-    near = [s for s in scores.tolist() if not math.isnan(s)][:depth][:10]
-    near = sorted([*near, *([] if math.isnan(own) else [float(own)])], reverse=True)[:10]
-    return (sum(near) / len(near) if near else 0.0) - plain_background(scores, depth)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
-def test_candidates_have_the_features_of_their_slots(seed, width):
-    rng = np.random.default_rng(seed)
-    scores = -np.sort(-rng.normal(size=(6, width)).round(1), axis=1)
+    scores = -np.sort(-rng.normal(size=(6, width)), axis=1)
     scores[np.arange(width) >= rng.integers(0, width + 1, 6)[:, None]] = np.nan
-    lists, _ = read_lists(scores, np.where(rng.random(6) < 0.3, np.nan, rng.normal(size=6).round(1)))
-    pool = pool_of(lists, 3, width)
-    features, behind = candidate_features(lists, 3, width)
-    assert not behind[:, : width - 1].any()
-    for row in range(6):
-        slots = pool.filled[row] & ~pool.labelled[row]
-        filled = lists.filled[row]
-        assert slots.sum() == filled.sum()
-        for wanted, found in zip(pool.features[:, row, slots], features, strict=True):
-            assert np.array_equal(np.broadcast_to(found[row], width)[filled], wanted)
-
-
-def test_a_positive_among_equal_scores_has_a_random_place():
-    lists, _ = read_lists(np.ones((4000, 3)) + np.arange(4000)[:, None], 1.0 + np.arange(4000))
-    places = pool_of(lists, 0, 3).places
-    assert np.bincount(places[places >= 0], minlength=3).min() > 850  # 1000 each; a quarter is behind all
-    assert (places < 0).sum() > 850
-
-
-def dense_of(design):
-    return design.blocks.reshape(-1, design.width)[: design.n]
+    expected = rng.uniform(0, width, 6) if known else None
+    for row, found in enumerate(backgrounds(scores, expected)):
+        listed = [s for s in scores[row].tolist() if not math.isnan(s)]
+        length = max(1, int(0.4 * len(listed)))
+        start = max(0, len(listed) - length)
+        if known:
+            start = min(start, int(0.2 * len(listed) + expected[row]))
+        part = listed[start : start + length]
+        assert found == pytest.approx(sum(part) / length if part else 0.0)
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_splines_are_those_of_scipy(seed):
-    x = np.random.default_rng(seed).normal(size=(2, 40))
-    knots = knots_of(x)
-    dense = dense_of(design_of(x, knots))
-    weights = np.random.default_rng(seed + 1).normal(size=13)
-    assert additive(x, knots, weights) == pytest.approx(dense @ weights)
-    for place in range(2):
-        t = knots[place]
-        first, last = t[1] - t[0], t[-1] - t[-2]
-        whole = np.concatenate([t[0] - first * np.array([2, 1]), t, t[-1] + last * np.array([1, 2])])
-        wanted = BSpline.design_matrix(np.clip(x[place], t[0], t[-1]), whole, 2).toarray()
-        assert np.abs(dense[:, 1 + 6 * place : 7 + 6 * place] - wanted).max() < 1e-9
+def test_curves_are_straight_between_their_knots_and_constant_outside(seed):
+    rng = np.random.default_rng(seed)
+    x, weights = rng.normal(size=(2, 40)).round(1), rng.normal(size=WIDTH)
+    knots = np.stack([knots_of(part[5:30]) for part in x])
+    assert (np.diff(knots, axis=1) > 0).all()
+    dense = np.concatenate([np.ones((40, 1)), *map(hats, x, knots)], axis=1)
+    assert dense[:, 1:].min() >= 0
+    assert dense[:, 1 : 1 + KNOTS].sum(axis=1) == pytest.approx(1)
+    assert curves(list(x), knots, weights) == pytest.approx(dense @ weights)
+    for place, part in enumerate(knots):
+        assert hats(part, part) == pytest.approx(np.eye(KNOTS), abs=1e-9), place
 
 
-def test_the_logistic_regression_is_that_of_plain_optimisation():
+def test_a_straight_line_costs_only_the_ridge():
+    x = np.random.default_rng(0).normal(size=(2, 500))
+    knots = np.stack([knots_of(part) for part in x])
+    straight, bent = np.zeros(WIDTH), np.zeros(WIDTH)
+    straight[1 : 1 + KNOTS] = 3 * knots[0]
+    bent[1 : 1 + KNOTS] = np.maximum(3 * knots[0], 0)
+    price = penalty_of(list(x), knots)
+    ridge = 0.1 * (straight**2).sum()
+    assert straight @ price @ straight == pytest.approx(ridge, rel=1e-6)
+    assert bent @ price @ bent > 20 * ridge
+
+
+@pytest.mark.parametrize("c", [1.0, 0.4])
+def test_the_regression_is_that_of_plain_optimisation(c):
+    """P(labelled) = c P(positive): 300 slots, each in its own cell."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 300))
-    labels = rng.random(300) < 1 / (1 + np.exp(-x[0] + x[1] ** 2))
-    design = design_of(x, knots_of(x))
-    dense = dense_of(design)
+    labels = rng.random(300) < c / (1 + np.exp(-x[0] + x[1] ** 2))
+    order = np.argsort(labels, kind="stable")
+    x, labels = x[:, order], labels[order]
+    cells = Cells.of(list(x), int(labels.sum()))
+    knots = np.stack([knots_of(part) for part in x])
+    dense, price = np.concatenate([np.ones((300, 1)), *map(hats, x, knots)], axis=1), penalty_of(list(x), knots)
+    cells = replace(cells, design=dense, labelled=labels.astype(float), others=1.0 - labels)
 
-    def price(weights):
-        odds = dense @ weights
-        return np.logaddexp(0, np.where(labels, -odds, odds)).sum() + RIDGE / 2 * (weights[1:] ** 2).sum()
+    def plain(weights):
+        positive = 1 / (1 + np.exp(-dense @ weights))
+        return -np.log(np.where(labels, c * positive, 1 - c * positive)).sum() + weights @ price @ weights / 2
 
-    mine = fit_logistic(design, labels)
-    start = mine + np.random.default_rng(1).normal(size=design.width)
-    assert np.abs(fit_logistic(design, labels, start) - mine).max() < 1e-3
-    theirs = minimize(price, np.zeros(design.width), method="BFGS", options={"gtol": 1e-8}).x
-    assert np.abs(mine - theirs).max() < 1e-4
-    assert price(mine) <= price(theirs) + 1e-9
+    mine = cells.fit(c)
+    theirs = minimize(plain, np.zeros(WIDTH), method="BFGS", options={"gtol": 1e-7}).x
+    assert plain(mine) <= plain(theirs) + 1e-6
+    assert np.abs(dense @ (mine - theirs)).max() < 1e-2
+    assert cells.likelihood(mine, c) == pytest.approx(mine @ price @ mine / 2 - plain(mine))
 
 
-def test_the_sums_of_a_design_are_those_of_plain_matrices():
+def test_cells_keep_all_slots():
     rng = np.random.default_rng(0)
-    x, factors = rng.normal(size=(2, 700)), rng.random(700)
-    design = design_of(x, knots_of(x))
-    dense = dense_of(design)
-    assert design.sums(factors) == pytest.approx(factors @ dense)
-    factors[:300] = 0
-    assert design.squares(factors) == pytest.approx(dense.T @ (factors[:, None] * dense))
-    starts = np.array([0, 5, 6, 300])
-    wanted = [(factors[a:b, None] * dense[a:b]).sum(axis=0) for a, b in ((0, 5), (5, 6), (6, 300), (300, 700))]
-    assert design.sums_by(factors, starts) == pytest.approx(np.array(wanted))
-    some, rows = design.thinned(2)
-    assert np.array_equal(dense_of(some), dense[rows])
-
-
-def test_held_out_log_odds_are_close_to_those_of_fits_to_the_other_folds():
-    rng = np.random.default_rng(0)
-    x, folds = rng.normal(size=(2, 2000)), np.arange(2000) * 4 // 2000
-    labels = rng.random(2000) < 1 / (1 + np.exp(-x[0] + x[1] ** 2))
-    knots = knots_of(x)
-    found, weights, _ = cross_fitted(design_of(x, knots), labels, folds)
-    for fold in range(4):
-        other = folds != fold
-        plain = additive(x, knots, fit_logistic(design_of(x[:, other], knots), labels[other]))
-        assert np.abs(found - plain)[~other].mean() < 0.02
-    assert np.abs(weights - fit_logistic(design_of(x, knots), labels)).max() < 0.25
+    x = rng.normal(size=(2, 5000))
+    cells = Cells.of(list(x), 100)
+    assert cells.labelled.sum() == 100
+    assert cells.others.sum() == 4900
+    assert len(cells.labelled) < 3000
+    assert cells.design.sum(axis=1) == pytest.approx(3)
 
 
 def plain_c(values, labels):
@@ -175,14 +111,36 @@ def plain_c(values, labels):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 2]))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 1]))
 def test_c_is_that_of_plain_loops(seed, digits):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=150).round(digits + 1)
     labels = rng.random(150) < 1 / (1 + np.exp(-2 * values))
-    found = Prefixes.of(values, labels, np.argsort(-values, kind="stable"))
-    wanted = plain_c(values.tolist(), labels.tolist())
-    assert wanted == 0 if found is None else found.lower_limit(found.labelled, found.slots) == pytest.approx(wanted)
+    distinct, cell = np.unique(values, return_inverse=True)
+    hits = np.bincount(cell, labels)
+    design = np.zeros((len(distinct), WIDTH))
+    design[:, 0] = distinct
+    cells = Cells(design, hits, np.bincount(cell) - hits, np.zeros((2, KNOTS)), np.eye(WIDTH))
+    found, wanted = cells.lower_limit(np.eye(WIDTH)[0]), plain_c(values.tolist(), labels.tolist())
+    assert found == pytest.approx(min(0.98, wanted))
+
+
+def test_the_balance_is_that_of_plain_loops():
+    rng = np.random.default_rng(0)
+    scores, own, p = (
+        -np.sort(-rng.normal(size=(20, 8)).round(1), axis=1),
+        rng.normal(size=20).round(1),
+        rng.random((20, 8)),
+    )
+    found, _ = balance_of(read_lists(scores, own)[0], p, 6)
+    above = below = total = 0.0
+    for row in range(20):
+        if own[row] < scores[row, 5]:
+            continue
+        above += sum(p[row, slot] for slot in range(6) if scores[row, slot] > own[row])
+        below += sum(p[row, slot] for slot in range(6) if scores[row, slot] < own[row])
+        total += p[row, :6].sum()
+    assert found == pytest.approx(1 + (above - below) / total)
 
 
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.1, 3)), min_size=1, max_size=8))
@@ -234,7 +192,7 @@ def test_the_order_of_anchors_and_of_slots_does_not_matter(world):
 
 @pytest.mark.parametrize(("scale", "shift"), [(0.01, 0.5), (100, -50)])
 def test_the_unit_of_scores_matters_no_more_than_the_seed(world, scale, shift):
-    """Folds are drawn by the scores. A monotone map that is not linear also changes the gaps."""
+    """Quantiles and deviations move with the scores; rounding and draws remain."""
     scores, own, _, _ = world
     moved, mine = scale * scores + shift, scale * own + shift
     one, other = Posterior().fit(scores, own), Posterior().fit(moved, mine)
@@ -245,8 +203,8 @@ def test_behind_the_lists_the_last_ten_ranks_count(world):
     scores, own, _, _ = world
     detector = Posterior(depth=30).fit(scores, own)
     found = detector.posterior(scores, np.full_like(own, np.nan))
-    assert len(np.unique(found[:, 31:])) == 1
-    assert found[0, -1] == pytest.approx(detector.posterior(scores[:, :31], own)[:, 20:30].mean(), abs=1e-7)
+    assert len(np.unique(found[:, 30:])) == 1
+    assert found[0, -1] == pytest.approx(detector.posterior(scores[:, :30], own)[:, 20:30].mean(), abs=1e-7)
 
 
 def test_suspicion_is_the_posterior_and_keeps_the_promises_of_a_detector(world):
@@ -336,12 +294,9 @@ def test_lists_are_checked():
         _ = Posterior().threshold
 
 
-def test_many_anchors_are_thinned_and_judged_in_blocks(world, monkeypatch):
+def test_many_anchors_are_judged_in_blocks(world, monkeypatch):
     scores, own, _, _ = world
-    every_third = Posterior().fit(scores[::3], own[::3])
-    monkeypatch.setattr("naysay.detectors.posterior.MAX_ANCHORS", 100)
-    thinned = Posterior().fit(scores, own)
-    whole = thinned.posterior(scores, own)
-    assert np.array_equal(whole, every_third.posterior(scores, own))
+    detector = Posterior().fit(scores, own)
+    whole = detector.posterior(scores, own)
     monkeypatch.setattr("naysay.detectors._posterior_model._BLOCK", 700)
-    assert thinned.posterior(scores, own).tobytes() == whole.tobytes()
+    assert detector.posterior(scores, own).tobytes() == whole.tobytes()

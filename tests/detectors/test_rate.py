@@ -61,7 +61,7 @@ def plain_rate(rows, kept, positives, passed, confidence):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 8), st.integers(1, 40), st.sampled_from([0.8, 0.95]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 def test_the_bound_agrees_with_plain_loops(seed, rows, width, known, confidence):
     rng = np.random.default_rng(seed)
     candidates = rng.normal(0, 1, (rows, width)).round(1)
@@ -96,14 +96,15 @@ def mixture(rng, anchors, width, each, apart, known):
     [(200, 30, 1.0, 6.0, 200), (200, 30, 1.0, 3.0, 40), (40, 30, 2.0, 6.0, 30), (1500, 1, 0.1, 6.0, 300)],
 )
 def test_the_bound_holds_where_it_is_almost_the_truth(anchors, width, each, apart, known):
-    runs, prior_held, rate_held, tight = 150, 0, 0, []
+    runs, prior_held, rate_held, tight = 50, 0, 0, []
     for seed in range(runs):
         scores, positives, false = mixture(np.random.default_rng(seed), anchors, width, each, apart, known)
-        prior_held += false.mean() <= unlabelled_share(scores, positives).high
+        prior = unlabelled_share(scores, positives)
+        prior_held += false.mean() <= prior.high
         line = np.sort(positives)[max(int(0.05 * (known + 1)) - 1, 0)]
         found = false_negative_rate(scores, positives, line)
         rate_held += false[scores < line].mean() <= found.high
-        tight.append(unlabelled_share(scores, positives).estimate / max(false.mean(), 1e-9))
+        tight.append(prior.estimate / max(false.mean(), 1e-9))
     assert prior_held >= 0.95 * runs
     assert rate_held >= 0.95 * runs
     assert 0.9 < np.median(tight) < (1.6 if apart < 5 else 1.1)  # and it is no empty promise
@@ -224,10 +225,10 @@ def test_a_spot_check_judges_slots_that_are_negatives_each_once():
 def test_a_spot_check_holds_the_truth():
     truth = WORLD.false_negative_rate(QUERY.anchors, DRAWN.ids)
     held = 0
-    for seed in range(300):
+    for seed in range(100):
         found = spot_check(QUERY, DRAWN, WORLD.is_false_negative, 60, rng=ns.rng_for(seed))
         held += found.low <= truth <= found.high
-    assert held >= 0.95 * 300
+    assert held >= 0.95 * 100
     every = spot_check(QUERY, DRAWN, WORLD.is_false_negative, 10_000, rng=ns.rng_for(0))
     assert every.low == every.high == every.estimate == pytest.approx(truth)
     assert (every.n, every.notes) == (2000, ("all negatives were labelled, so the share is exact",))
@@ -325,7 +326,7 @@ def test_what_a_spot_check_rejects(changed, message):
 def test_where_few_anchors_hold_most_only_a_look_for_each_anchor_keeps_the_promise():
     """One anchor in fifty is half full: a sample of fifty may have none of its kind, and cannot know."""
     rng = np.random.default_rng(0)
-    runs, share, line = 120, 0.02 * 0.5 + 0.98 * 0.002, 7.5
+    runs, share, line = 60, 0.02 * 0.5 + 0.98 * 0.002, 7.5
     below, above = stats.norm.cdf(line - 8), stats.norm.cdf(line)
     rate = share * below / (share * below + (1 - share) * above)
     held = {True: [], False: []}

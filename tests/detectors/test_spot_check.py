@@ -124,3 +124,8 @@ def test_a_error_names_it_and_leaves_the_generator():
         with pytest.raises(NaysayError, match=r"^judge_some: " + message):
             judge_some(*arguments, rng=rng)
         assert str(rng.bit_generator.state) == before
+    labels, moved = (judge_some(QUERY, DRAWN, lambda a, ids: ids < 9, 9, rng=rng) for rng in (rng, ns.rng_for(3)))
+    assert np.array_equal(labels.negatives.ids, moved.negatives.ids)
+    fresh = ns.rng_for(3)
+    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
+    assert rng.integers(1 << 40) == fresh.integers(1 << 40)  # it has moved by one key

@@ -14,7 +14,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.detectors._choose import _Span, quantiles
+from naysay.detectors import _choose, _scores
+from naysay.detectors._choose import near_quantiles, quantile
 from naysay.detectors._threshold_tables import number as in_digits
 from naysay.detectors.bands import Bands
 from naysay.detectors.score_sketch import ScoreSketch
@@ -167,11 +168,12 @@ def test_a_second_pass_makes_the_cuts_of_a_sketch_exact(scores, size, data):
     sketch = ScoreSketch(size=size)
     sketch.update(array)
     wanted = data.draw(st.lists(st.integers(0, len(scores)), min_size=1, max_size=3))
-    found, at_start = quantiles(sketch, wanted, np.array_split(array, 3), 0.1)
+    values, reached, at_start = near_quantiles(sketch, np.array_split(array, 3), wanted, 0.1)
     assert at_start == sum(score >= np.float32(0.1) for score in array)
-    for number, cut in zip(wanted, found, strict=True):
+    for number in wanted:
         expected = plain_quantile(array.tolist(), number, np.float32)
-        assert (cut.value, cut.at_least) == (expected, sum(score >= cut.value for score in array.tolist()))
+        reach = sum(score >= expected for score in array.tolist())
+        assert quantile(sketch, values, reached, number) == (expected, reach)
 
 
 def test_a_second_pass_keeps_few_scores_also_where_many_are_equal():
@@ -179,14 +181,11 @@ def test_a_second_pass_keeps_few_scores_also_where_many_are_equal():
     scores = np.where(rng.random(40_000) < 0.5, 0.5, rng.random(40_000))
     sketch = ScoreSketch(size=512)
     sketch.update(scores)
-    span, blocks = _Span(sketch.runs(), 12_000, sketch.over, sketch.under), np.array_split(scores, 40)
-    for block in blocks:
-        span.add(block, 1)
-    assert sum(len(values) for values, _ in span.inside) <= 2 * (sketch.over + sketch.under) + 2 * len(blocks) < 4_000
-    assert sum(counts.sum() for _, counts in span.inside) > 19_000
+    near, reached, _ = near_quantiles(sketch, np.array_split(scores, 40), [12_000], 0.0)
+    assert len(near) <= 2 * (sketch.over + sketch.under) + 4 * 40 < 4_000  # of 40,000
     values = np.unique(scores)
-    reached = len(scores) - np.searchsorted(np.sort(scores), values)  # how many scores reach each value
-    assert span.quantile().value == values[reached <= 12_000].min()
+    at_least = len(scores) - np.searchsorted(np.sort(scores), values)  # how many scores reach each value
+    assert quantile(sketch, near, reached, 12_000)[0] == values[at_least <= 12_000].min()
 
 
 def test_ties_go_to_the_easier_side():
@@ -281,27 +280,36 @@ def test_a_long_grid_is_printed_around_the_choice():
 # ---- how scores come ------------------------------------------------------------------------------------------------
 
 
-def test_large_arrays_are_exact_in_two_passes(tmp_path):
-    scores = np.random.default_rng(0).standard_normal((1100, 1000)).astype(np.float32)  # beyond two buffers
+class SmallSketch(ScoreSketch):
+    """One that merges its buffers at few scores already."""
+
+    def __init__(self):
+        super().__init__(size=1 << 10)
+
+
+def test_large_arrays_are_exact_in_two_passes(tmp_path, monkeypatch):
+    monkeypatch.setattr(_choose, "ScoreSketch", SmallSketch)
+    scores = np.random.default_rng(0).standard_normal((110, 100)).astype(np.float32)  # beyond two buffers
     ordered = np.sort(scores.ravel())
-    whole = choose_thresholds(scores, n_positives=100_000)
-    assert (whole.high, whole.low) == (ordered[-1200], ordered[-61_200])
-    assert whole.table["low"][["false", "hard"]].tolist() == [(1200, 60_000)]
+    whole = choose_thresholds(scores, n_positives=1000)
+    assert (whole.high, whole.low) == (ordered[-12], ordered[-612])
+    assert whole.table["low"][["false", "hard"]].tolist() == [(12, 600)]
     assert whole.table["high"]["easy"].tolist() == [int((scores < 0).sum())]
     assert whole.rank_error == 0.0
     np.save(tmp_path / "scores.npy", scores)
-    mapped = choose_thresholds(tmp_path / "scores.npy", n_positives=100_000)
+    mapped = choose_thresholds(tmp_path / "scores.npy", n_positives=1000)
     assert (mapped.low, mapped.high, mapped.rank_error) == (whole.low, whole.high, 0.0)
 
 
-def test_a_long_stream_is_answered_by_the_sketch_which_says_so():
-    scores = np.random.default_rng(1).standard_normal(1_100_000)
+def test_a_long_stream_is_answered_by_the_sketch_which_says_so(monkeypatch):
+    monkeypatch.setattr(_choose, "ScoreSketch", SmallSketch)
+    scores = np.random.default_rng(1).standard_normal(11_000)
     found = choose_thresholds(block for block in np.array_split(scores, 9))
-    assert 0 < found.rank_error <= 1e-5
+    assert 0 < found.rank_error <= (math.log2(11_000 / 1024) + 2) / (4 * 1024)
     assert found.notes[0].startswith("Thresholds and counts come from a sketch: a count may be wrong by ")
-    for cut, allowed in ((found.high, 1100), (found.low, 56_100)):
+    for cut, allowed in ((found.high, 11), (found.low, 561)):
         assert abs((scores >= cut).sum() - allowed) <= 2 * found.rank_error * len(scores)
-    sketch = ScoreSketch()
+    sketch = SmallSketch()
     sketch.update(scores)
     again = choose_thresholds(sketch)
     assert (again.low, again.high, again.rank_error) == (found.low, found.high, found.rank_error)
@@ -376,12 +384,13 @@ class OnDisk:
 
 
 @pytest.mark.parametrize("scope", ["all", "anchor"])
-def test_arrays_on_disk_are_read_in_blocks(scope):
-    scores = np.random.default_rng(5).random((600, 1000)).astype(np.float32)
+def test_arrays_on_disk_are_read_in_blocks(scope, monkeypatch):
+    monkeypatch.setattr(_scores, "BLOCK", 1 << 13)
+    scores = np.random.default_rng(5).random((60, 1000)).astype(np.float32)
     whole, found = choose_thresholds(scores, scope=scope), choose_thresholds(OnDisk(scores), scope=scope)
     assert np.array_equal(found.low, whole.low)
     assert np.array_equal(found.high, whole.high)
-    assert (found.n_negatives, found.rank_error) == (600_000, 0.0)
+    assert (found.n_negatives, found.rank_error) == (60_000, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -445,8 +454,9 @@ def test_each_anchor_gets_the_thresholds_of_its_own_row(rows, false_share, hard_
     assert (found.n_negatives, found.n_positives) == (sum(map(len, rows)), sum(known))
 
 
-def test_anchors_come_in_files_and_streams_too(tmp_path):
-    scores = np.random.default_rng(3).random((300, 1000)).astype(np.float32)  # more rows than a block holds
+def test_anchors_come_in_files_and_streams_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(_scores, "BLOCK", 1 << 13)
+    scores = np.random.default_rng(3).random((30, 1000)).astype(np.float32)  # more rows than a block holds
     whole = choose_thresholds(scores, scope="anchor")
     assert whole.high.tolist() == np.sort(scores, axis=1)[:, -1].tolist()
     assert whole.low.tolist() == np.sort(scores, axis=1)[:, -51].tolist()
@@ -455,8 +465,8 @@ def test_anchors_come_in_files_and_streams_too(tmp_path):
     for given_as in (tmp_path / "scores.npy", (block for block in np.split(scores, 3))):
         assert choose_thresholds(given_as, scope="anchor").low.tolist() == whole.low.tolist()
     assert choose_thresholds(tmp_path / "scores.parquet", scope="anchor").low.tolist() == whole.low.tolist()
-    assert str(whole).startswith("thresholds of 300 anchors, each by its own scores\nof the anchors")
-    assert "false            300   0.1000%" in str(whole)
+    assert str(whole).startswith("thresholds of 30 anchors, each by its own scores\nof the anchors")
+    assert "false            30   0.1000%" in str(whole)
 
 
 def test_notes_of_anchors():

@@ -56,7 +56,6 @@ def agree(found, wanted):
 # ---- percentiles and bands ------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(worlds())
 def test_percentiles_are_the_share_that_is_easier(world):
     scores, kept, _, _ = world
@@ -69,14 +68,12 @@ def test_percentiles_are_the_share_that_is_easier(world):
         assert found[row].tolist() == pytest.approx(wanted, nan_ok=True)
 
 
-@settings(deadline=None)
 @given(st.permutations(range(17)), st.integers(0, 5))
 def test_a_shuffled_row_has_the_same_percentiles(order, seed):
     scores = np.random.default_rng(seed).standard_normal((1, 17))
     assert (percentiles(scores[:, order]) == percentiles(scores)[:, order]).all()
 
 
-@settings(deadline=None)
 @given(worlds(), st.floats(0.01, 0.99), st.floats(0, 0.99))
 def test_bands_part_what_counts(world, hard, part):
     scores, kept, _, _ = world
@@ -121,7 +118,6 @@ def test_by_hand():
 # ---- curves ---------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(worlds(), st.integers(1, 7))
 def test_curves_against_loops(world, bins):
     scores, kept, own, theirs = world
@@ -145,7 +141,7 @@ def test_curves_against_loops(world, bins):
 
 
 @given(st.integers(0, 20))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_labels_of_slots(seed):
     """(B, K) labels: the same as one row at a time."""
     rng = np.random.default_rng(seed)
@@ -168,7 +164,6 @@ def test_the_gradient_is_that_of_the_loss():
     assert gradient_mass(scores, temperature=0.4, bins=8).mean.tolist() == pytest.approx(wanted.mean(0).tolist())
 
 
-@settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 30))
 def test_depths_by_walking_up(seed, size):
     rng = np.random.default_rng(seed)
@@ -185,7 +180,6 @@ def test_depths_by_walking_up(seed, size):
 # ---- tables of classes, consistency, drift --------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(worlds(), st.sampled_from([0.05, 0.2, 0.5]))
 def test_class_pairs_against_loops(world, hard):
     scores, kept, own, theirs = world
@@ -219,7 +213,6 @@ def test_class_pairs_against_loops(world, hard):
         assert pair.pairs == len(wanted[pair.anchor, pair.negative])
 
 
-@settings(deadline=None)
 @given(worlds(most=8), st.sampled_from([0.05, 0.2, 0.5]))
 def test_consistency_against_loops(world, hard):
     scores, kept, _, theirs = world
@@ -270,7 +263,6 @@ def test_classes_alone_do_not_pass_for_popular_negatives():
     assert 0.5 < found.within_class.ratio < 1.7
 
 
-@settings(deadline=None)
 @given(worlds(), st.integers(0, 99), st.sampled_from([0.05, 0.2, 0.5]))
 def test_drift_against_loops(world, seed, hard):
     scores, kept, _, _ = world

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_model import DISTINCT, TEXTS, Model, expected, names
 
@@ -30,6 +30,7 @@ def test_a_row_for_each_text_and_a_call_for_each_distinct_one(tmp_path):
     assert names(tmp_path) == [path.name]  # no block and no draft is left
 
 
+@settings(max_examples=30)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=3), min_size=1, max_size=12))
 def test_any_texts(tmp_path_factory, texts):
     model = Model()

@@ -1,13 +1,13 @@
 """encode_texts with a real SentenceTransformer, made here: what was encoded is not encoded again by another process."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from naysay.encode import texts
 from naysay.encode.model import load_model, settings_of
 from naysay.errors import NaysayError
 
@@ -19,61 +19,62 @@ torch = pytest.importorskip("torch")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{row}" for row in range(40))]
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
+QUERIES, DOCUMENTS = [f"w{row}" for row in range(20)], [f"w{row} w{row + 20} w3" for row in range(20)]
 RUN = """
-import json, os, signal, sys
-from naysay.encode import texts
-from naysay.encode.model import load_model
-texts.BLOCK = 8
-model, folder, killed_after = load_model(sys.argv[1], device="cpu"), sys.argv[2], int(sys.argv[3])
-own, seen = model.encode, []
-def encode(block, **options):
-    if len(seen) == killed_after:
-        os.kill(os.getpid(), signal.SIGKILL)
-    seen.append(len(block))
-    return own(block, **options)
-model.encode = encode
-queries, documents = [f"w{row}" for row in range(20)], [f"w{row} w{row + 20} w3" for row in range(20)]
-made = [texts.encode_texts(model, queries, folder=folder, prompt="w1 ")]
-made.append(texts.encode_texts(model, documents, folder=folder))
-print(json.dumps([sum(seen), [path.name for path in made]]))
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from test_texts_transformer import encoded
+print(json.dumps(encoded(sys.argv[2], sys.argv[3])))
 """
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The folder of a BERT of two layers with random weights."""
+    """The folder of a BERT of one layer with random weights."""
     folder = str(tmp_path_factory.mktemp("model"))
     torch.manual_seed(0)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: row for row, word in enumerate(WORDS)}, "[UNK]"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     named = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "pad", "cls", "sep", "mask")}
     transformers.PreTrainedTokenizerFast(tokenizer_object=words, **named).save_pretrained(folder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     config = transformers.BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, **sizes)
     transformers.BertModel(config).save_pretrained(folder)
     return folder
 
 
-def run(saved, folder, killed_after=-1):
-    """Encode in a process of its own: how many texts were encoded, and the names of the files."""
-    command = [sys.executable, "-c", RUN, saved, str(folder), str(killed_after)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if killed_after >= 0:
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        return None
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def encoded(saved, folder, failing_after=None):
+    """Load the model and encode in blocks of 8: how many texts the model was given, and the names of the files."""
+    model, seen = load_model(saved, device="cpu"), []
+    own = model.encode
+
+    def encode(block, **options):
+        if len(seen) == failing_after:
+            raise KeyboardInterrupt
+        seen.append(len(block))
+        return own(block, **options)
+
+    model.encode = encode
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "BLOCK", 8)
+        made = [texts.encode_texts(model, QUERIES, folder=folder, prompt="w1 ")]
+        made.append(texts.encode_texts(model, DOCUMENTS, folder=folder))
+    return [sum(seen), [path.name for path in made]]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_nothing_is_encoded_twice(saved, tmp_path):
-    encoded, names = run(saved, tmp_path / "whole")
-    assert encoded == 40
-    assert run(saved, tmp_path / "whole") == [0, names]
-    run(saved, tmp_path / "killed", killed_after=4)  # 20 queries and 8 documents are done
-    assert run(saved, tmp_path / "killed") == [12, names]
+    """Neither by a model that was loaded again, nor by another process after a run that ended early."""
+    whole, ended = tmp_path / "whole", tmp_path / "ended"
+    count, names = encoded(saved, whole)
+    assert count == 40
+    assert encoded(saved, whole) == [0, names]
+    with pytest.raises(KeyboardInterrupt):
+        encoded(saved, ended, failing_after=4)  # 20 queries and 8 documents are done
+    command = [sys.executable, "-c", RUN, str(Path(__file__).parent), saved, str(ended)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [12, names]
     for name in names:
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (ended / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_what_decides_the_vectors_decides_the_key(saved):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score, roc_auc_score
 
@@ -67,7 +67,6 @@ def measures(found, *, alone, n):
     return np.mean(rows, axis=0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.sampled_from(["mean", "optimistic", "pessimistic"]),
@@ -89,7 +88,6 @@ def test_ranks_and_measures_are_those_of_plain_loops(seed, ties, alone, sampled,
     assert found.ndcg(n) <= 1 + 1e-12
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 15))
 def test_ndcg_and_auc_are_those_of_scikit_learn(seed, n):
     rng = np.random.default_rng(seed)
@@ -103,7 +101,6 @@ def test_ndcg_and_auc_are_those_of_scikit_learn(seed, n):
     assert ranking(tied, positives(wanted)).auc == pytest.approx(expected)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000))
 def test_blocks_vectors_functions_and_tensors_give_the_same_ranks(seed):
     rng = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ from naysay.vocabulary import Vocabulary
 LINES = [name for name, each in FORMATS.items() if ".jsonl" in each.suffixes or ".json" in each.suffixes]
 TABLES = [name for name, each in FORMATS.items() if ".parquet" in each.suffixes]
 SCORED = [name for name, each in FORMATS.items() if each.scores != "none"]
-TIMES = settings(max_examples=20)
+TIMES = settings(max_examples=8)
 
 
 def close(rows):

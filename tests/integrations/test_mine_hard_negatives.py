@@ -43,7 +43,7 @@ def jobs(draw):
     return rows, corpus, random_table([f"text {i}" for i in range(n)], draw(st.integers(0, 2**32 - 1))), options
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(jobs(), st.sampled_from(FORMATS), st.booleans(), st.booleans())
 def test_against_plain_loops(job, form, with_scores, rescore):
     rows, corpus, table, options = job

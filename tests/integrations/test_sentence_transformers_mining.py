@@ -73,26 +73,26 @@ def assert_equal(expected, found):
             assert list(found[name]) == list(expected[name])
 
 
-@settings(max_examples=150)
+@settings(max_examples=30)
 @given(worlds(), SHAPES, st.integers(0, 3), st.none() | st.integers(0, 5), st.booleans())
 def test_ranks_alone(world, shape, range_min, room, use_faiss):
     range_max = None if room is None else range_min + shape["num_negatives"] + room
     assert_equal(*both(*world, range_min=range_min, range_max=range_max, use_faiss=use_faiss, **shape))
 
 
-@settings(max_examples=250)
+@settings(max_examples=40)
 @given(worlds(), SHAPES, BOUNDS)
 def test_margins_and_bounds(world, shape, bounds):
     assert_equal(*both(*world, **bounds, **shape))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(worlds(), st.integers(1, 4), st.booleans())
 def test_positives_included(world, count, output_scores):
     assert_equal(*both(*world, num_negatives=count, include_positives=True, output_scores=output_scores))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(worlds(), SHAPES, BOUNDS.filter(bool))
 def test_a_cross_encoder_with_bounds(world, shape, bounds):
     table = random_table(world[2], 7)

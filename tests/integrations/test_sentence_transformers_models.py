@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 
 def bert(folder, seed):
-    """A BERT of two layers with random weights, loaded from a local folder; its name is None, as for any checkpoint."""
+    """A BERT of one layer with random weights, loaded from a local folder; its name is None, as for any checkpoint."""
     torch.manual_seed(seed)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "[UNK]"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
@@ -37,7 +37,7 @@ def bert(folder, seed):
         "mask_token": "[MASK]",
     }
     transformers.PreTrainedTokenizerFast(tokenizer_object=words, **named).save_pretrained(folder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     config = transformers.BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, initializer_range=0.5, **sizes)
     transformers.BertModel(config).save_pretrained(folder)
     return load_model(folder, device="cpu")

@@ -42,7 +42,7 @@ def test_parts_of_any_size(world, whole, monkeypatch, rows):
 def test_it_is_fitted_once(world, whole, monkeypatch):
     stopped(world, monkeypatch, 2, rows=50)
     record = json.loads((world.job() / "job.json").read_text())
-    assert len(record["done"]["posterior"]["draws"]) == 100
+    assert len(record["done"]["posterior"]["draws"]) == 60
 
     def again(*_, **__):
         pytest.fail("fitted again")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-ANCHORS, DOCUMENTS, WIDTH = 2100, 8000, 64
+ANCHORS, DOCUMENTS, WIDTH = 2050, 4000, 32
 # Everything that a job loads is loaded before the measurement: the budget is above what the program takes for itself.
 CHILD = """
 import json, sys
@@ -34,12 +34,12 @@ print(json.dumps({"bytes": memory("VmHWM") - before, "rule": found.rule}))
 
 
 def write_world(folder, name, anchors, documents):
-    """Families of four documents; an anchor is near one of them, which is its only label."""
+    """Families of four documents; an anchor is near their centre, and one of them is its only label."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(documents // 4, WIDTH))
     corpus = np.repeat(centres, 4, axis=0) + 0.5 * rng.normal(size=(documents, WIDTH))
     own = rng.permutation(documents)[:anchors]
-    queries = corpus[own] + 0.5 * rng.normal(size=(anchors, WIDTH))
+    queries = centres[own // 4] + 0.3 * rng.normal(size=(anchors, WIDTH))
     for part, vectors in (("query", queries), ("corpus", corpus)):
         np.save(folder / f"{name} {part}_vectors.npy", vectors.astype(np.float32))
     pairs = {"anchor": [f"q{row}" for row in range(anchors)], "positive": [f"d{row}" for row in own]}

@@ -74,7 +74,7 @@ def test_a_review_and_back(world, capsys, ending):
     assert f"Next: write yes (a false negative) or no in the column false_negative of {file}, for some" in shown
     assert f"then mine again with --reviewed {file}." in shown
     assert first.review == file
-    assert first.false_negatives.estimate < 0.02
+    assert first.false_negatives.startswith("unknown (the labelled positives look like the easiest of their anchors")
     rows = read(file)
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == len({(row["query_id"], row["document_id"]) for row in rows}) == 100
@@ -94,7 +94,7 @@ def test_a_review_and_back(world, capsys, ending):
     assert float(estimate.split()[0]) == pytest.approx(truth, rel=0.3)
     low, high = (float(part) for part in estimate.partition("CI ")[2].partition(")")[0].split(" to "))
     assert low < truth < high
-    assert world.share(world.folder / "second.jsonl") < 0.05 < world.share(world.folder / "out.jsonl")
+    assert world.share(world.folder / "second.jsonl") < 0.1
     anchors, items = (np.array([int(row[name][1:]) for row in rows]) for name in ("query_id", "document_id"))
     given = anchors, items, np.array(world.answers(rows))
     mined = mine(world.queries, world.corpus, world.labelled, 5, reviewed=given)
@@ -124,7 +124,7 @@ def test_other_judges_are_measured_by_it(world, judge):
     second = world.run(judge=judge, reviewed=file)
     assert first.rule == second.rule
     truth = world.share(world.folder / "out.jsonl")
-    assert first.false_negatives.estimate < 0.1 * truth
+    assert first.false_negatives.startswith("unknown (the labelled positives look like the easiest")
     assert second.false_negatives.low < truth < second.false_negatives.high
 
 

@@ -101,7 +101,7 @@ def test_contains_gives_the_place(lists, kind, data):
     asked = data.draw(st.lists(pairs, max_size=30))
     anchors, items = (np.array([pair[i] for pair in asked], np.int64) for i in (0, 1))
     out = np.full(len(asked) + 2, 77)
-    csr.contains(1, len(asked), anchors, items, indptr, indices, bits, out)
+    csr.contains(1, len(asked), anchors, items, (indptr, indices, bits), out)
     expected = [int(indptr[a]) + lists[a].index(i) if a >= 0 and i in lists[a] else -1 for a, i in asked[1:]]
     if asked:
         assert out.tolist() == [77, *expected, 77, 77]  # only the rows from start to stop are written

@@ -53,7 +53,7 @@ def test_table_size(width, room):
 
 
 @given(st.lists(st.integers(0, 2**40), max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_both_ways_to_find_a_repetition_agree(items):
     """Comparing with all earlier slots, and asking a table, which wraps round its end."""
     line = np.array([*items, 0], np.int64)

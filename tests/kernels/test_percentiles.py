@@ -36,7 +36,7 @@ def order_of(scores, kept=None):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_highest_first_and_the_earlier_slot_among_equals(dtype, data):
     scores, kept = data.draw(tables(dtype))
@@ -48,7 +48,7 @@ def test_highest_first_and_the_earlier_slot_among_equals(dtype, data):
         assert order[row].tolist() == slots + [-1] * (len(line) - len(slots))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 9), st.sampled_from([1, 255, 256, 257, 600]), st.integers(1, 9), st.booleans(), st.data())
 def test_scores_are_the_bytes_of_the_fixed_kernel(rows, many, width, cosine, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -75,7 +75,7 @@ def test_only_its_own_rows_are_written():
     assert (out[1:3] == 2).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tables(np.float64), st.integers(1, 12))
 def test_sums_over_intervals(table, parts):
     scores, kept = table

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from naysay.kernels.compile import inlined
 from naysay.kernels.random import below, below_wide, mixed, number, retry, row_state
 
-COMPILING = settings(deadline=None, max_examples=300)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=100)  # a first call compiles
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 WORDS = st.integers(0, MASK) | st.integers(0, 5) | st.integers(MASK - 5, MASK)

@@ -52,7 +52,7 @@ def test_draws_do_not_depend_on_the_number(weights, distinct):
     rng = np.random.default_rng(0)
     known = ns.Positives.from_pairs(rng.integers(0, 500, 20_000), rng.integers(0, 3000, 20_000), 500, 3000)
     pool = ns.pools.Everything(known, weights, distinct=distinct)
-    query = ns.Query(rng.integers(0, 500, 6000))
+    query = ns.Query(rng.integers(0, 500, 3000))
     drawn = []
     for count in (1, 2, 4):
         set_threads(count)

@@ -81,7 +81,7 @@ def by_row(loss, z, partner, labels, temperature, i):
 
 
 @given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 2.0))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_the_gradient_of_elimination_is_equation_8(pairs, seed, temperature):
     z, partner, labels, _, _ = world(rows=2 * pairs, seed=seed)
     vectors = z.detach().numpy()
@@ -95,7 +95,7 @@ def test_the_gradient_of_elimination_is_equation_8(pairs, seed, temperature):
 
 
 @given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 2.0))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_the_gradient_of_attraction_is_equation_10(pairs, seed, temperature):
     z, partner, labels, _, _ = world(rows=2 * pairs, seed=seed)
     vectors = z.detach().numpy()

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from naysay import losses
+from naysay import catalog, losses
 from naysay.errors import NaysayError
 from naysay.losses import (
+    bounded_margin,
     bpr,
     debiased,
     decoupled,
@@ -18,7 +19,9 @@ from naysay.losses import (
     hardness,
     hinge,
     info_nce,
+    margin_mse,
     mixture_log_q,
+    normalised_hardness,
     sampled_bce,
     sampled_softmax,
     self_adversarial,
@@ -60,6 +63,11 @@ def sampled(*scores, **options):
     return sampled_softmax(*scores, **{"log_q": LOG_Q, **options})
 
 
+def taught(*scores, **options):
+    own, others = (np.zeros(np.shape(part)) for part in scores)
+    return margin_mse(*scores, teacher_positive=own, teacher_negatives=others, **options)
+
+
 EVERY = {
     "bpr": bpr,
     "hinge": hinge,
@@ -72,6 +80,9 @@ EVERY = {
     "hardness": hardness,
     "self_adversarial": self_adversarial,
     "guided": guided,
+    "bounded_margin": bounded_margin,
+    "margin_mse": taught,
+    "normalised_hardness": normalised_hardness,
 }
 TEMPERED = ["info_nce", "sampled_softmax", "decoupled", "debiased", "hardness", "guided"]
 EACH = pytest.mark.parametrize("name", list(EVERY))
@@ -79,8 +90,9 @@ EACH_TEMPERED = pytest.mark.parametrize("name", TEMPERED)
 
 
 def test_every_loss_of_slots_is_here():
-    of_vectors = {"in_batch", "eliminate", "attract", "sup_con"}
-    assert set(losses.__all__) - of_vectors == {*EVERY, "distinct_log_q", "gather_rows", "mixture_log_q"}
+    of_vectors = {loss.name.removeprefix("losses.") for loss in catalog.losses() if loss.over == "vectors"}
+    helpers = {"distinct_log_q", "gather_rows", "mixture_log_q", "keep_hardest", "concentrations", "cached_step"}
+    assert set(losses.__all__) - of_vectors == {*EVERY, *helpers}
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def counts(batch):
 
 @EACH
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_loss_in_loops(name, data):
     loss, in_loops, options, log_q = LOSSES[name]
     batch = data.draw(batches(log_q))
@@ -69,7 +69,7 @@ def test_every_loss_in_loops(name, data):
 
 
 @given(batches(True), TEMPERATURES, st.sampled_from(["sampled", "refined", "classic"]), st.data())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_sampled_softmax_in_loops(batch, temperature, form, data):
     known = form == "classic" or data.draw(st.booleans())
     own = [data.draw(st.floats(-5.0, -0.01)) for _ in batch.positive] if known else None
@@ -84,7 +84,7 @@ def test_sampled_softmax_in_loops(batch, temperature, form, data):
 
 
 @given(batches(None), TEMPERATURES, st.none() | st.floats(0.2, 2.0))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_decoupled_in_loops(batch, temperature, sigma):
     found = losses.decoupled(*batch.tensors(), **batch.options(), temperature=temperature, sigma=sigma)
     expected = batch.map(decoupled_in_loops, temperature=temperature, sigma=sigma, batch=batch.positive)
@@ -92,7 +92,7 @@ def test_decoupled_in_loops(batch, temperature, sigma):
 
 
 @given(batches(False), TEMPERATURES, st.sampled_from([0.0, 0.05, 0.5]), st.booleans(), st.booleans(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_guided_in_loops(batch, temperature, margin, relative, by_itself, data):
     """The mask of a row loses the slots that the guide finds closer than its positive, less the margin."""
     values = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5]) | st.floats(-1.0, 1.0)
@@ -176,7 +176,7 @@ def test_the_gradient_is_that_of_the_value(name, log_q):
 
 
 @given(batches(None), TEMPERATURES)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_info_nce_has_the_gradient_of_a_softmax(batch, temperature):
     """softmax minus one-hot, over t, in [p, s - log(K q) + log w]."""
     loss = functools.partial(losses.info_nce, **batch.options(), temperature=temperature)
@@ -189,7 +189,7 @@ def test_info_nce_has_the_gradient_of_a_softmax(batch, temperature):
 
 
 @given(batches(False), st.floats(0.0, 2.0), st.floats(-2.0, 4.0))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_self_adversarial_has_no_gradient_through_its_weights(batch, alpha, margin):
     loss = functools.partial(losses.self_adversarial, **batch.options(), alpha=alpha, margin=margin)
     by_positive, by_negatives = gradients(loss, *batch.tensors())
@@ -203,7 +203,7 @@ def test_self_adversarial_has_no_gradient_through_its_weights(batch, alpha, marg
 
 
 @given(batches(True), TEMPERATURES, st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_refined_has_the_gradient_of_sampled(batch, temperature, with_own):
     own = np.linspace(-2.0, -0.1, len(batch.positive)) if with_own else None
     learnt = torch.tensor(temperature, dtype=torch.float64, requires_grad=True)
@@ -227,7 +227,7 @@ def test_decoupled_takes_the_weight_of_a_positive_as_given(batch, temperature, s
 
 
 @given(batches(None), TEMPERATURES, st.floats(0.0, 0.5), st.floats(0.0, 2.0))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_hardness_with_constant_weights(batch, temperature, prior, beta):
     """The gradient of log(1 + N g e^{-p}) with u held still; scores are at least -3, so that `min_score` never acts."""
     setting = {"temperature": temperature, "prior": prior, "beta": beta, "min_score": -1e6, "backprop_weights": False}

@@ -144,7 +144,7 @@ def test_easy_labels_are_noticed_by_item_vectors():
     easiest = 3 * np.arange(WORLD.n) + scores.argmax(axis=1)
     found = mine(WORLD.queries, WORLD.corpus, easiest, 10)
     assert found.judge is not None
-    assert re.search(r"item vectors|could not be checked", found.rule)
+    assert re.search(r"item vectors|the easiest of their anchors|look easier", found.rule)
 
 
 @pytest.mark.parametrize(
@@ -247,13 +247,8 @@ def test_a_record_restores_the_same_posterior():
     np.testing.assert_array_equal(other.summary.state(), AUTO.judge.summary.state())
 
 
-def test_a_report(tmp_path):
-    path = AUTO.report(tmp_path / "report.html")
-    assert "Estimated false negatives among the 10 nearest" in path.read_text()
-
-
 def test_the_same_bytes_for_any_threads_and_budget():
-    for given in ({"threads": 1}, {"threads": 2}, {"budget": 30_000_000}, {"engine": "float64"}):
+    for given in ({"threads": 1, "budget": 30_000_000}, {"threads": 2, "engine": "float64"}):
         found = WORLD.mine(**given)
         np.testing.assert_array_equal(found.ids, AUTO.ids)
         assert (found.rule, found.suspicion_threshold) == (AUTO.rule, AUTO.suspicion_threshold)

@@ -9,8 +9,7 @@ from plain_search import candidates_from, check_counts, kept_ids
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Combined, Duplicates, Margin, RankWindow
 from naysay.errors import NaysayError
-from naysay.mining.judge import ask, judge, score_thresholds, was_suspicious
-from naysay.mining.mined import rejudged
+from naysay.mining.judge import ask, judge, rejudged, score_thresholds, was_suspicious
 
 N, M, ITEMS = 3, 5, 9
 TABLES = st.lists(st.sampled_from([0.0, 0.25, 0.49999999999, 0.5, 0.75, 1.0]), min_size=N * ITEMS, max_size=N * ITEMS)

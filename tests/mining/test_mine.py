@@ -12,8 +12,8 @@ from plain_search import check_counts, plain_scores, vectors
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Duplicates, Guide, Margin
 from naysay.kernels.threads import set_threads
-from naysay.mining import _decide as auto
-from naysay.mining import _search as deepen
+from naysay.mining import _pipeline as pipeline
+from naysay.mining import _rules as auto
 from naysay.mining import _task as tasks
 from naysay.mining.mine import mine
 
@@ -218,7 +218,7 @@ def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
     expected = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line), depth=300)
     assert not expected.short.any()
     monkeypatch.setattr(tasks, "LEAST_DEPTH", 5)
-    monkeypatch.setattr(deepen, "_SLOTS", 999)  # a few rows at a time
+    monkeypatch.setattr(pipeline, "_SLOTS", 999)  # a few rows at a time
     mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
     assert mined.candidates.ids.shape == (120, 12)
     for name in ("ids", "scores", "rank", "suspicion"):
@@ -228,10 +228,6 @@ def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
     assert (total <= 300).all()
     check_counts(mined.candidates)
     assert mined.notes == ()
-    monkeypatch.setattr(deepen, "DEEPEST", 24)
-    short = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
-    assert short.short.any()
-    assert "Search deeper: depth=" in short.notes[0]
 
 
 def test_a_stated_depth_is_one_search(monkeypatch):

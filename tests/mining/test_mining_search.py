@@ -1,47 +1,18 @@
-"""Deepen: one look past the suspects gives what rounds of deeper and deeper searches give."""
-
-from functools import partial
+"""A search that goes past the suspects: the nearest k below the threshold, however many are above it."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, ShareOfPositive
 from naysay.mining import _search as deepen
-from naysay.mining._search import Demand, deepened
-from naysay.mining.backfill import rows_of
+from naysay.mining import _task as tasks
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import ask, score_thresholds
+from naysay.mining.judge import ask
 from naysay.search.exact import Found, search, search_below
-from naysay.search.vectors import open_vectors
 from naysay.types import Query
-
-
-def in_rounds(found, look, queries, known, detector, query, wanted, low, deepest):
-    """The contract, an anchor at a time: 8 times as deep while it is short, then what comes after the suspected."""
-    width, n_items = found.ids.shape[1], known.n_items
-    ids, scores, skipped = found.ids.copy(), found.scores.copy(), np.zeros(len(found), np.int64)
-    for row in range(len(found)):
-        one = Query(query.anchors[row : row + 1])
-        depth, last = width, min(n_items, max(deepest, width))
-        own_ids, own_scores = found.ids[row : row + 1], found.scores[row : row + 1]
-        while True:
-            suspicion = ask(Candidates.of(type(found)(own_ids, own_scores)), detector, one)[0]
-            filled = own_ids[0] >= 0
-            free = sum(bool(there) and value < 0.5 for there, value in zip(filled, suspicion, strict=True))
-            full = filled[-1] and (low is None or own_scores[0, -1] >= np.float32(low))
-            if depth > width:
-                skip = min(sum(suspicion >= 0.5), depth - width)
-                ids[row], scores[row] = own_ids[0, skip : skip + width], own_scores[0, skip : skip + width]
-                skipped[row] = skip
-            if free >= wanted[row] or not full or depth >= last:
-                break
-            depth = min(last, 8 * depth)
-            deep = look(queries[row : row + 1], depth, rows_of(known, np.array([row])))
-            own_ids, own_scores = deep.ids, deep.scores
-    return ids, scores, skipped
 
 
 def world_of(seed, n, items, kinds):
@@ -72,111 +43,26 @@ def detectors(rng, scores, n):
     ]
 
 
-@given(
-    st.integers(0, 1000),
-    st.integers(1, 6),
-    st.integers(1, 150),
-    st.integers(1, 60),
-    st.integers(1, 7),
-    st.sampled_from([1, 5, 24, 70, 1 << 14]),
-    st.sampled_from(["none", "any", "next"]),
-    st.sampled_from(["cosine", "dot", "l2"]),
-    st.sampled_from([1, 30, None]),
-)
-def test_one_look_is_all_rounds(seed, n, items, kinds, width, deepest, floor, metric, slots):
+@settings(max_examples=30)
+@given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 100), st.integers(1, 60), st.sampled_from([1, 5, 30]))
+def test_the_nearest_below_the_threshold_however_many_are_above(seed, n, items, kinds, slots):
+    """With lists of 5 and a few rows in memory, an anchor that is short is searched again: the answer is a loop's."""
     queries, corpus, known = world_of(seed, n, items, kinds)
-    rng, width = ns.rng_for(seed, 1), min(width, items)
-    look = partial(search_of, corpus, metric)
-    everything = look(queries, items, None).scores
-    found = look(queries, width, known)
-    wanted, query = rng.integers(0, 2 * width + 3, n), Query(np.arange(n))
-    for detector in detectors(rng, everything, n):
-        line = np.float32(score_thresholds(detector, query)[0])
-        lows = {"none": None, "any": rng.choice(everything.ravel()), "next": np.nextafter(line, np.float32(-np.inf))}
-        low = None if floor == "none" else float(lows[floor])
-        expected = in_rounds(found, look, queries, known, detector, query, wanted, low, deepest)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(deepen, "DEEPEST", deepest)
-            for below in (None, partial(below_of, corpus, metric)):
-                given, demand = open_vectors(queries), Demand(detector, query, wanted, low)
-                got, skipped = deepened(found, look, given, known, demand, slots, below)
-                assert (got.ids == expected[0]).all()
-                assert (got.scores == expected[1]).all()
-                assert (skipped == expected[2]).all()
-
-
-def search_of(corpus, metric, queries, depth, exclude, tell=None):
-    return search(queries, corpus, depth, metric=metric, exclude=exclude)
-
-
-def below_of(corpus, metric, queries, depth, caps, exclude):
-    return search_below(queries, corpus, depth, caps, metric=metric, exclude=exclude)
-
-
-def test_it_looks_once_where_that_tells(monkeypatch):
-    """Some hundred of 400 are suspected: two rounds, or one look, and a search where a round ends among them."""
-    rng = ns.rng_for(0)
-    corpus, queries = rng.normal(size=(400, 8)).astype(np.float32), rng.normal(size=(30, 8)).astype(np.float32)
-    known = ns.Positives.from_pairs([0], [0], 30, 400)
-    searched, looked = [], []
-
-    def look(queries, depth, exclude):
-        searched.append((len(queries), depth))
-        return search(queries, corpus, depth, exclude=exclude)
-
-    def below(queries, depth, caps, exclude):
-        looked.append((len(queries), depth))
-        return search_below(queries, corpus, depth, caps, exclude=exclude)
-
-    found, wanted, given = look(queries, 5, known), np.full(30, 3), open_vectors(queries)
-    arguments = (given, known, Demand(Absolute(0.3), Query(np.arange(30)), wanted))
-    searched.clear()
-    old, skipped = deepened(found, look, *arguments)
-    assert [depth for _, depth in searched] == [40, 320]
-    late = int((np.isin(skipped, (35, 315))).sum())  # a round ended among the last of the suspected
-    assert 40 < skipped.max() < 315
-    searched.clear()
-    new, again = deepened(found, look, *arguments, below=below)
-    assert looked == [(30, 5)]
-    assert sum(count for count, _ in searched) <= late < 5
-    assert new.ids.tobytes() == old.ids.tobytes()
-    assert new.scores.tobytes() == old.scores.tobytes()
-    assert (again == skipped).all()
-    monkeypatch.setattr(deepen, "_SLOTS", 40 * 7)
-    looked.clear()
-    deepened(found, look, *arguments, below=below)
-    assert looked == [(7, 5)] * 4 + [(2, 5)]
-
-
-@pytest.mark.parametrize("excluded", [59, 60, 61, 63, 64, 65, 66, 90])
-def test_a_round_that_ends_because_nothing_is_left(excluded):
-    """All are suspected: the slots hold the last places of a round that is not full, and so some are empty."""
-    queries, corpus, _ = world_of(7, 2, 100, 60)
-    known = ns.Positives.from_pairs([1] * excluded, np.arange(excluded), 2, 100)
-    look, below = partial(search_of, corpus, "cosine"), partial(below_of, corpus, "cosine")
-    judged = (Absolute(-2.0), Query(np.arange(2)), np.array([2, 2]))
-    found = look(queries, 5, known)
-    ids, scores, skipped = in_rounds(found, look, queries, known, *judged, None, 1 << 14)
-    left = 100 - excluded
-    assert skipped.tolist() == [95, min(left, 35 if left < 40 else 95)]
-    got, again = deepened(found, look, open_vectors(queries), known, Demand(*judged), below=below)
-    assert (got.ids == ids).all()
-    assert (got.scores == scores).all()
-    assert (again == skipped).all()
-
-
-class Odd:
-    """Suspects by score, and even items that score much lower, too: it has a line, and suspects beyond it."""
-
-    def __init__(self, line):
-        self.line = line
-
-    def threshold(self, query):
-        return np.full(len(query), self.line)
-
-    def suspicion(self, query, negatives):
-        even = (negatives.ids % 2 == 0) & (negatives.scores < self.line - 0.01)
-        return np.where(even | (negatives.scores >= self.line), 1.0, 0.0)
+    scores = search(queries, corpus, items)
+    scores = np.take_along_axis(scores.scores, np.argsort(scores.ids, axis=1), axis=1)
+    owners, items_of = known.pairs()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tasks, "LEAST_DEPTH", 5)
+        patched.setattr("naysay.mining._pipeline._SLOTS", slots)
+        for detector in detectors(ns.rng_for(seed, 1), scores, n):
+            mined = ns.mine(queries, corpus, None, 2, judge=detector, ignore=known, keep_own_text=True)
+            everything = Found(np.tile(np.arange(items), (n, 1)), scores)
+            suspected = ask(Candidates.of(everything), detector, Query(np.arange(n))) >= 0.5
+            for row in range(n):
+                left = np.setdiff1d(np.flatnonzero(~suspected[row]), items_of[owners == row])
+                best = sorted(left, key=lambda item: (-scores[row, item], item))[:2]
+                assert [item for item in mined.ids[row].tolist() if item >= 0] == best
+            assert (sum(mined.dropped.values(), np.zeros(n)) <= items).all()
 
 
 class NoLine:
@@ -186,19 +72,6 @@ class NoLine:
 
     def suspicion(self, query, negatives):
         return np.where(negatives.ids % 2 == 0, 1.0, 0.0)
-
-
-@pytest.mark.parametrize("detector", [NoLine(), Odd(0.6)])
-def test_what_has_no_line_is_searched_in_rounds(detector):
-    queries, corpus, known = world_of(3, 6, 300, 60)
-    look, below = partial(search_of, corpus, "cosine"), partial(below_of, corpus, "cosine")
-    found, query = look(queries, 12, known), Query(np.arange(6))
-    given, demand = open_vectors(queries), Demand(detector, query, np.full(6, 12))
-    old, skipped = deepened(found, look, given, known, demand)
-    new, again = deepened(found, look, given, known, demand, below=below)
-    assert skipped.any()
-    assert (new.ids == old.ids).all()
-    assert (again == skipped).all()
 
 
 @given(st.integers(0, 1000))

@@ -9,9 +9,9 @@ from plain_search import plain_scores, plain_search, vectors
 import naysay as ns
 from naysay.kernels.threads import set_threads
 from naysay.mining._known import known_of
-from naysay.mining._pipeline import same_vectors, with_left_out
 from naysay.mining._task import kinds_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.exclude import same_vectors, with_left_out
 from naysay.search._scores import lowest_of, pair_scores
 from naysay.search.vectors import open_vectors
 

@@ -33,7 +33,7 @@ def known_of(pairs, ignored):
     return known.with_ignored([a for a, _ in ignored], [i for _, i in ignored]) if ignored else known
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(puts(), max_size=4), pairs_of, pairs_of, st.booleans(), st.booleans(), st.integers(0, 99))
 def test_against_plain_loops(calls, pairs, ignored, with_known, distinct, seed):
     cache = Cache(N_ANCHORS, SIZE, known_of(pairs, ignored) if with_known else None, distinct=distinct)

@@ -113,7 +113,7 @@ def worlds(draw_from):
 
 
 @given(worlds(), st.booleans(), st.sampled_from([32, 2, 1, 0]), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_row_of_every_small_world(world, distinct, tries, data):
     """Exclusion, the triple's own part, distinctness as (side, id), the length of each row, and log_q slot by slot."""
     train, known, sides, choice, domains, ranges, n_entities, n_relations, asked = world
@@ -288,16 +288,16 @@ def test_many_entities_and_few_or_many_known(listed, degree, distinct):
         assert np.abs(got.log_q[:, :length] + formula).max() < 1e-9
 
 
-def test_no_known_triple_in_five_million_corruptions():
-    """15,000 entities, 237 relations, 300,000 triples in three splits, by keys that share no code with Triples."""
+def test_no_known_triple_in_a_million_corruptions():
+    """15,000 entities, 237 relations, 100,000 triples in three splits, by keys that share no code with Triples."""
     rng = np.random.default_rng(2)
     sizes = np.array([15_000, 237, 15_000])
-    triples = (sizes * rng.uniform(size=(310_000, 3)) ** np.array([3, 2, 3])).astype(np.int64)
-    train, valid, test = np.split(triples, [270_000, 290_000])
+    triples = (sizes * rng.uniform(size=(104_000, 3)) ** np.array([3, 2, 3])).astype(np.int64)
+    train, valid, test = np.split(triples, [90_000, 97_000])
     keys = np.unique((triples[:, 0] * 237 + triples[:, 1]) * 15_000 + triples[:, 2])
     tails = np.bincount(np.unique(keys) // 15_000)
-    assert tails.max() > 500  # hubs
-    asked = train[rng.permutation(270_000)[:12_500]]
+    assert tails.max() > 200  # hubs
+    asked = train[rng.permutation(90_000)[:2_600]]
     for settings_ in ({}, {"choice": "bernoulli", "domains": "observed", "ranges": "observed"}):
         pool = Corruption(train, (valid, test), n_entities=15_000, n_relations=237, **settings_)
         query = ns.Query(asked)
@@ -305,7 +305,7 @@ def test_no_known_triple_in_five_million_corruptions():
         changed = pool.corrupted(query, got)[got.ids >= 0]
         drawn = (changed[:, 0] * 237 + changed[:, 1]) * 15_000 + changed[:, 2]
         drawn.sort()
-        assert len(drawn) > 2_000_000
+        assert len(drawn) > 400_000
         assert not (keys[np.minimum(np.searchsorted(keys, drawn), len(keys) - 1)] == drawn).any()
         own = np.take_along_axis(asked, np.where(got.side < 0, 0, got.side).astype(np.int64), axis=1)
         assert (got.ids != own).all()

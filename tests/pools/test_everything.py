@@ -52,7 +52,7 @@ def check_row(ids, log_q, asked, weights, free, distinct):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_row_of_every_small_world(data):
     n_items = data.draw(st.integers(1, 12), "n_items")
     known = data.draw(st.lists(st.sets(st.integers(0, n_items - 1)), min_size=1, max_size=4), "known")
@@ -194,16 +194,16 @@ def test_a_row_depends_on_its_place_in_the_batch_alone(weighted, distinct):
 
 @pytest.fixture(scope="module")
 def large():
-    """50,000 x 40,000 with 1.9 million pairs: Zipf-like items and users, and three users who know almost all."""
+    """5,000 x 40,000 with 300,000 pairs: Zipf-like items and users, and three users who know almost all."""
     rng = np.random.default_rng(20)
-    n_anchors, n_items = 50_000, 40_000
-    items = np.exp(rng.uniform(0, np.log(n_items + 1), 2_130_000)).astype(np.int64) - 1
+    n_anchors, n_items = 5_000, 40_000
+    items = np.exp(rng.uniform(0, np.log(n_items + 1), 213_000)).astype(np.int64) - 1
     anchors = (n_anchors * rng.uniform(size=len(items)) ** 2).astype(np.int64)
     full = [rng.permutation(n_items)[:size] for size in (39_960, 39_999, 40_000)]
     keys = [anchors * n_items + items, *(who * n_items + ids for who, ids in zip((7, 11, 13), full, strict=True))]
     keys = np.unique(np.concatenate(keys))
     shuffled = rng.permutation(keys)
-    assert 1_890_000 < len(keys) < 1_990_000
+    assert 290_000 < len(keys) < 340_000
     return ns.Positives.from_pairs(shuffled // n_items, shuffled % n_items, n_anchors, n_items), keys
 
 
@@ -214,20 +214,20 @@ def among(keys, asked):
 
 @UNIFORM_OR_NOT
 @DISTINCT_OR_NOT
-def test_no_known_positive_in_ten_million_draws(large, weighted, distinct):
+def test_no_known_positive_in_a_million_draws(large, weighted, distinct):
     """By sorted keys anchor * n + item, which share no code with Positives."""
     positives, keys = large
     weights = popularity(np.bincount(keys % 40_000, minlength=40_000) + 1, 1.0) if weighted else None
     pool = Everything(positives, weights, distinct)
-    got = draw(pool, np.arange(50_000), 200)
+    got = draw(pool, np.arange(5_000), 200)
     drawn = np.sort(got.ids, axis=1)
     empty = drawn < 0
-    degrees = np.bincount(keys // 40_000, minlength=50_000)
+    degrees = np.bincount(keys // 40_000, minlength=5_000)
     possible = np.minimum(200, 40_000 - degrees) if distinct else np.where(degrees < 40_000, 200, 0)
     assert ((~empty).sum(axis=1) == possible).all()
     assert got.dropped == {"exhausted": int((200 - possible).sum())}
     assert drawn.max() < 40_000
-    asked = (drawn + 40_000 * np.arange(50_000)[:, None])[~empty]
+    asked = (drawn + 40_000 * np.arange(5_000)[:, None])[~empty]
     assert not among(keys, asked).any()
     if distinct:
         assert (np.diff(asked) > 0).all()

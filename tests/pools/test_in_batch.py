@@ -49,7 +49,7 @@ def query_of(batch):
     return ns.Query(anchors, positives=items)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(pair, max_size=9), st.lists(pair, max_size=12), st.lists(pair, max_size=4), st.booleans())
 def test_all_of_them_against_plain_loops(batch, pairs, ignored, with_known):
     pool = InBatch(positives_of(pairs, ignored) if with_known else None)
@@ -62,7 +62,7 @@ def test_all_of_them_against_plain_loops(batch, pairs, ignored, with_known):
     assert np.array_equal(pool.eligible(query_of(batch)), expected >= 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(pair, max_size=9), st.lists(pair, max_size=12), st.lists(pair, max_size=4), st.booleans(), st.data())
 def test_draws_follow_the_laws(batch, pairs, ignored, distinct, data):
     counts = data.draw(st.lists(st.integers(0, 10), min_size=len(batch), max_size=len(batch)))

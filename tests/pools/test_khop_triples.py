@@ -44,7 +44,7 @@ triples_of = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(triples_of, triples_of, st.sampled_from([(1, 1), (1, 2), (2, 2), (2, 3)]), st.integers(0, 99), st.booleans())
 def test_rows_are_what_loops_say(train, more, hops, seed, as_torch):
     graph, held_out = (ns.Triples(np.array(part), N_ENTITIES, N_RELATIONS) for part in (train, more))

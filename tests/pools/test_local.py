@@ -37,7 +37,7 @@ def rows_left(pool):
     return [pool.indices[a:b].tolist() for a, b in zip(pool.indptr[:-1], pool.indptr[1:], strict=True)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(worlds(), st.booleans(), st.integers(0, 1000), st.data())
 def test_laws(world, distinct, seed, data):
     lists, known, left = world

@@ -38,7 +38,7 @@ def filled(size, lengths, positives=None, distinct=True):
     return memory, queue
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 7), pushes)
 def test_it_is_a_plain_queue(size, lengths):
     memory, queue = filled(size, lengths)
@@ -71,7 +71,7 @@ def reason_of(entry, anchor, item, known):
     return "known" if (anchor, entry[0]) in known else None
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 9), pushes, known_pairs, known_pairs, questions(), st.booleans(), st.integers(0, 99))
 def test_draws_against_plain_loops(size, lengths, pairs, ignored, question, distinct, seed):
     known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], SIDE, SIDE)

@@ -62,7 +62,7 @@ def test_vectors_belong_to_their_ids():
         memory.push(np.full(64, number), vectors=np.full((64, 32), number, np.float32))
 
     query = ns.Query(np.full(8, 1 << 40))
-    for answer in raced(change, lambda step: memory.draw(query, 4, rng=ns.rng_for(0, step)), 300):
+    for answer in raced(change, lambda step: memory.draw(query, 4, rng=ns.rng_for(0, step)), 100):
         filled = answer.ids >= 0
         assert (answer.vectors[filled] == answer.ids[filled][:, None]).all()
 
@@ -73,7 +73,7 @@ def test_a_state_is_of_one_moment_and_restores_at_once():
     for number in range(2):
         memory.push(np.full(SIZE, number))
         states.append(memory.state())
-    taken = raced(lambda number: memory.restore(states[number % 2]), lambda _: memory.state(), 300)
+    taken = raced(lambda number: memory.restore(states[number % 2]), lambda _: memory.state(), 100)
     assert all((state["ids"] == state["owners"]).all() and len(set(state["ids"].tolist())) == 1 for state in taken)
 
 
@@ -87,7 +87,7 @@ def test_a_put_during_a_draw_leaves_no_hole():
     def change(number):
         cache.put(anchors, short if number % 2 else long)
 
-    for answer in raced(change, lambda step: cache.draw(ns.Query(anchors), 3, rng=ns.rng_for(0, step)), 300):
+    for answer in raced(change, lambda step: cache.draw(ns.Query(anchors), 3, rng=ns.rng_for(0, step)), 100):
         ids = np.sort(answer.ids, axis=1)
         assert ((ids == [1, 2, 3]) | (ids == [-1, -1, 4])).all(axis=1).all()
 

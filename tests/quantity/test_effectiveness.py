@@ -1,7 +1,6 @@
 """Reliability, shares and effectiveness: against mpmath, plain loops and draws, with their laws and refusals."""
 
 import math
-import tracemalloc
 
 import mpmath
 import numpy as np
@@ -112,13 +111,10 @@ def test_forms_of_arguments():
     assert reliability(np.ones((0, 3)), [1.0, 2.0, 3.0]).shape == (0, 3)
 
 
-def test_memory_is_bounded_and_blocks_are_invisible():
+def test_memory_is_bounded_and_blocks_are_invisible(traced_peak):
     mus = np.linspace(-2, 4, 60_000)
-    tracemalloc.start()
     found = reliability(100, mus)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6  # at once it would be 60,000 x some 350 nodes x 8 bytes
+    assert traced_peak(lambda: reliability(100, mus)) < 20e6  # at once it would be 60,000 x some 350 nodes x 8 bytes
     for place in (0, 17_000, 59_999):
         assert found[place] == pytest.approx(reliability(100, mus[place]), rel=1e-12)
 
@@ -199,12 +195,10 @@ def test_blocks_of_k_are_invisible(k_max):
     np.testing.assert_allclose(found[ks - 1], expected, rtol=0, atol=1e-13)
 
 
-def test_many_points_are_taken_in_blocks():
+def test_many_points_are_taken_in_blocks(traced_peak):
     reached = simulated(1.0, points=20_000)
-    tracemalloc.start()
     found = mean_effectiveness(1.0, reached, k_max=3)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    peak = traced_peak(lambda: mean_effectiveness(1.0, reached, k_max=3))
     assert peak < 40e6  # at once it would be 20,000 x some 350 nodes x 8 bytes, three times over
     parts = [mean_effectiveness(1.0, part, k_max=3) for part in np.split(reached, 4)]
     np.testing.assert_allclose(found, np.mean(parts, axis=0), rtol=0, atol=1e-13)
@@ -275,7 +269,7 @@ def test_answers_are_the_callers_own():
         ),
         (
             lambda: mean_effectiveness(1.0, [0.5], k_max=10**9),
-            "mean_effectiveness: `k_max` must be at most 10000000, got 1000000000.",
+            "mean_effectiveness: `k_max` must be at most 10,000,000, got 1000000000.",
         ),
         (
             lambda: mean_effectiveness(1.0, [0.5], weight="0.9"),

@@ -188,7 +188,7 @@ def test_k_max_of_one():
         ((0.7, None), {}, "`val_auc` must be a number, or an array of numbers, got None."),
         ((0.7, [0.5]), {"k_max": 0}, "`k_max` must be at least 1, got 0."),
         ((0.7, [0.5]), {"k_max": 10.5}, "`k_max` must be a whole number, got 10.5."),
-        ((0.7, [0.5]), {"k_max": 10**8}, "`k_max` must be at most 10000000, got 100000000."),
+        ((0.7, [0.5]), {"k_max": 10**8}, "`k_max` must be at most 10,000,000, got 100000000."),
         ((0.7, [0.5]), {"weight": 1}, "`weight` must be a number above 0 and below 1, got 1."),
         ((0.7, [0.5]), {"weight": -0.1}, "`weight` must be a number above 0 and below 1, got -0.1."),
     ],

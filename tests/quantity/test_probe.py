@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
@@ -25,7 +25,6 @@ def scored(draw):
     return positive, negatives, mask
 
 
-@settings(max_examples=100, deadline=None)
 @given(scored())
 def test_it_is_the_mean_of_shares_in_plain_loops(given_scores):
     positive, negatives, mask = given_scores

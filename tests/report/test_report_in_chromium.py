@@ -68,6 +68,13 @@ def opened(browser, path, **options):
         context.close()
 
 
+@pytest.fixture(scope="module")
+def page(chromium, plain):
+    """The plain report, opened once for all tests that leave it usable."""
+    with opened(chromium, plain) as page:
+        yield page
+
+
 def until(page, done):
     """Wait for what happens a moment later; the policy lets no waiting script into the page."""
     for _ in range(300):
@@ -94,14 +101,13 @@ def figures_of(now):
     }
 
 
-def test_it_renders_alone(chromium, plain):
+def test_it_renders_alone(page, plain):
     assert plain.stat().st_size < 2_000_000
-    with opened(chromium, plain) as page:
-        assert page.locator("[data-chart] svg").count() == 4
-        assert page.title() == "A report"
-        assert "could not be drawn" not in page.inner_text("main")
-        assert page.locator("[data-chart='0'] svg .mark-line path").count() == 1  # the trade
-        assert page.locator("[data-chart='1'] svg .mark-line path").count() == 4  # positives, kept, and two reasons
+    assert page.locator("[data-chart] svg").count() == 4
+    assert page.title() == "A report"
+    assert "could not be drawn" not in page.inner_text("main")
+    assert page.locator("[data-chart='0'] svg .mark-line path").count() == 1  # the trade
+    assert page.locator("[data-chart='1'] svg .mark-line path").count() == 4  # positives, kept, and two reasons
 
 
 def test_the_slider_moves_the_figures_and_the_point(chromium, tmp_path):
@@ -127,37 +133,35 @@ def test_the_slider_moves_the_figures_and_the_point(chromium, tmp_path):
         until(page, lambda: drawn.get_attribute("transform") == before)
 
 
-def test_the_slider_moves_by_keyboard(chromium, plain):
-    with opened(chromium, plain) as page:
-        page.focus("#target")
-        for key, place in (("End", 11), ("ArrowLeft", 10), ("Home", 0), ("ArrowRight", 1), ("ArrowUp", 2)):
-            page.keyboard.press(key)
-            assert page.input_value("#target") == str(place)
-            assert figures(page) == figures_of(trade().curve[place])
-            assert page.get_attribute("#target", "aria-valuetext") == percent(trade().curve[place].target)
+def test_the_slider_moves_by_keyboard(page):
+    page.focus("#target")
+    for key, place in (("End", 11), ("ArrowLeft", 10), ("Home", 0), ("ArrowRight", 1), ("ArrowUp", 2)):
+        page.keyboard.press(key)
+        assert page.input_value("#target") == str(place)
+        assert figures(page) == figures_of(trade().curve[place])
+        assert page.get_attribute("#target", "aria-valuetext") == percent(trade().curve[place].target)
 
 
-def test_the_labels_do_not_cover_each_other(chromium, plain):
+def test_the_labels_do_not_cover_each_other(page):
     """As drawn, at any width: the boxes of the four labels."""
-    with opened(chromium, plain) as page:
-        for width in (360, 390, 900):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.wait_for_timeout(300)
-            texts = page.locator("[data-chart='0'] svg .mark-text.role-mark text")
-            boxes = [one.bounding_box() for one in texts.all()]
-            names = texts.evaluate_all("all => all.map(one => one.textContent)")
-            found = {}
-            for name, box in zip(names, boxes, strict=True):  # each is there twice: its outline, and itself
-                found[name] = box
-            assert set(found) == {"nearest", "share 0.95", "margin 0.05", "these negatives"}
-            for one in found.values():
-                assert one["x"] >= 0
-                assert one["x"] + one["width"] <= width
-                assert one["height"] > 10  # letters are not scaled down
-                for other in found.values():
-                    apart = one["y"] + 12 <= other["y"] or other["y"] + 12 <= one["y"]
-                    beside = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
-                    assert one is other or apart or beside, (width, one, other)
+    for width in (360, 390, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(300)
+        texts = page.locator("[data-chart='0'] svg .mark-text.role-mark text")
+        boxes = [one.bounding_box() for one in texts.all()]
+        names = texts.evaluate_all("all => all.map(one => one.textContent)")
+        found = {}
+        for name, box in zip(names, boxes, strict=True):  # each is there twice: its outline, and itself
+            found[name] = box
+        assert set(found) == {"nearest", "share 0.95", "margin 0.05", "these negatives"}
+        for one in found.values():
+            assert one["x"] >= 0
+            assert one["x"] + one["width"] <= width
+            assert one["height"] > 10  # letters are not scaled down
+            for other in found.values():
+                apart = one["y"] + 12 <= other["y"] or other["y"] + 12 <= one["y"]
+                beside = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+                assert one is other or apart or beside, (width, one, other)
 
 
 def test_labels_are_downloaded_as_the_file_that_mine_reads(chromium, tmp_path):
@@ -185,26 +189,26 @@ def test_labels_are_downloaded_as_the_file_that_mine_reads(chromium, tmp_path):
     assert [row["posterior"] for row in rows] == ["", "0.25", "0.25", "0.25"]
 
 
-def test_the_search_finds_and_hides(chromium, plain):
-    with opened(chromium, plain) as page:
-        seen = page.locator(".example:visible")
-        assert (seen.count(), page.text_content("#matches")) == (6, "6 of 6 examples")
-        page.fill("#find", "SEVEN candidate")
-        assert (seen.count(), page.text_content("#matches")) == (1, "1 of 6 examples")
-        assert page.locator(".kind:visible").count() == 1
-        page.fill("#find", "")
-        page.select_option("#kind", "hardest")
-        assert (seen.count(), page.text_content("#matches")) == (4, "4 of 6 examples")
-        page.fill("#find", "nothing like this")
-        assert (seen.count(), page.text_content("#matches")) == (0, "0 of 6 examples")
-        page.keyboard.press("Enter")  # does not send a form, and loads nothing
-        assert page.text_content("#matches") == "0 of 6 examples"
+def test_the_search_finds_and_hides(page):
+    seen = page.locator(".example:visible")
+    assert (seen.count(), page.text_content("#matches")) == (6, "6 of 6 examples")
+    page.fill("#find", "SEVEN candidate")
+    assert (seen.count(), page.text_content("#matches")) == (1, "1 of 6 examples")
+    assert page.locator(".kind:visible").count() == 1
+    page.fill("#find", "")
+    page.select_option("#kind", "hardest")
+    assert (seen.count(), page.text_content("#matches")) == (4, "4 of 6 examples")
+    page.fill("#find", "nothing like this")
+    assert (seen.count(), page.text_content("#matches")) == (0, "0 of 6 examples")
+    page.keyboard.press("Enter")  # does not send a form, and loads nothing
+    assert page.text_content("#matches") == "0 of 6 examples"
 
 
 def test_light_and_dark_differ_and_can_be_read(chromium, plain, tmp_path):
     found = {}
-    for scheme in ("light", "dark"):
-        with opened(chromium, plain, color_scheme=scheme) as page:
+    with opened(chromium, plain) as page:
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
             page.screenshot(path=tmp_path / f"{scheme}.png", full_page=True)
             colours = page.evaluate(
                 """() => {
@@ -218,11 +222,11 @@ def test_light_and_dark_differ_and_can_be_read(chromium, plain, tmp_path):
                   };
                 }"""
             )
-        found[scheme] = colours
-        for text in colours["texts"]:
-            for paper in (colours["paper"], colours["raised"]):
-                assert contrast(text, paper) >= 4.5, (scheme, text, paper)
-        assert (tmp_path / f"{scheme}.png").stat().st_size > 20_000  # kept with the test's other files
+            found[scheme] = colours
+            for text in colours["texts"]:
+                for paper in (colours["paper"], colours["raised"]):
+                    assert contrast(text, paper) >= 4.5, (scheme, text, paper)
+            assert (tmp_path / f"{scheme}.png").stat().st_size > 20_000  # kept with the test's other files
     assert found["light"]["paper"] != found["dark"]["paper"]
     assert found["light"]["curve"] != found["dark"]["curve"]  # charts follow, too
 
@@ -281,21 +285,19 @@ def test_what_changes_is_said_once(chromium, plain):
         assert page.text_content("#announced").startswith(said)
 
 
-def test_it_fits_a_small_screen(chromium, plain):
-    with opened(chromium, plain) as page:
-        for width in (320, 390, 900, 1600):
-            page.set_viewport_size({"width": width, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_it_fits_a_small_screen(page):
+    for width in (320, 390, 900, 1600):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_it_prints_with_nothing_folded_away(chromium, plain):
-    with opened(chromium, plain) as page:
-        assert page.locator("details[open]").count() == 0
-        assert len(page.pdf()) > 20_000  # opens what is folded, for as long as it prints
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.locator("details:not([open])").count() == 0
-        page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert page.locator("details[open]").count() == 0
+def test_it_prints_with_nothing_folded_away(page):
+    assert page.locator("details[open]").count() == 0
+    assert len(page.pdf()) > 20_000  # opens what is folded, for as long as it prints
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
 
 
 def test_hostile_text_is_shown_and_never_obeyed(chromium, tmp_path):

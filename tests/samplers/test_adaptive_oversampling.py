@@ -14,7 +14,7 @@ from naysay.samplers import adaptive_oversampling
 from naysay.samplers._factor_ranks import ranks_below
 from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
 
-COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS, D = 5, 12, 3
 ITEMS = np.random.default_rng(0).normal(size=(N_ITEMS, D)) * [1.0, 0.5, 2.0]
 USERS = np.random.default_rng(1).normal(size=(N_ANCHORS, D))

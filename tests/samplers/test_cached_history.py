@@ -10,7 +10,7 @@ from in_threads import in_threads
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers import Cached
-from naysay.samplers._score_history import aligned, deviation
+from naysay.samplers._cache_rows import aligned, deviation
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 POOL = ns.pools.Everything(KNOWN)
@@ -32,7 +32,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(2, 4), st.integers(1, 6), st.sampled_from([0.0, 0.5, 4.0]), st.integers(0, 99), st.booleans())
 def test_the_choice_is_what_loops_say(history, epochs, bonus, seed, as_torch):
     rng, model = np.random.default_rng(seed), Model(np.zeros((3, 9)))

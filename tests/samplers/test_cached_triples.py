@@ -59,8 +59,7 @@ def test_the_side_is_drawn_by_the_pools_chances():
     assert chisquare(seen, 8000 * chance).pvalue > 1e-5
 
 
-@pytest.mark.parametrize("steps", [0, 3])
-@pytest.mark.parametrize("choose", ["uniform", "softmax", "top"])
+@pytest.mark.parametrize(("choose", "steps"), [("uniform", 0), ("softmax", 3), ("top", 3)])
 def test_it_keeps_the_promises_of_a_sampler(choose, steps):
     sampler = taught(Cached(POOL, score, 3, 2, choose=choose), steps)
     ns.check_sampler(sampler, POOL.known, k=3, without=("randomness",) if choose == "top" and steps else ())

@@ -13,7 +13,7 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers.distance_weighted import DistanceWeighted, log_inverse_density
 
-COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 TABLE = np.random.default_rng(0).uniform(-1, 1, (N_ANCHORS, N_ITEMS))
 KNOWN = ns.Positives.from_pairs([0, 1, 2, 3], [0, 5, 3, 1], N_ANCHORS, N_ITEMS)

@@ -75,7 +75,7 @@ def test_it_is_a_sampler_over_one_that_scores():
     check_sampler(Judged(Judged(hard, ByTable(TABLE), "ignore"), ByTable(OTHER)), KNOWN, k=3)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.data())
 def test_drop_as_in_loops(data):
     lists = [data.draw(st.lists(st.integers(0, 9), max_size=9, unique=True)) for _ in range(3)]

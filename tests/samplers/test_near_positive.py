@@ -13,7 +13,7 @@ from naysay.errors import NaysayError
 from naysay.samplers import Dynamic
 from naysay.samplers.near_positive import NearPositive
 
-COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 # Scores without ties: by the positive (items x items) and by the anchor.
 ALIKE = np.random.default_rng(0).permutation(N_ITEMS * N_ITEMS).reshape(N_ITEMS, N_ITEMS) / 20.0

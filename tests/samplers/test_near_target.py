@@ -24,7 +24,7 @@ def by_table(anchors, ids):
     return table[anchors[:, None], ids]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=5), st.floats(-2, 2), st.integers(1, 9), st.booleans())
 def test_the_nearest_to_the_target_by_loops(rows, shift, k, as_torch):
     anchors, positives = np.array([0, 0, 1, 2])[rows], np.array([0, 1, 2, 3])[rows]

@@ -10,7 +10,7 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers.semihard import SemiHard
 
-COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 # Scores from a short grid, so that ties with the positive and with the ends of the band come up.
 TABLE = np.random.default_rng(0).integers(0, 9, (N_ANCHORS, N_ITEMS)) / 4.0

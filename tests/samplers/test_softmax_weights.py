@@ -13,7 +13,7 @@ from naysay.errors import NaysayError
 from naysay.samplers import Static
 from naysay.samplers.softmax_weights import SoftmaxWeights
 
-COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 TABLE = np.random.default_rng(0).normal(size=(N_ANCHORS, N_ITEMS)) * 3
 POSITIVES = {0: 0, 1: 5, 2: 3, 3: 1}

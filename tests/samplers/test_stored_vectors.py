@@ -30,7 +30,7 @@ def query_of(anchors, *, as_torch=False):
     return ns.Query(anchors, vectors=NOW[anchors])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 11), max_size=5),
     st.sampled_from(["cosine", "dot"]),

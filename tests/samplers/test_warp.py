@@ -12,7 +12,7 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers.warp import Warp, harmonic, rank_weights
 
-COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 TABLE = np.random.default_rng(0).integers(0, 9, (N_ANCHORS, N_ITEMS)) / 4.0
 POSITIVES = {0: 0, 1: 5, 2: 3, 3: 1}

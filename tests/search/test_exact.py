@@ -44,7 +44,7 @@ def test_bfloat16_is_read_as_what_it_holds(metric):
         same(search(queries, corpus, 5, metric=metric, engine=engine), right)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_ties_duplicates_and_short_rows_as_in_loops(data):
     """A handful of whole numbers: most scores are equal, and the ids decide."""
@@ -102,7 +102,7 @@ def test_the_number_of_threads_of_torch_is_as_before():
 def test_without_torch_the_product_is_numpy(monkeypatch):
     queries, corpus = world(8, 9, 200, 11)
     right = search(queries, corpus, 6, engine="float64")
-    monkeypatch.setattr(engines, "has_torch", lambda: False)
+    monkeypatch.setattr(engines, "torch_is_loaded", lambda: False)
     monkeypatch.setattr(engines, "need_torch", None)
     same(search(queries, corpus, 6, engine="float32"), right)
 
@@ -121,8 +121,7 @@ print(search(np.eye(3), np.eye(3), 1).ids.tolist(), 'torch' in sys.modules, 'pya
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("engine", FAST)
-def test_vectors_that_differ_in_the_last_bit(metric, engine):
+def test_vectors_that_differ_in_the_last_bit(metric):
     """2,000 rows within one rounding of one another, far below what any engine sees: all stay open until scored."""
     rng = np.random.default_rng(9)
     base = rng.normal(size=24).astype(np.float32)
@@ -132,35 +131,36 @@ def test_vectors_that_differ_in_the_last_bit(metric, engine):
     corpus[np.arange(2000), places] = np.nextafter(base[places], up)
     queries = np.stack([base, -base, np.roll(base, 1)]).astype(np.float32)
     right = search(queries, corpus, 20, metric=metric, engine="float64")
-    same(search(queries, corpus, 20, metric=metric, engine=engine), right)
+    for engine in FAST:
+        same(search(queries, corpus, 20, metric=metric, engine=engine), right)
     same(plain(queries[:1], corpus, 20, metric), Found(right.ids[:1], right.scores[:1]))
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("on_disk", [False, True])
-def test_thousands_of_equal_rows_fit_a_small_capacity(metric, engine, on_disk, tmp_path):
+def test_thousands_of_equal_rows_fit_a_small_capacity(metric, tmp_path):
     """The smallest ids of equal rows come back, and the room of a query stays far below their number."""
     queries, corpus = world(10, 5, 3000, 7)
     corpus[200:] = corpus[200]
     queries[0] = corpus[200]
     right = search(queries, corpus, 4, metric=metric, engine="float64")
     assert right.ids[0].tolist() == [200, 201, 202, 203] or metric == "dot"
-    if on_disk:
-        np.save(tmp_path / "corpus.npy", corpus)
-    same(search(queries, tmp_path / "corpus.npy" if on_disk else corpus, 4, metric=metric, engine=engine), right)
+    np.save(tmp_path / "corpus.npy", corpus)
+    for engine in ENGINES:
+        for source in (corpus, tmp_path / "corpus.npy"):
+            same(search(queries, source, 4, metric=metric, engine=engine), right)
     same(plain(queries[:1], corpus, 4, metric), Found(right.ids[:1], right.scores[:1]))
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("engine", FAST)
 @pytest.mark.parametrize("sizes", [(1e-20, 1e-20), (1e20, 1e-20), (1e-20, 1e20), (1e18, 1e18), (1e-38, 1.0)])
-def test_huge_and_tiny_norms(metric, engine, sizes):
+def test_huge_and_tiny_norms(metric, sizes):
     queries, corpus = world(11, 4, 300, 9, np.float64)
     queries, corpus = queries * sizes[0], corpus * sizes[1]
     corpus[::7] *= 1e-15
     corpus[::11] *= -1
-    same(search(queries, corpus, 6, metric=metric, engine=engine), plain(queries, corpus, 6, metric))
+    right = plain(queries, corpus, 6, metric)
+    for engine in FAST:
+        same(search(queries, corpus, 6, metric=metric, engine=engine), right)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -218,8 +218,9 @@ def test_a_query_with_many_positives_costs_the_others_nothing():
     queries, corpus = world(15, 3, 2000, 6)
     exclude = ns.Positives.from_pairs(np.zeros(1500, int), np.arange(1500), 3, 2000)
     known = {(0, i) for i in range(1500)}
+    right = plain(queries, corpus, 5, "cosine", known)
     for engine in ENGINES:
-        same(search(queries, corpus, 5, exclude=exclude, engine=engine), plain(queries, corpus, 5, "cosine", known))
+        same(search(queries, corpus, 5, exclude=exclude, engine=engine), right)
 
 
 # ---- errors ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import naysay as ns
+from naysay._slots import corrupted_triples
 from naysay.comparing import fitting_methods
 from naysay.comparing._run import Run
 from naysay.comparing.arms import read_arms
@@ -50,6 +51,23 @@ def test_scores_are_those_of_the_formulas_from_both_sides(kind):
     heads = model.score_all(model.queries(given, between, tails=False).detach())
     np.testing.assert_allclose(tails, table[[4, 5], [1, 0], :], atol=1e-4)
     np.testing.assert_allclose(heads, table[:, [1, 0], [4, 5]].T, atol=1e-4)
+
+
+@pytest.mark.parametrize("sides", [(-1, 0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("kind", TRIPLE_MODELS)
+def test_scores_with_a_part_replaced_and_their_gradients_are_those_of_whole_triples(kind, sides):
+    model, rng = TripleModel(kind, 6, 6, seed=1, width=8), np.random.default_rng(0)
+    triples, ids = (torch.from_numpy(rng.integers(0, 6, shape)) for shape in ((5, 3), (5, 4)))
+    side = torch.from_numpy(rng.choice(sides, (5, 4)))
+    slopes = torch.from_numpy(rng.normal(size=(5, 5))).float()
+    slopes[0, 1] = 0
+    both = torch.cat([triples[:, None], corrupted_triples(triples, ids, side)], dim=1)
+    found = []
+    for scores in (model.scores(triples, ids, side), model.score(both)):
+        gradients = torch.autograd.grad(scores, (model.entities, model.relations), slopes)
+        found.append([scores.detach(), *gradients])
+    for ours, plainly in zip(*found, strict=True):
+        torch.testing.assert_close(ours, plainly, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", TRIPLE_MODELS)
@@ -169,5 +187,5 @@ def test_bad_triples_are_explained(tmp_path):
     made = KnowledgeGraph(train, both, both)
     assert made.notes[0] == "1 validation triple of 2 left out: entities or relations that training never saw."
     assert len(made.test) == 1
-    with pytest.raises(NaysayError, match=r"`liked` must be left out for a knowledge graph"):
+    with pytest.raises(NaysayError, match=r"`liked` must be left out for the task .knowledge-graph., got 3"):
         ns.compare(tmp_path / "few.tsv", task="knowledge-graph", liked=3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
@@ -40,7 +40,6 @@ def test_without_hops_it_is_matrix_factorisation():
     assert model.graph is None
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(0, 6), st.integers(1, 5))
 def test_products_and_their_gradients_are_those_of_torch(seed, width, size, many):
     rng = np.random.default_rng(seed)
@@ -121,3 +120,18 @@ def test_equal_seeds_start_equal_and_batches_have_a_usual_size():
     assert not torch.equal(first, other)
     assert task.batch == min(256, len(task.data.train))
     assert Recommendation(task.data, batch=7).batch == 7
+
+
+def test_whole_data_is_the_squared_loss_of_every_pair():
+    task = Recommendation(world(), width=4)
+    model = task.start(0)
+    step_of = model.parts()["whole_data"](weight=0.3)
+    loss, negatives = step_of(np.arange(task.pairs), 1, step=0)
+    assert negatives is None
+    vectors = model.vectors.detach().double().numpy()
+    total = 0.0
+    for user in range(20):
+        for item in range(30):
+            score = vectors[user] @ vectors[20 + item]
+            total += (1 - score) ** 2 if task.data.train.contains([user], [item])[0] else 0.3 * score**2
+    assert loss.item() * task.pairs == pytest.approx(total, rel=1e-5)

@@ -8,10 +8,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._intervals import least_share, most_share
+from naysay._intervals import most_share
 from naysay._rows import frozen
 from naysay.auditing._posterior import Judged
 from naysay.auditing._training_set import SetScores
+from naysay.detectors.posterior_summary import BIASED
 from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share
 from naysay.kernels import dots
@@ -101,16 +102,14 @@ def false_share(
 
     Scores can never prove that a negative is false, so the interval starts at what is proven.
 
-    **By the posterior** of the nearest candidates, where they are known: the mean probability of the negatives. It is
-    right if nothing but score and chance chose among candidates of equal probability. Two upper bounds need less, and
-    the interval ends at the largest of all:
+    **By the posterior** of the nearest candidates, where they are known: the mean probability of the negatives, and the
+    upper end of its interval. It is right if nothing but score and chance chose among candidates of equal probability.
+    If the set does not hold the nearest candidates, false ones may have come in another way, at random in the worst
+    case. Then their share is at most P(negative in S) / P(positive in S), for any upper tail S of the scores.
 
-    - Of an anchor's M unlabelled positives among L listed candidates, M E[sel(score of a positive)] are in the set,
-      with sel(s) the share of candidates of score s in the set. M is at most L P(candidate in S) / P(positive in S) for
-      any upper tail S of the scores (`detectors.unlabelled_share`). It caps the estimate, too. Anchors may have very
-      different M.
-    - If the set does not hold the nearest candidates, false ones may have come in another way, at random in the worst
-      case. Then their share is at most P(negative in S) / P(positive in S).
+    **By a sample of the corpus**, where no posterior can be fitted: of an anchor's M unlabelled positives among N
+    documents, M E[sel(score of a positive)] are in the set, with sel(s) the share of documents of score s in it. M is
+    at most N P(document in S) / P(positive in S) (`detectors.unlabelled_share`).
 
     **By scores alone** there is only the last bound, and none if the scores look as if a judge had chosen.
     """
@@ -131,6 +130,8 @@ def false_share(
     assumed: tuple[str, ...]
     notes: tuple[str, ...] = ()
     bound = True
+    if judged is not None and judged.fitted and judged.detector.summary.code == BIASED:
+        return unknown(f"unknown: {judged.detector.reason}")
     if judged is not None and judged.fitted:
         part, bound = _by_posterior(scores, sample, judged, rest), not judged.usable
         assumed = (*_LIKE, _TOP, _BY_SCORE)
@@ -175,35 +176,10 @@ def _by_posterior(scores: SetScores, sample: CorpusSample | None, judged: Judged
     """(estimate, high) of the share of `rest` that is false."""
     selected = None if sample is None else _selected(scores, sample, rest, judged.own)
     estimate, high = judged.share(rest, selected)
-    most = _by_lists(scores, judged, rest, selected)
-    estimate, high = min(estimate, most[0]), max(high, most[1])
     if not judged.by_score(rest):
         positives = scores.positives[scores.one_each].astype(np.float64)
         high = max(high, _by_own_scores(scores, rest, positives)[1])
     return estimate, max(estimate, high)
-
-
-def _by_lists(scores: SetScores, judged: Judged, rest: Mask, selected: Floats | None) -> tuple[float, float]:
-    """(estimate, high) of the share of `rest` that is false, by the tails of the lists of candidates.
-
-    M is that of listed positives. There are M P(not listed) / P(listed) others, which are in the set as often as
-    `selected` says, (b,) for the labelled positives; always if it is None.
-    """
-    lists, inside, n = judged.lists, judged.inside, len(judged.own)
-    if int(inside.sum()) < _MIN_POSITIVES:
-        return 1.0, 1.0
-    error, filled, near = (1 - CONFIDENCE) / 5, lists.ids >= 0, np.zeros(rest.shape, np.bool_)
-    near[lists.anchors] = rest[lists.anchors] & (judged.places >= 0)
-    values = np.where(filled, lists.scores, 0.0).astype(np.float32)
-    whole = CorpusSample(lists.anchors, values, filled, judged.own.astype(np.float32), lists.ids.shape[1])
-    prior = unlabelled_share(values, judged.own[inside], mask=filled, confidence=1 - 2 * error)
-    listed = _selected(scores, whole, near, judged.own[inside])
-    others = (np.ones(n) if selected is None else selected) * ~inside
-    per_negative = int(filled.sum()) / max(1, int(rest[lists.anchors].sum()))
-    estimate = prior.estimate * (listed.mean() + others.mean() / inside.mean())
-    most = most_share(float(listed.sum()), len(listed), error)
-    most += most_share(float(others.sum()), n, error) / least_share(int(inside.sum()), n, error)
-    return min(1.0, float(estimate) * per_negative), min(1.0, prior.high * most * per_negative)
 
 
 def _by_own_scores(scores: SetScores, rest: Mask, positives: Floats) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from naysay.checks import as_array, check_all, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
 from naysay.formats._table_files import batches, column_names
-from naysay.formats.read_negatives import TEXT_ONLY, collected
+from naysay.formats.read_negatives import collected
 from naysay.formats.training_file import TrainingFile
 from naysay.kernels.threads import threads
 from naysay.mining.candidates import Candidates
@@ -94,8 +94,8 @@ def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
     """Return the file as `read_negatives` does, and how often a negative occurs more often than its anchor has rows."""
     name, into = collected(path, format)
     n_items = max(1, into.corpus.size)
-    pairs = np.concatenate([np.empty(0, np.int64), *(part[0] * n_items + part[1] for part in into.negative)])
-    read = into.finished(path, name, are_texts=name in TEXT_ONLY)
+    pairs = np.concatenate([np.empty(0, np.int64), *(part[0] * n_items + part[1] for part in into.pairs[False])])
+    read = into.finished(path, name)
     distinct, counts = np.unique(pairs, return_counts=True)
     allowed = np.maximum(read.positives.count(distinct // n_items), 1) if name in _BY_PAIR and len(distinct) else 1
     return read, int(np.maximum(counts - allowed, 0).sum())
@@ -216,7 +216,7 @@ def vectors_of(
 
 def checked_vectors(parameter: str, given: Any, metric: str) -> Vectors:
     """Open vectors and check that each has a score."""
-    vectors = given if isinstance(given, Vectors) else as_vectors(parameter, given)
+    vectors = as_vectors(parameter, given)
     survey(parameter, vectors, METRICS[metric], threads())
     return vectors
 

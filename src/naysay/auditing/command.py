@@ -131,25 +131,20 @@ def _encoded(given: TrainingSet, options: AuditOptions) -> dict[str, Any]:
 def print_audit(result: Audit, console: Console) -> None:
     """Print the main finding, what to do, all findings, the worst rows, notes and commands."""
     width, encoding = max(console.width, 40), console.encoding
-    console.print(Text(result.summary, style="bold"))
-    for sentence in result.advice:
-        console.print(Text(sentence))
-    console.print()
-    console.print(Text(terminal_safe(result.name, width, encoding)))
-    for name, text in result.findings().items():
-        console.print(Text(f"{name:<12} {text}".encode(encoding, "replace").decode(encoding)))
-    console.print(Text(result.rule))
+    findings = (f"{name:<12} {text}" for name, text in result.findings().items())
+    lines = [*result.advice, "", terminal_safe(result.name, width, encoding), *findings, result.rule]
     if result.worst:
-        console.print()
-        console.print(Text(f"The {counted(len(result.worst), 'worst row')}:"))
-        for place, each in enumerate(result.worst, 1):
-            _print_row(place, each, console, width, encoding)
+        lines += ["", f"The {counted(len(result.worst), 'worst row')}:"]
+    console.print(Text(result.summary, style="bold"))
+    for line in lines:
+        console.print(Text(line.encode(encoding, "replace").decode(encoding)))
+    for place, each in enumerate(result.worst, 1):
+        _print_row(place, each, console, width, encoding)
     console.print()
     for note in result.notes:
         console.print(Text(f"Note: {note}"))
     if result.commands:
-        console.print()
-        console.print(Text("Next:"))
+        console.print("\nNext:")
         for command in result.commands:
             console.print(Text(f"  {command}".encode(encoding, "replace").decode(encoding)), soft_wrap=True)
 

@@ -18,7 +18,7 @@ from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
 from naysay.report.charts import effectiveness
-from naysay.report.contents import Chart, Contents, Example, Examples, Table
+from naysay.report.contents import Contents, Example, Examples, Table
 from naysay.report.html import write_report
 from naysay.report.scores import Scores, check_texts
 from naysay.report.threshold_tables import threshold_tables
@@ -66,16 +66,18 @@ def report_audit(
 
 def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Path] = MappingProxyType({})) -> Contents:
     """Return the contents of the page."""
-    share = audit.false_share
-    estimate = "unknown" if share.bound else f"{round(share.estimate * audit.negatives):,} ({percent(share.estimate)})"
+    share, k, run = audit.false_share, audit.k_verdict, None
+    if k.best is not None and k.separation is not None:
+        run = estimate(auc(k.separation), auc(simulated(k.separation)), k_max=K_MAX)
+    false = "unknown" if share.bound else f"{round(share.estimate * audit.negatives):,} ({percent(share.estimate)})"
     numbers = {
         "negatives": f"{audit.negatives:,}",
         "anchors": f"{audit.anchors:,}",
         "certainly false": f"{audit.proven:,}",
         "copies": f"{sum(audit.suspected_by.get(name, 0) for name in COPIES):,}",
-        "false, estimated": estimate,
+        "false, estimated": false,
         f"false, {100 * share.confidence:.0f} % CI": f"{percent(share.low)} to {percent(share.high)}",
-        f"k = {audit.k_verdict.k}": audit.k_verdict.verdict,
+        f"k = {k.k}": k.verdict,
     }
     if audit.gradient_share is not None:
         numbers["too easy"] = percent(audit.gradient_share.easy_share)
@@ -85,10 +87,10 @@ def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Path] =
         numbers=numbers,
         scores=_scores(audit),
         tables=_tables(audit),
-        charts=_charts(audit),
+        charts=() if run is None else (effectiveness(run, caption=f"Based on {k.basis}.", k=k.k),),
         examples=_examples(audit),
         provenance=_provenance(audit, files),
-        notes=(audit.rule, f"k = {k_text(audit.k_verdict)}.", *audit.notes),
+        notes=(audit.rule, f"k = {k_text(k)}.", *audit.notes),
     )
 
 
@@ -134,14 +136,6 @@ def _tables(audit: Audit) -> tuple[Table, ...]:
     if audit._bands is not None:
         tables += threshold_tables(audit._bands, caption="Uniform pairs of anchors and documents.")
     return tuple(tables)
-
-
-def _charts(audit: Audit) -> tuple[Chart, ...]:
-    k = audit.k_verdict
-    if k.best is None or k.separation is None:
-        return ()
-    run = estimate(auc(k.separation), auc(simulated(k.separation)), k_max=K_MAX)
-    return (effectiveness(run, caption=f"Based on {k.basis}.", k=k.k),)
 
 
 def _examples(audit: Audit) -> tuple[Examples, ...]:

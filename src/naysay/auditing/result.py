@@ -100,14 +100,14 @@ class Audit:
         thresholds = ", ".join(f"{name} {value:.4g}" for name, value in self.thresholds.items())
         easy, gradient = _gradient_texts(self.gradient_share)
         documents = counted(self.documents, "document")
-        by_score = self.suspected_by.get("score", 0)
+        by_score, reached = self.suspected_by.get("score", 0), f"score {self._threshold:.4g} or higher"
         return {
             "set": f"{counted(self.negatives, 'negative')} of {counted(self.anchors, 'anchor')}, {documents}",
             "certain": _by_reason({name: self.suspected_by.get(name, 0) for name in PROVEN}, self.negatives),
             "copies": _by_reason({name: self.suspected_by.get(name, 0) for name in COPIES}, self.negatives),
             "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
             "false": _false_text(self),
-            "by score": _score_text(by_score, self),
+            "by score": f"{by_score:,} ({percent(by_score / self.negatives)}) {reached}" if by_score else "none",
             "too easy": easy,
             "gradient": gradient,
             "repeated": repeats_text(self.repeats),
@@ -172,11 +172,6 @@ def _false_text(audit: Audit) -> str:
     if share.bound:
         return f"at most {round(share.high * audit.negatives):,}, {percent(share.high)}"
     return f"about {count:,}, {percent(share.estimate)} ({_interval(share)})"
-
-
-def _score_text(count: int, audit: Audit) -> str:
-    """How many reach the threshold."""
-    return f"{count:,} ({percent(count / audit.negatives)}) score {audit._threshold:.4g} or higher" if count else "none"
 
 
 def _by_reason(counts: Mapping[str, int], negatives: int) -> str:

@@ -114,26 +114,25 @@ def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float
     detector: Any = calibrated(alpha, positives.astype(np.float64))
     if detector is not None:
         suggested = {"calibrated": float(detector.high)} | suggested
+    value, rule = np.inf, _UNTOLD  # a calibrated threshold bounds the recall of a filter: most above it may be true
     if half is not None and np.isfinite(half):
+        value, suggested = half, {"half false": half} | suggested
         rule = f"Score {half:.4g} or higher: at least half of these negatives are false by estimate."
-        return ScoreThreshold(half, rule, {"half false": half} | suggested, bands)
-    if half is not None:
+    elif half is not None:
         rule = "No negative is suspected by its score: at no score are half of them false by estimate."
-        return ScoreThreshold(np.inf, rule, suggested, bands)
-    if detector is not None:  # it bounds the recall of a filter, and most negatives above it may be true
-        return ScoreThreshold(np.inf, _UNTOLD, suggested, bands)
-    own = scores.negatives[scores.filled]
-    choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
-    if choice is None:
+    elif detector is None:
+        own = scores.negatives[scores.filled]
+        choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
         rule = "No negative is suspected by its score: all scores are equal."
-        return ScoreThreshold(np.inf, rule, suggested, None)
-    high = float(choice.high)
-    pairs = "uniform pairs" if bands is not None else "the set's own pairs"
-    rule = (
-        f"Threshold {high:.4g}: {FALSE_SHARE:.1%} of {pairs} score higher. This is a guess: a miss rate of {alpha:.0%} "
-        f"needs {least_positives(alpha)} anchors with a scored positive and different scores, got {len(positives)}."
-    )
-    return ScoreThreshold(high, rule, suggested, bands)
+        if choice is not None:
+            value = float(choice.high)
+            pairs = "uniform pairs" if bands is not None else "the set's own pairs"
+            rule = (
+                f"Threshold {value:.4g}: {FALSE_SHARE:.1%} of {pairs} score higher. This is a guess: a miss rate of "
+                f"{alpha:.0%} needs {least_positives(alpha)} anchors with a scored positive and different scores, got "
+                f"{len(positives)}."
+            )
+    return ScoreThreshold(value, rule, suggested, bands)
 
 
 def _by_shares(scores: Any, n_positives: int) -> Thresholds:

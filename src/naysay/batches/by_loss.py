@@ -8,21 +8,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay import checks
 from naysay._lock import Lock
 from naysay.arrays import to_numpy
 from naysay.batches._plans import Ids, batches_needed, check_epoch, check_sizes
-from naysay.checks import (
-    as_floats,
-    check_all,
-    check_kind,
-    check_lengths,
-    check_number,
-    check_range,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
+from naysay.checks import public
 from naysay.quantity.schedules import at_step
 from naysay.text import described
 
@@ -59,7 +49,7 @@ class ByLoss:
         self.n, self.size = check_sizes(n, size)
         self.pressure = pressure
         if not callable(pressure):
-            check_number("pressure", pressure, at_least=1, finite=True)
+            checks.check_number("pressure", pressure, at_least=1, finite=True)
         self._lock = Lock()
         self._losses = np.full(self.n, np.inf)
 
@@ -69,7 +59,7 @@ class ByLoss:
 
     def chances(self, epoch: int) -> NDArray[np.float64]:
         """(n,) how likely a draw of this epoch is each row."""
-        pressure = check_number("pressure", at_step(self.pressure, epoch), at_least=1, finite=True)
+        pressure = checks.check_number("pressure", at_step(self.pressure, epoch), at_least=1, finite=True)
         with self._lock:
             order = np.argsort(-self._losses, kind="stable")
         by_rank = np.exp(-np.arange(self.n) * np.log(pressure) / self.n)
@@ -91,13 +81,13 @@ class ByLoss:
 
     def observe(self, rows: ArrayLike, losses: Any) -> None:
         """Store the losses (B,) of rows (B,). Call it once a step."""
-        ids = whole_numbers("rows", to_numpy(rows)).astype(np.int64)
-        check_range("rows", ids, self.n, "rows")
-        values = as_floats("losses", to_numpy(losses))
+        ids = checks.whole_numbers("rows", to_numpy(rows)).astype(np.int64)
+        checks.check_range("rows", ids, self.n, "rows")
+        values = checks.as_floats("losses", to_numpy(losses))
         if values.ndim != 1:
-            raise_invalid("losses", "of shape (B,)", f"shape {values.shape}")
-        check_lengths(rows=len(ids), losses=len(values))
-        check_all("losses", values, np.isfinite(values), "finite")
+            checks.raise_invalid("losses", "of shape (B,)", f"shape {values.shape}")
+        checks.check_lengths(rows=len(ids), losses=len(values))
+        checks.check_all("losses", values, np.isfinite(values), "finite")
         with self._lock:
             self._losses[ids] = values
 
@@ -108,16 +98,15 @@ class ByLoss:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        check_kind("state", state, Mapping, "what ByLoss.state returned")
+        checks.check_kind("state", state, Mapping, "what ByLoss.state returned")
         if set(state) != {"losses"}:
-            raise_invalid("state", "of ['losses']", shown(list(state)))
-        losses = as_floats("losses", to_numpy(state["losses"]))
+            checks.raise_invalid("state", "of ['losses']", checks.shown(list(state)))
+        losses = checks.as_floats("losses", to_numpy(state["losses"]))
         if losses.shape != (self.n,):
-            raise_invalid("losses", f"of shape ({self.n},)", f"shape {losses.shape}")
-        check_all("losses", losses, np.isfinite(losses) | (losses == np.inf), "numbers, or infinity for none")
+            checks.raise_invalid("losses", f"of shape ({self.n},)", f"shape {losses.shape}")
+        checks.check_all("losses", losses, np.isfinite(losses) | (losses == np.inf), "numbers, or infinity for none")
         with self._lock:
             self._losses = losses.copy()
 
     def __repr__(self) -> str:
-        """The settings."""
         return described(self, f"{np.count_nonzero(np.isfinite(self._losses)):,} losses")

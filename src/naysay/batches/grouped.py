@@ -70,5 +70,4 @@ class Grouped:
         return np.take_along_axis(out, np.argsort(out < 0, axis=1, kind="stable"), axis=1)
 
     def __repr__(self) -> str:
-        """The settings."""
         return described(self)

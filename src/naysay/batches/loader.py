@@ -57,5 +57,4 @@ class BatchSampler:
             yield batch[batch >= 0].tolist()
 
     def __repr__(self) -> str:
-        """The settings."""
         return described(self, f"epoch {self.epoch}")

@@ -77,5 +77,4 @@ class Shuffled:
         return out
 
     def __repr__(self) -> str:
-        """The settings."""
         return described(self)

@@ -8,22 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay import checks
 from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.batches._plans import Ids, batches_needed, check_epoch, check_sizes
-from naysay.checks import (
-    as_array,
-    check_all,
-    check_bool,
-    check_kind,
-    check_number,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
+from naysay.checks import public
 from naysay.kernels import batches as loops
 from naysay.kernels.threads import in_rows
 from naysay.rng import key_from
@@ -80,12 +70,12 @@ class Walk:
     ) -> None:
         """Start without links."""
         self.n, self.size = check_sizes(n, size)
-        self.neighbours = check_whole("neighbours", neighbours, 1)
-        self.candidates = check_whole("candidates", candidates, self.neighbours)
-        self.restart = check_number("restart", restart, at_least=0, at_most=1)
-        self.cover = check_bool("cover", cover)
+        self.neighbours = checks.check_whole("neighbours", neighbours, 1)
+        self.candidates = checks.check_whole("candidates", candidates, self.neighbours)
+        self.restart = checks.check_number("restart", restart, at_least=0, at_most=1)
+        self.cover = checks.check_bool("cover", cover)
         if not cover and self.size > self.n:
-            raise_invalid("size", f"at most `n`, {self.n}, without `cover`", self.size)
+            checks.raise_invalid("size", f"at most `n`, {self.n}, without `cover`", self.size)
         self.dropped: dict[str, int] = {}
         self._lock = Lock()
         self._links: NDArray[np.int32] = np.full((self.n, 0), -1, np.int32)
@@ -96,10 +86,10 @@ class Walk:
 
     def update(self, vectors: Any, *, rng: np.random.Generator) -> None:
         """Link the rows by new vectors (n, d), NumPy or torch."""
-        given = as_array("vectors", to_numpy(vectors))
+        given = checks.as_array("vectors", to_numpy(vectors))
         if given.ndim != 2 or len(given) != self.n or given.dtype.kind != "f":
-            raise_invalid("vectors", f"({self.n}, d) floating numbers", f"shape {given.shape} of {given.dtype}")
-        check_all("vectors", given, np.isfinite(given), "finite")
+            checks.raise_invalid("vectors", f"({self.n}, d) floating numbers", f"shape {given.shape} of {given.dtype}")
+        checks.check_all("vectors", given, np.isfinite(given), "finite")
         lengths = np.linalg.norm(given.astype(np.float64), axis=1, keepdims=True)
         units = frozen(np.ascontiguousarray(given / np.where(lengths > 0, lengths, 1.0), np.float32))
         links = np.full((self.n, self.neighbours), -1, np.int32)
@@ -130,16 +120,15 @@ class Walk:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        check_kind("state", state, Mapping, "what Walk.state returned")
+        checks.check_kind("state", state, Mapping, "what Walk.state returned")
         if set(state) != {"links"}:
-            raise_invalid("state", "of ['links']", shown(list(state)))
-        links = whole_numbers("links", to_numpy(state["links"]), "(n, neighbours)")
+            checks.raise_invalid("state", "of ['links']", checks.shown(list(state)))
+        links = checks.whole_numbers("links", to_numpy(state["links"]), "(n, neighbours)")
         if links.shape not in ((self.n, self.neighbours), (self.n, 0)):
-            raise_invalid("links", f"of shape ({self.n}, {self.neighbours})", f"shape {links.shape}")
-        check_all("links", links, (links >= -1) & (links < self.n), f"rows below {self.n}, or -1")
+            checks.raise_invalid("links", f"of shape ({self.n}, {self.neighbours})", f"shape {links.shape}")
+        checks.check_all("links", links, (links >= -1) & (links < self.n), f"rows below {self.n}, or -1")
         with self._lock:
             self._links = np.array(links, np.int32, order="C")
 
     def __repr__(self) -> str:
-        """The settings."""
         return described(self, "linked" if self._links.shape[1] else "not linked yet")

@@ -7,8 +7,19 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from naysay._commands import MethodsOptions
+from naysay._options import option_names
+from naysay.catalog._filter import matching
+from naysay.catalog._names import find_other, others
 from naysay.catalog._table import Alias, Detector, Loss, Method, detectors, find, losses, methods
-from naysay.checks import with_option_names
+from naysay.checks import raise_invalid, with_option_names
+
+_TITLES = {
+    "runs": "Other parts of the package",
+    "partial": "Partly here",
+    "not a sampler": "Not samplers",
+    "not here": "Not here",
+}
 
 
 def print_methods(console: Console | None = None) -> None:
@@ -26,14 +37,53 @@ def print_methods(console: Console | None = None) -> None:
         for row in rows:
             table.add_row(row.name, ", ".join(row.names[1:]), row.summary)
         out.print(table)
+    for status in ("runs", "partial", "not a sampler", "not here"):
+        names = ", ".join(name for other in others() if other.status == status for name in other.names)
+        out.print(Text(f"{_TITLES[status]}: {names}"))
     out.print("One in full: naysay methods NAME")
 
 
-@with_option_names("methods", {})
+@with_option_names("methods", option_names(MethodsOptions))
+def show(options: MethodsOptions) -> None:
+    """Print what `naysay methods` asks for."""
+    if options.name:
+        for one in ("data", "needs", "cost"):
+            if getattr(options, one):
+                raise_invalid(one, "left out with a name", repr(getattr(options, one)))
+        print_method(options.name)
+    elif options.data or options.needs or options.cost:
+        print_matching(matching(options.data, options.needs, options.cost))
+    else:
+        print_methods()
+
+
+def print_matching(rows: tuple[Method, ...], console: Console | None = None) -> None:
+    """Print some methods, with what they need and what a step costs."""
+    out = console or Console()
+    table = Table(title="naysay methods", title_justify="left", header_style="bold", expand=False)
+    table.add_column("name", no_wrap=True)
+    for heading in ("data", "needs", "step", "draws"):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(row.name, ", ".join(row.data), ", ".join(row.needs) or "none", row.step, row.summary)
+    out.print(table)
+    out.print(f"{len(rows)} of {len(methods())} methods. One in full: naysay methods NAME")
+
+
 def print_method(name: str, console: Console | None = None) -> None:
     """Print one row: paper, formula, parts, cost, and a program that runs as it is."""
-    row, alias = find(name)
     out = console or Console()
+    other = find_other(name)
+    if other is not None:
+        out.print(Text(f"{other.name}: {other.status}", style="bold"))
+        grid = Table.grid(padding=(0, 2))
+        parts = "nearest" if other.status.startswith("not") else "parts"
+        for label, value in (("", other.note), (parts, other.parts), ("paper", other.paper)):
+            if value:
+                grid.add_row(Text(label, style="dim"), Text(value))
+        out.print(grid)
+        return
+    row, alias = find(name)
     out.print(Text(row.name if alias is None else f"{alias.name}, a name for {row.name}", style="bold"))
     grid = Table.grid(padding=(0, 2))
     for label, value in _facts(row, alias):
@@ -55,6 +105,8 @@ def _facts(row: Method | Loss | Detector, alias: Alias | None) -> list[tuple[str
     if isinstance(row, Method):
         parts = row.parts if alias is None else alias.parts or row.parts
         facts += [("kind", f"{row.kind}, from the {row.pool} pool"), ("formula", row.formula), ("parts", parts)]
+        facts += [("data", ", ".join(row.data)), ("needs", ", ".join(row.needs) or "none")]
+        facts += [("step", f"{row.step}, against dynamic")]
     elif isinstance(row, Loss):
         over = "a positive and its slots of negatives" if row.over == "slots" else "the vectors of a batch"
         facts += [("over", over), ("formula", row.formula)]

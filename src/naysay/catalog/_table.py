@@ -11,9 +11,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from naysay.catalog._names import Other, find_other, others, spellings
 from naysay.checks import public, raise_invalid
 
 _FOLDER = Path(__file__).parent
+_ALIKE = 0.8  # a slip of the keyboard, not another short name: AdCo is not MoCo
+_STATUS = {
+    "runs": "another part of the package",
+    "partial": "partly another part of the package",
+    "not a sampler": "not a sampler",
+    "not here": "not here",
+}
 _Entry = TypeVar("_Entry", bound="_Named")
 
 
@@ -81,6 +89,10 @@ class Method(_Row):
         summary: What is drawn, in one sentence.
         formula: What is drawn, as a probability.
         parts: The composition, as code.
+        data: What it and its aliases were made for: pairs, graph, triples, texts, images.
+        needs: What it needs beside known pairs: scores (or vectors) of the model, extra data, torch.
+        step: What a step costs against `Dynamic` with 32 candidates: low (at most half), medium (at most twice) or
+            high. `benchmarks.speed.catalogue` measures it.
         aliases: Methods of the literature with this composition.
 
     Examples:
@@ -92,6 +104,9 @@ class Method(_Row):
     kind: str
     pool: str
     parts: str
+    data: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    step: str = ""
     aliases: tuple[Alias, ...] = ()
 
     @property
@@ -188,12 +203,14 @@ def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
 
     Args:
         name: A name, in any case. The prefixes `losses.` and `detectors.` may be left out; a method has precedence.
+            Spellings of the review are known, too.
 
     Returns:
         The row, and the alias if `name` is one.
 
     Raises:
-        NaysayError: If no row has the name. The message suggests the nearest one.
+        NaysayError: If no row has the name. The message says what is known of a name of `others`, and suggests a name
+            that differs by a letter or two.
 
     Examples:
         >>> from naysay import catalog
@@ -203,10 +220,15 @@ def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
     """
     row_of, alias_of = _index()
     key = name.casefold()
+    key = spellings().get(key, key)
     if key in row_of:
         return row_of[key], alias_of.get(key)
-    names = {own.casefold(): own for row in (*methods(), *losses(), *detectors()) for own in row.names}
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    other = find_other(name)
+    if other is not None:
+        raise_invalid("name", "a name of a row", f"{name!r}, which is {_STATUS[other.status]}", other.note)
+    rows: tuple[_Row | Other, ...] = (*methods(), *losses(), *detectors(), *others())
+    names = {own.casefold(): own for row in rows for own in row.names}
+    near = difflib.get_close_matches(key, names, n=1, cutoff=_ALIKE)
     suggestion = f"Did you mean {names[near[0]]!r}? " if near else ""
     raise_invalid("name", "a name of the catalogue", repr(name), f"{suggestion}`naysay methods` lists them all.")
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import zlib
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +72,14 @@ class Folder:
         found = self._load(arm, f"seed{seed}")
         if not found:
             return None
-        return RunResult(found["seed"], tuple(Point(**point) for point in found["points"]), found["test"])
+        points = tuple(Point(**{name: _number(value) for name, value in point.items()}) for point in found["points"])
+        return RunResult(found["seed"], points, found["test"], _number(found["peak_bytes"]))
 
     def keep_run(self, arm: Arm, run: RunResult) -> None:
         """Keep a finished run."""
         points = [{name: getattr(point, name) for name in Point.__slots__} for point in run.points]
-        self._keep(arm, f"seed{run.seed}", {"seed": run.seed, "points": points, "test": run.test})
+        values = {"seed": run.seed, "points": points, "test": run.test, "peak_bytes": run.peak_bytes}
+        self._keep(arm, f"seed{run.seed}", values)
 
     def _load(self, arm: Arm, what: str) -> dict[str, Any]:
         """What was kept of an arm with the same name and composition."""
@@ -91,6 +94,11 @@ class Folder:
         """A name that is readable, and different for different arms."""
         stem = re.sub(r"[^a-z0-9]+", "-", arm.name.casefold()).strip("-")[:60]
         return (self.path or Path()) / RUNS / f"{stem}-{zlib.crc32(arm.name.encode()):08x}.{what}.json"
+
+
+def _number(value: Any) -> Any:
+    """A number of a JSON file, in which null is NaN."""
+    return nan if value is None else value
 
 
 def _read(path: Path) -> dict[str, Any]:

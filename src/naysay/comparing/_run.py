@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from math import nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,10 +33,15 @@ class Run:
         """Nothing is trained yet."""
         self.task, self.arm, self.rate, self.seed, self.done = task, arm, rate, seed, 0
         self.model = task.start(seed)
-        self.sampler = arm.sampler(self.model.parts())
+        wall, own = time.perf_counter(), time.process_time()
+        sampler = arm.sampler(self.model.parts())
+        spared = getattr(self.model, "spared", 0.0)  # what an earlier run has made for this one, too
+        self.seconds, self.processor_seconds = time.perf_counter() - wall, time.process_time() - own
+        self.processor_seconds = max(self.processor_seconds, spared)
+        self.step_of = partial(self.model.loss, sampler=sampler) if hasattr(sampler, "sample") else sampler
         self.optimiser = torch.optim.Adam(self.model.parameters, lr=rate, weight_decay=DECAY, fused=True)
         self.order, self.rows = np.random.default_rng(seed), np.zeros(0, np.int64)
-        self.seconds = self.processor_seconds = 0.0
+        self.together = 1  # steps of about a second
         self.points: list[Point] = []
         self.best: Any = None
         self.top = -1.0  # its validation measure
@@ -50,7 +59,7 @@ class Run:
         self.hardness = 0.0
         for _ in range(steps):
             self.batch = self._batch()
-            loss, self.negatives = self.model.loss(self.batch, self.sampler, self.arm.k, step=self.done)
+            loss, self.negatives = self.step_of(self.batch, k=self.arm.k, step=self.done)
             self.optimiser.zero_grad()
             loss.backward()
             self.optimiser.step()
@@ -65,20 +74,48 @@ class Run:
         value = self.model.measure(state)[self.task.measure]
         if value > self.top:
             self.best, self.top = state, value
-        false_share = self.model.false_share(self.batch, self.negatives)
+        false_share = nan if self.negatives is None else self.model.false_share(self.batch, self.negatives)
         self.points.append(Point(self.done, self.seconds, self.processor_seconds, value, self.hardness, false_share))
 
     def to(self, step: int, every: int, told: Told) -> None:
-        """Train up to a step, and look every so many."""
+        """Train up to a step, and look every so many; tell more often if steps are slow."""
         while self.done < step:
-            steps = min(every, step - self.done)
-            self.train(steps)
+            left = min(every, step - self.done)
+            hardness, whole = 0.0, left
+            while left:
+                steps = min(left, self.together)
+                began = time.perf_counter()
+                self.train(steps)
+                hardness, left = hardness + self.hardness * steps, left - steps
+                self.together = max(1, min(2 * steps, int(steps / max(time.perf_counter() - began, 1e-9))))
+                told(steps)
+            self.hardness = hardness / whole
             self.look()
-            told(steps)
 
     def result(self) -> RunResult:
         """The run with the test measures of its best point."""
-        return RunResult(self.seed, tuple(self.points), self.model.measure(self.best, "test"))
+        return RunResult(self.seed, tuple(self.points), self.model.measure(self.best, "test"), _peak_bytes())
+
+
+def _forget_peak() -> None:
+    """Let the highest memory of this process be counted from now on; on Linux only."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_bytes() -> float:
+    """The highest resident memory since `_forget_peak`; NaN where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return nan
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), nan)
+
+
+def rates_of(task: Any) -> tuple[float, ...]:
+    """The learning rates that are tried: those of the task, or the usual ones."""
+    rates: tuple[float, ...] = getattr(task, "rates", RATES)
+    return rates
 
 
 def every_of(steps: int) -> int:
@@ -91,7 +128,7 @@ def choose_rate(task: Any, arm: Arm, steps: int, seed: int, told: Told) -> tuple
 
     A rate that learns slowly needs the later rungs: after a quarter of the steps a high rate looks best.
     """
-    runs = [Run(task, arm, rate, seed + TUNING) for rate in RATES]
+    runs = [Run(task, arm, rate, seed + TUNING) for rate in rates_of(task)]
     tried: dict[str, float] = {}
     for part, kept in RUNGS:
         for run in runs:
@@ -103,6 +140,7 @@ def choose_rate(task: Any, arm: Arm, steps: int, seed: int, told: Told) -> tuple
 
 def train_arm(task: Any, arm: Arm, rate: float, steps: int, seed: int, told: Told) -> RunResult:
     """A whole run."""
+    _forget_peak()
     run = Run(task, arm, rate, seed)
     run.to(steps, every_of(steps), told)
     return run.result()
@@ -110,7 +148,7 @@ def train_arm(task: Any, arm: Arm, rate: float, steps: int, seed: int, told: Tol
 
 def cost_of(task: Any, arm: Arm, seed: int, repeats: int = 8) -> tuple[float, float]:
     """Processor seconds of a step, after a few that warm up, and of a measure."""
-    run = Run(task, arm, RATES[0], seed + TUNING)
+    run = Run(task, arm, rates_of(task)[0], seed + TUNING)
     run.train(3)
     run.processor_seconds = 0.0
     run.train(repeats)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import os
 import re
@@ -10,16 +11,19 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, final
 
 from naysay import catalog
 from naysay.catalog import Alias, Method
 from naysay.checks import public, raise_invalid, shown
+from naysay.comparing._data import KINDS
 from naysay.errors import NaysayError
 from naysay.text import first_line
 
 Parts = Mapping[str, Any]
 _OUTSIDE = re.compile(r",(?![^(]*\))")  # commas that are not in parentheses: a name is "DNS(M, N)"
+_NEAR = 0.7  # how alike a suggestion must be, from 0 to 1
 _OWN = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 
 
@@ -33,7 +37,8 @@ class Arm:
         name: How the user wrote it, such as "dynamic" or "uniform:8".
         k: Negatives per positive.
         code: The composition as the catalogue has it, or module:object.
-        make: make(parts) -> sampler, for a sampler of the user's own; None evaluates `code`.
+        make: make(parts) -> sampler, for a sampler of the user's own; None evaluates `code`. A function
+            step(rows, k, *, step) -> (loss, negatives or None) may take the place of a sampler.
 
     Examples:
         >>> Arm("uniform", 1, "Static(Everything(positives))").k
@@ -46,36 +51,39 @@ class Arm:
     make: Callable[[Parts], Any] | None = None
 
     def sampler(self, parts: Parts) -> Any:
-        """Make the sampler from what the model offers."""
+        """Make the sampler, or the function that makes a step, from what the model offers."""
         if self.make is None:
-            return eval(self.code, dict(parts))  # text of the catalogue, which is part of the package
+            return eval(self.code, dict(parts))  # text of the catalogue or of a task, which are part of the package
         sampler = self.make(parts)
-        if not callable(getattr(sampler, "sample", None)):
+        if not callable(getattr(sampler, "sample", None)) and not callable(sampler):
             raise_invalid("methods", "functions that return an object with sample(query, k, *, rng)", shown(sampler))
         return sampler
 
 
 @public
-def fitting_methods(parts: Parts) -> tuple[str, ...]:
-    """All names of the catalogue whose composition uses only what a task offers.
+def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
+    """All names of a task's own methods, and of the catalogue whose composition uses only what the task offers.
 
     Args:
         parts: {name: value} of what the task offers, such as `tasks.Recommender.parts()`.
+        own: {name: composition} of the task's own, such as `tasks.Retrieval.own`.
 
     Examples:
         >>> from naysay import pools, samplers
         >>> fitting_methods({"Static": samplers.Static, "Everything": pools.Everything, "positives": None})[:2]
         ('uniform', 'RNS')
     """
-    return tuple(
-        name for method in catalog.methods() for name in method.names if _missing(_code(*_found(name)), parts) == []
-    )
+    names = (name for method in catalog.methods() for name in method.names if name not in own)
+    return *own, *(name for name in names if _missing(_code(*_found(name)), parts) == [])
 
 
-def read_arms(methods: Any, parts: Parts, defaults: Sequence[str]) -> list[Arm]:
+def read_arms(
+    methods: Any, parts: Parts, defaults: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+) -> list[Arm]:
     """The arms that are asked for; the first default, to which the others are compared, is always the first.
 
     methods   None, "a,b", a sequence of names, or {name: function}; NAME:K asks for K negatives
+    own       {name: composition} of the task's own, which come before those of the catalogue
     """
     if methods is None or (isinstance(methods, str) and not methods.strip()):
         methods = defaults
@@ -83,10 +91,10 @@ def read_arms(methods: Any, parts: Parts, defaults: Sequence[str]) -> list[Arm]:
         methods = [name.strip() for name in _OUTSIDE.split(methods)]
     if not isinstance(methods, Sequence | Mapping) or not all(isinstance(name, str) for name in methods):
         raise_invalid("methods", "names, or {name: function}", shown(methods))
-    own = methods if isinstance(methods, Mapping) else {}
-    arms = [_arm(name, parts, own.get(name)) for name in methods]
+    made = methods if isinstance(methods, Mapping) else {}
+    arms = [_arm(name, parts, own, made.get(name)) for name in methods]
     if all(arm.name != defaults[0] for arm in arms):
-        arms.insert(0, _arm(defaults[0], parts, None))
+        arms.insert(0, _arm(defaults[0], parts, own, None))
     arms.sort(key=lambda arm: arm.name != defaults[0])
     names = [arm.name for arm in arms]
     if len(set(names)) < len(names):
@@ -94,7 +102,7 @@ def read_arms(methods: Any, parts: Parts, defaults: Sequence[str]) -> list[Arm]:
     return arms
 
 
-def _arm(text: str, parts: Parts, make: Callable[[Parts], Any] | None) -> Arm:
+def _arm(text: str, parts: Parts, own: Mapping[str, str], make: Callable[[Parts], Any] | None) -> Arm:
     """One arm from its text: NAME, NAME:K, module:object or module:object:K."""
     name, _, count = text.rpartition(":")
     name, k = (name, int(count)) if name and count.isdecimal() else (text, 1)
@@ -106,17 +114,32 @@ def _arm(text: str, parts: Parts, make: Callable[[Parts], Any] | None) -> Arm:
         if not callable(make):
             raise_invalid("methods", "functions that get {name: part} and return a sampler", f"{name!r}: {shown(make)}")
         return Arm(text, k, name, make)
-    try:
-        code = _code(*_found(name))
-    except NaysayError as error:
-        error.args = (error.args[0].replace("`name`", "`methods`"),)
-        raise
+    code = _named(name, own)
     missing = _missing(code, parts)
     if missing != []:
         why = "has no composition of one sampler" if missing is None else f"needs {', '.join(missing)}"
-        advice = f"These fit: {', '.join(fitting_methods(parts))}."
+        advice = f"These fit: {', '.join(fitting_methods(parts, own))}."
         raise_invalid("methods", "methods that fit the data", f"{name!r}, which {why}", advice)
     return Arm(text, k, code)
+
+
+def _named(name: str, own: Mapping[str, str]) -> str:
+    """The composition of a name: of the task's own, else of the catalogue. An unknown name gets the nearest."""
+    for known, code in own.items():
+        if known.casefold() == name.casefold():
+            return code
+    names = {one.casefold(): one for one in (*own, *(one for method in catalog.methods() for one in method.names))}
+    if name.casefold() not in names:
+        try:
+            return _code(*_found(name))  # a loss or a detector
+        except NaysayError:
+            others = [kind.task.name for kind in KINDS.values() if name.casefold() in map(str.casefold, kind.task.own)]
+            if others:
+                raise_invalid("methods", "methods that fit the data", f"{name!r}, which is for {' and '.join(others)}")
+            near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=_NEAR)
+            hint = f"Did you mean {names[near[0]]!r}? " if near else ""
+            raise_invalid("methods", "names of methods", repr(name), f"{hint}`naysay methods` lists them all.")
+    return _code(*_found(names[name.casefold()]))
 
 
 def _found(name: str) -> tuple[Any, Alias | None]:

@@ -20,6 +20,7 @@ from naysay.comparing.result import Comparison
 
 _TITLE = "Test measures, mean ± half of the 95 % CI; best first"
 _WIDE = 150  # columns of a terminal that shows the whole table; others show those of _NARROW, the report shows all
+_SILENT = 30.0  # seconds after which a line is printed where there is no terminal, also within a part of the work
 _NARROW = (0, 1, 2, 6, 7)
 STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
 
@@ -43,7 +44,7 @@ class _Progress:
     def __init__(self, console: Console) -> None:
         self.console, self.status = console, console.status("reading", spinner="line")
         self.began: float | None = None
-        self.last = ""
+        self.last, self.printed = "", 0.0
 
     def __enter__(self) -> _Progress:
         if self.console.is_terminal:
@@ -61,12 +62,13 @@ class _Progress:
             self.began, self.share = now, share
         fresh = share - self.share
         left = f", {_duration((now - self.began) * (1 - share) / fresh)} left" if fresh > 0 else ""
-        line = f"{what}, {100 * share:.0f} %{left}"
+        line, part = f"{what}, {100 * share:.0f} %{left}", what.partition(", step ")[0]
         if self.console.is_terminal:
             self.status.update(line)
-        elif what != self.last:
+        elif part != self.last or now - self.printed > _SILENT:
             self.console.print(Text(line), soft_wrap=True)
-        self.last = what
+            self.printed = now
+        self.last = part
 
 
 def _duration(seconds: float) -> str:

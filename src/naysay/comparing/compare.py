@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from math import ceil
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from naysay._commands import CompareOptions
 from naysay._options import takes_options
 from naysay.arrays import torch_in_one_thread
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.comparing import _run
+from naysay.comparing._data import KINDS, data_of
 from naysay.comparing._folder import REPORT, RESULTS, Folder
 from naysay.comparing.arms import Arm, read_arms
 from naysay.comparing.report import report_comparison
 from naysay.comparing.result import ArmResult, Comparison
-from naysay.rng import rng_for
-from naysay.tasks.interactions import Interactions, split_by_user
-from naysay.tasks.knowledge_graph import KnowledgeGraph, read_triples, split_triples
-from naysay.tasks.link_prediction import LinkPrediction
-from naysay.tasks.reading import read_interactions
-from naysay.tasks.recommendation import Recommendation
-from naysay.testing.worlds import planted_world
 from naysay.text import counted, versions
 
-TASKS: dict[str, Any] = {one.name: one for one in (Recommendation, LinkPrediction)}
-QUICK_STEPS = 160
-_NOT_QUICK = ("budget", "validation", "test", "split", "liked")  # quick=True does not use them
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
@@ -41,7 +28,7 @@ Told = Callable[[str, float], None]  # told(what, share of all the work that is 
 @public
 @takes_options(CompareOptions)
 def compare(
-    data: str | Path | Interactions | KnowledgeGraph | None = None,
+    data: Any = None,
     *,
     told: Told = lambda what, share: None,
     options: CompareOptions,
@@ -57,8 +44,10 @@ def compare(
     training, not that of the split.
 
     Args:
-        data: A table of interactions, see `tasks.read_interactions`, or `tasks.Interactions`; for a knowledge graph
-            triples, see `tasks.read_triples`, or a `tasks.KnowledgeGraph`; None with quick=True.
+        data: A path, or data in memory, by task: "recommendation": see `tasks.read_interactions`, or
+            `tasks.Interactions`; "knowledge-graph": `tasks.read_triples`, or a `tasks.KnowledgeGraph`; "graph":
+            `tasks.read_graph`, or a `tasks.Graph`; "text": `tasks.read_texts`, or `tasks.TextPairs`; "images":
+            `tasks.read_images`, or `tasks.Images`. None with quick=True.
         told: told(what, share) is called as the work proceeds; share is from 0 to 1.
         options: See `CompareOptions`.
 
@@ -76,20 +65,25 @@ def compare(
         >>> [arm.name for arm in found.arms], len(found["dynamic"].runs)
         (['uniform', 'dynamic'], 2)
     """
-    check_one_of("task", options.task, tuple(TASKS))
-    kind = TASKS[options.task]
-    model = options.model or kind.models[0]
-    check_one_of("model", model, kind.models)
+    check_one_of("task", options.task, tuple(KINDS))
+    kind = KINDS[options.task]
+    model = (options.model,) if options.model else ()
+    if model:
+        check_one_of("model", options.model, kind.task.models)
     check_bool("quick", options.quick)
     seeds = check_whole("seeds", options.seeds, 1, 1000)
     first = check_whole("seed", options.seed, 0)
     budget, steps = _budget(options.budget), None if options.steps is None else check_whole("steps", options.steps, 4)
     folder = Folder(options.out)
     with torch_in_one_thread():
-        task = kind(_data(data, options), model)
-        arms = read_arms(options.methods, task.start(first).parts(), task.quick if options.quick else task.defaults)
+        task = kind.task(data_of(kind, data, options), *model)
+        usual = task.quick if options.quick else task.defaults
+        parts = task.start(first).parts()
+        arms = read_arms(options.methods, parts, usual, task.own)
+        for arm in arms:
+            arm.sampler(parts)  # raises before any training if it cannot be made
         if options.quick and steps is None:
-            steps = QUICK_STEPS
+            steps = task.quick_steps
         if steps is None:
             steps = folder.settled_steps(budget) or _steps_for(task, arms, seeds, budget, first, told)
         settings = {
@@ -104,7 +98,8 @@ def compare(
         done = [_trained(task, arm, steps, range(first, first + seeds), folder, work) for arm in arms]
     epochs = steps * task.batch / task.pairs
     notes = [*task.data.notes, f"{counted(steps, 'step')} of {counted(task.batch, 'row')}: {epochs:.1f} epochs."]
-    ends = [arm.name for arm in done if arm.rate in (_run.RATES[0], _run.RATES[-1])]
+    rates = _run.rates_of(task)
+    ends = [arm.name for arm in done if arm.rate in (rates[0], rates[-1])]
     if ends:
         notes.append(f"The best learning rate is the lowest or highest of those tried for {', '.join(ends)}.")
     result = Comparison(task.measure, tuple(done), settings, tuple(notes))
@@ -125,12 +120,23 @@ class _Work:
         self.done += steps
         self.told(what, min(1.0, self.done / self.whole))
 
+    def of_run(self, what: str) -> Callable[[int], None]:
+        """A function that adds steps of one run, and tells at which step it is."""
+        at = 0
+
+        def add(steps: int) -> None:
+            nonlocal at
+            at += steps
+            self.add(f"{what}, step {at:,}", steps)
+
+        return add
+
 
 def _trained(task: Any, arm: Arm, steps: int, seeds: range, folder: Folder, work: _Work) -> ArmResult:
     """An arm with its learning rate and all its seeds; what is kept is not run again."""
     found = folder.rate(arm)
     if found is None:
-        found = _run.choose_rate(task, arm, steps, seeds[0], partial(work.add, f"{arm.name}: learning rate"))
+        found = _run.choose_rate(task, arm, steps, seeds[0], work.of_run(f"{arm.name}: learning rate"))
         folder.keep_rate(arm, *found)
     else:
         work.add(f"{arm.name}: kept", _run.TUNED * steps)
@@ -139,48 +145,12 @@ def _trained(task: Any, arm: Arm, steps: int, seeds: range, folder: Folder, work
         run = folder.run(arm, seed)
         if run is None:
             what = f"{arm.name}: seed {seed - seeds[0] + 1} of {len(seeds)}"
-            run = _run.train_arm(task, arm, found[0], steps, seed, partial(work.add, what))
+            run = _run.train_arm(task, arm, found[0], steps, seed, work.of_run(what))
             folder.keep_run(arm, run)
         else:
             work.add(f"{arm.name}: kept", steps)
         runs.append(run)
     return ArmResult(arm.name, arm.k, arm.code, *found, tuple(runs))
-
-
-def _data(data: Any, options: CompareOptions) -> Interactions | KnowledgeGraph:
-    """The interactions or triples: given, read, or generated."""
-    graph = options.task == LinkPrediction.name
-    if options.quick:
-        usual = CompareOptions()
-        for name, value in {"data": data, **{name: getattr(options, name) for name in _NOT_QUICK}}.items():
-            if value != getattr(usual, name, None):
-                raise_invalid(name, "left out with `quick`", shown(value))
-        return _generated_graph(options.seed) if graph else _generated_interactions(options.seed)
-    if data is None:
-        raise_invalid("data", "a table, or a folder of triples", "nothing", "Or pass `quick`.")
-    if isinstance(data, KnowledgeGraph if graph else Interactions):
-        given: Interactions | KnowledgeGraph = data
-        return given
-    parts = {"validation": options.validation, "test": options.test}
-    if not graph:
-        return read_interactions(data, **parts, split=options.split, liked=options.liked, seed=options.seed)
-    if options.liked is not None or options.split != "auto":
-        raise_invalid("liked" if options.liked is not None else "split", "left out for a knowledge graph", "a value")
-    return read_triples(data, **parts, seed=options.seed)
-
-
-def _generated_interactions(seed: int) -> Interactions:
-    """500 users and 1,500 items in clusters, of different popularity."""
-    world = planted_world(500, 1500, per_anchor=24, noise=0.3, spread=0.8)
-    return split_by_user(*world.truth.pairs(), seed=seed)
-
-
-def _generated_graph(seed: int) -> KnowledgeGraph:
-    """400 entities are points, and each of 8 relations is a step: its tails are the four nearest to the end of it."""
-    rng = rng_for(seed=0)
-    places, steps = rng.standard_normal((400, 5)), rng.standard_normal((8, 5))
-    away = np.linalg.norm((places[:, None] + steps)[:, :, None] - places, axis=3)
-    return split_triples(np.argwhere(away <= np.sort(away, axis=2)[:, :, 3:4]), 400, 8, seed=seed)
 
 
 def _budget(text: Any) -> float:

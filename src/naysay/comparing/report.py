@@ -60,7 +60,7 @@ def contents_of(result: Comparison) -> Contents:
             Table("Arms", result.columns, rows, "All arms, best first.", note, (mark,)),
             Table("Settings", ("negatives", "k", "rate", "validation by rate", "composition"), settings, "By arm."),
         ),
-        charts=(_quality_and_time(result), *_curves(result), _cost(result)),
+        charts=(_quality_and_time(result), *_curves(result), *_costs(result)),
         provenance={name: str(value) for name, value in result.settings.items()},
         notes=result.notes,
     )
@@ -120,7 +120,7 @@ def _quality_and_time(result: Comparison) -> Chart:
     )
 
 
-def _curves(result: Comparison) -> tuple[Chart, ...]:
+def _curves(result: Comparison) -> list[Chart]:
     """Validation by step and by processor seconds, hardness, and false negatives, each the mean over seeds."""
     kinds: tuple[tuple[str, str, str, Callable[[Point], float], str], ...] = (
         ("Learning curves by steps", "step", f"{result.measure}, validation", lambda point: point.value, ""),
@@ -135,55 +135,62 @@ def _curves(result: Comparison) -> tuple[Chart, ...]:
         (
             "False negatives",
             "step",
-            "share of held-out pairs",
+            "share of the drawn negatives",
             lambda point: point.false_share,
-            "The share of drawn negatives that are held-out positives, in one batch per point. True "
-            "positives that nobody recorded come on top.",
+            f"{result.settings.get('false negatives', '')} In one batch per point.",
         ),
     )
-    return tuple(_curve(result, *kind) for kind in kinds)
+    return [chart for chart in (_curve(result, *kind) for kind in kinds) if chart is not None]
 
 
 def _curve(
     result: Comparison, title: str, by: str, heading: str, value: Callable[[Point], float], caption: str
-) -> Chart:
-    """A line for each arm."""
+) -> Chart | None:
+    """A line for each arm that has values; None if no arm has any."""
     values: list[Spec] = []
     rows: list[tuple[Any, ...]] = []
     for arm in result.arms:
         grid = list(zip(*(run.points for run in arm.runs), strict=True))
-        steps = [points[0].step for points in grid]
+        means = np.array([np.mean([value(point) for point in points]) for points in grid])
         seconds = [float(np.mean([point.processor_seconds for point in points])) for points in grid]
-        means = [float(np.mean([value(point) for point in points])) for points in grid]
-        where: list[Any] = steps if by == "step" else seconds
-        values += [{"arm": arm.name, by: x, "value": round(y, 6)} for x, y in zip(where, means, strict=True)]
-        top = int(np.argmax(means))
-        rows.append((arm.name, means[0], means[len(means) // 2], means[-1], means[top], where[top]))
+        where: list[Any] = [points[0].step for points in grid] if by == "step" else seconds
+        found = np.flatnonzero(~np.isnan(means)).tolist()
+        if not found:
+            continue
+        values += [{"arm": arm.name, by: where[at], "value": round(float(means[at]), 6)} for at in found]
+        top = int(np.nanargmax(means))
+        ends = [float(means[found[at]]) for at in (0, len(found) // 2, -1)]
+        rows.append((arm.name, *ends, float(means[top]), where[top]))
+    if not rows:
+        return None
     x = axis(by, title="gradient steps" if by == "step" else "processor seconds")
     y = axis("value", title=heading, scale={"zero": False})
     styles = {"color": _series(result), "strokeDash": _by_place(result, _DASHES, len(_COLOURS))}
     lines = layer(values, "line", {"x": x, "y": y, **styles}, strokeWidth=2, tooltip=True)
     columns = ("negatives", "first", "middle", "last", "highest", f"at {'step' if by == 'step' else 'second'}")
     table = Table(title, columns, tuple(rows), "The mean over seeds.")
-    first, last = rows[0][1], rows[0][3]
-    words = f"{heading} of each arm; for {result.arms[0].name} it goes from {number(first)} to {number(last)}."
+    words = f"{heading} of each arm; for {rows[0][0]} it goes from {number(rows[0][1])} to {number(rows[0][3])}."
     return Chart(title, {"width": 700, "height": 260, **lines}, words, table, f"The mean over seeds. {caption}".strip())
 
 
-def _cost(result: Comparison) -> Chart:
-    """Processor milliseconds of a step."""
-    costs = {arm.name: arm.milliseconds_per_step for arm in result.arms}
-    base = costs[result.arms[0].name]
-    values = [{"arm": name, "milliseconds": round(cost, 3)} for name, cost in costs.items()]
-    y = {"field": "arm", "type": "nominal", "title": None, "sort": [*costs]}
-    bars = layer(values, "bar", {"x": axis("milliseconds", title="processor milliseconds per step"), "y": y})
-    bars["mark"] |= {"color": "var(--kept)", "tooltip": True}
-    rows = tuple((name, cost, f"{cost / base:.2f}") for name, cost in costs.items())
-    table = Table(
-        "Cost",
-        ("negatives", "milliseconds per step", f"times {result.arms[0].name}"),
-        rows,
-        "Drawing, loss and update.",
+def _costs(result: Comparison) -> list[Chart]:
+    """Processor milliseconds of a step, and the highest memory where it is known."""
+    base = result.arms[0]
+    kinds = (
+        ("Cost of a step", "processor milliseconds per step", "milliseconds_per_step", "Drawing, loss and update."),
+        ("Memory", "highest memory of the process, MB", "peak_megabytes", "With data, model and torch itself."),
     )
-    words = f"A step costs {base:.1f} ms with {result.arms[0].name}, and at most {max(costs.values()):.1f} ms."
-    return Chart("Cost of a step", {"width": 560, "height": {"step": 24}, **bars}, words, table)
+    charts = []
+    for title, heading, attribute, note in kinds:
+        costs = {arm.name: float(getattr(arm, attribute)) for arm in result.arms}
+        if np.isnan([*costs.values()]).any():
+            continue
+        values = [{"arm": name, "value": round(cost, 3)} for name, cost in costs.items()]
+        y = {"field": "arm", "type": "nominal", "title": None, "sort": [*costs]}
+        bars = layer(values, "bar", {"x": axis("value", title=heading), "y": y})
+        bars["mark"] |= {"color": "var(--kept)", "tooltip": True}
+        rows = tuple((name, cost, f"{cost / costs[base.name]:.2f}") for name, cost in costs.items())
+        table = Table(title, ("negatives", heading, f"times {base.name}"), rows, note)
+        words = f"{heading}: {costs[base.name]:.1f} with {base.name}, at most {max(costs.values()):.1f}."
+        charts.append(Chart(title, {"width": 560, "height": {"step": 24}, **bars}, words, table))
+    return charts

@@ -27,8 +27,10 @@ class Point:
         seconds: Seconds of training so far, without measuring.
         processor_seconds: The same in processor seconds.
         value: The measure on the validation part.
-        hardness: The mean of sigmoid(negative - positive) since the last point; 0.5 if both score the same.
-        false_share: The share of the last batch's negatives that are held-out pairs.
+        hardness: The mean of sigmoid(negative - positive) since the last point; 0.5 if both score the same. NaN
+            without negatives.
+        false_share: The share of the last batch's negatives that are false, as far as the task knows; NaN if it does
+            not.
 
     Example: see `compare`.
     """
@@ -50,6 +52,7 @@ class RunResult:
         seed: Of the start, the data order and the draws.
         points: The measures during training.
         test: {measure: value} on the test part, at the point of the best validation measure.
+        peak_bytes: The highest memory of the process during the run; NaN where the system does not tell.
 
     Example: see `compare`.
     """
@@ -57,6 +60,7 @@ class RunResult:
     seed: int
     points: tuple[Point, ...]
     test: dict[str, float]
+    peak_bytes: float = nan
 
     __repr__ = short_repr
 
@@ -108,6 +112,11 @@ class ArmResult:
         """Processor milliseconds of a step, over all seeds."""
         ends = [run.points[-1] for run in self.runs]
         return 1e3 * sum(end.processor_seconds for end in ends) / sum(end.step for end in ends)
+
+    @property
+    def peak_megabytes(self) -> float:
+        """The highest memory of the process over all seeds; NaN if unknown."""
+        return max((run.peak_bytes for run in self.runs), default=nan) / 1e6
 
 
 @final
@@ -214,7 +223,8 @@ class Comparison:
         if len(points) < len(arm.runs) or not sum(whole):
             return ""
         share = sum(point.processor_seconds for point in points) / sum(whole)
-        return f", reaching the best of {self.arms[0].name} in {percent(share)} of its time"
+        time = f"{percent(share)} of" if share < 1 else f"{share:.1f} times"
+        return f", reaching the best of {self.arms[0].name} in {time} its time"
 
     def rows(self) -> list[tuple[str, ...]]:
         """The table as texts, best first; the headings are `columns`."""
@@ -239,13 +249,8 @@ class Comparison:
         """The headings of `rows`."""
         second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
         base = self.arms[0].name
-        heads = (
-            "validation at equal time",
-            f"steps to best of {base}",
-            f"seconds to best of {base}",
-            "ms per step",
-            "rate",
-        )
+        to_best = (f"{what} to best of {base}" for what in ("steps", "seconds"))
+        heads = ("validation at equal time", *to_best, "ms per step", "rate")
         return ("negatives", self.measure, f"minus {base}", second, *heads)
 
     def __str__(self) -> str:
@@ -261,15 +266,14 @@ class Comparison:
         """Write all results as a JSON file."""
         target = as_path("path", path)
         check_target("path", target)
-        names = {"measure": self.measure, "recommendation": self.recommendation, "winner": self.winner}
-        tied = [arm.name for arm in self.tied]
-        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows()]
         whole = {
-            **names,
-            "tied": tied,
+            "measure": self.measure,
+            "recommendation": self.recommendation,
+            "winner": self.winner,
+            "tied": [arm.name for arm in self.tied],
             "settings": self.settings,
             "notes": self.notes,
-            "table": rows,
+            "table": [dict(zip(self.columns, row, strict=True)) for row in self.rows()],
             "arms": self.arms,
         }
         write_whole("path", target, json_file(whole))

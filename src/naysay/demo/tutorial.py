@@ -6,90 +6,30 @@ Read it from top to bottom. It uses only public names of naysay, and needs torch
 
 from __future__ import annotations
 
-import re
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import embedding_bag, normalize
 
 from naysay import losses, mining, pools, samplers
 from naysay.demo.library import Library
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.tasks import Pieces, SubwordEncoder
 from naysay.types import Negatives, Query
 
 Rows = NDArray[np.int64]
 
 # ---- 1. The encoder: hashed pieces of words, one vector each ---------------------------------------------------------
+#
+# `Pieces` are the hashed words of many texts, and their runs of letters. `Encoder` adds up the vectors of a text's
+# pieces, and normalises the sum. Vectors begin at random, those of rare pieces longer.
 
-BUCKETS, WIDTH = 1 << 15, 64
-_TOKENS = re.compile(r"[a-z0-9]+|[^\w\s]")
-
-
-@final
-class Pieces:
-    """The hashed pieces of many texts: each word, its runs of 3, 4 and 5 letters, and each punctuation mark.
-
-    A hash must be the same in every process: CRC-32 is, Python's own is not. Pieces in the same bucket share a vector;
-    with 32,768 buckets few do.
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        hashed = lru_cache(maxsize=None)(_hashed)
-        pieces = [[piece for word in _TOKENS.findall(text.lower()) for piece in hashed(word)] or [0] for text in texts]
-        self.starts = np.cumsum([0, *map(len, pieces)])
-        self.ids = np.fromiter((piece for each in pieces for piece in each), np.int64, self.starts[-1])
-
-    def of(self, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return the pieces of some texts, concatenated, and where each text begins."""
-        sizes = self.starts[rows + 1] - self.starts[rows]
-        begins = np.cumsum(sizes) - sizes
-        places = np.arange(sizes.sum()) + np.repeat(self.starts[rows] - begins, sizes)
-        return torch.from_numpy(self.ids[places]), torch.from_numpy(begins)
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-
-def _hashed(word: str) -> list[int]:
-    """Return the buckets of a word and of its runs of letters; < and > mark its ends."""
-    marked = f"<{word}>"
-    runs = [marked[at : at + size] for size in (3, 4, 5) if size < len(marked) for at in range(len(marked) - size + 1)]
-    return [zlib.crc32(piece.encode()) % BUCKETS for piece in (marked, *runs)]
-
-
-@final
-class Encoder(torch.nn.Module):
-    """A text is the normalised sum of its pieces' vectors; questions and passages share a table of 32,768 x 64 numbers.
-
-    Vectors begin at random, those of rare pieces longer, so that texts that share rare pieces are close at once.
-    """
-
-    def __init__(self, pairs: Pairs, rng: np.random.Generator) -> None:
-        super().__init__()
-        counts = np.bincount(np.r_[pairs.queries.ids, pairs.documents.ids], minlength=BUCKETS)
-        rarity = np.log((1 + counts.sum()) / (1 + counts)) / np.log(1 + counts.sum())
-        table = rng.standard_normal((BUCKETS, WIDTH)) * rarity[:, None]
-        self.table = torch.nn.Parameter(torch.from_numpy(table.astype(np.float32)))
-
-    def forward(self, texts: Pieces, rows: Rows) -> Tensor:
-        """Return (n, 64) vectors of some texts."""
-        pieces, begins = texts.of(rows)
-        return normalize(embedding_bag(pieces, self.table, begins, mode="sum"), dim=1)
-
-    @torch.no_grad()
-    def vectors(self, texts: Pieces) -> NDArray[np.float32]:
-        """Return (n, 64) vectors of all texts, as NumPy."""
-        blocks = np.array_split(np.arange(len(texts)), 1 + len(texts) // 1024)
-        return torch.cat([self(texts, rows) for rows in blocks]).numpy()
-
+Encoder = SubwordEncoder
 
 # ---- 2. The data: overlapping passages, and questions of which one passage is labelled as the answer ----------------
 
@@ -123,9 +63,11 @@ class Pairs:
         self.queries, self.documents = Pieces(self.questions), Pieces(self.passages)
         size = len(self), len(self.passages)
         self.known = Positives.from_pairs(np.arange(len(self)), self.labels, *size)
-        spaced = [f" {passage} " for passage in self.passages]
-        runs = enumerate(f" {run} " for run in self.runs)
-        found = [(row, at) for row, run in runs for at, text in enumerate(spaced) if run in text]
+        holding: dict[str, list[int]] = {}  # the passages of each run of words
+        for at, words in enumerate(passage.split() for passage in self.passages):
+            for start in range(PASSAGE - STRIDE + 1):
+                holding.setdefault(" ".join(words[start : start + STRIDE]), []).append(at)
+        found = [(row, at) for row, run in enumerate(self.runs) for at in holding[run]]
         rows, places = np.array(found, np.int64).reshape(-1, 2).T
         self.relevant = Positives.from_pairs(rows, places, *size)
 
@@ -147,12 +89,10 @@ def split(library: Library, seed: int) -> Split:
     texts = np.array(sorted({text for text in library.documents if len(text.split()) >= FEWEST}))
     part = rng_for(seed, worker=1).permutation(np.arange(len(texts)) % 10)
     chosen = [texts[which].tolist() for which in (part >= 3, part == 2, part < 2)]
-    others = [
-        "",
-        *(f" {' | '.join(text for far in chosen if far is not near for text in far)} " for near in chosen[1:]),
-    ]
+    others = [f" {' | '.join(text for far in chosen if far is not near for text in far)} " for near in chosen]
     rngs = (rng_for(seed, place, worker=6) for place in range(3))
-    return Split(*(Pairs(near, rng, elsewhere) for near, rng, elsewhere in zip(chosen, rngs, others, strict=True)))
+    pairs = zip(chosen, rngs, ["", *others[1:]], strict=True)
+    return Split(*(Pairs(near, rng, elsewhere) for near, rng, elsewhere in pairs))
 
 
 # ---- 3. The measure: where the passages that answer a question are found ---------------------------------------------
@@ -192,7 +132,7 @@ class Trainer:
 
     def __init__(self, pairs: Pairs, steps: int, seed: int) -> None:
         self.pairs, self.steps, self.seed, self.step = pairs, steps, seed, 0
-        self.encoder = Encoder(pairs, rng_for(seed, worker=2))
+        self.encoder = Encoder([pairs.queries, pairs.documents], rng_for(seed, worker=2))
         self.optimiser = torch.optim.Adam(self.encoder.parameters(), lr=RATE)
 
     def batch(self) -> Rows:

@@ -68,49 +68,49 @@ def blocks(rows: int, width: int) -> list[slice]:
 
 
 def centroids(vectors: Vectors, k: int, *, iterations: int, restarts: int, seed: int, stopped: Stopped) -> Vectors:
-    """(k, d) centroids of Euclidean k-means over all vectors, starting from random rows.
+    """(k, d) centroids of Euclidean k-means over all vectors, starting from random rows; the best of all restarts.
 
-    Stops early where an iteration leaves the sum of squared distances unchanged. An empty cluster takes half of a large
-    one. The restart with the smallest sum is kept. Call it inside `run_alone`: with several threads faiss rounds
-    differently. `stopped` is checked before each iteration; the result is that of one faiss call for all iterations.
+    Call it inside `run_alone`: with several threads faiss rounds differently.
+    """
+    import faiss
+
+    order, found = np.empty(len(vectors), np.int32), []
+    for restart in range(restarts):
+        faiss.rand_perm(faiss.swig_ptr(order), len(order), seed + 1 + restart * _SEED_STEP)  # type: ignore[attr-defined]
+        found.append(_lloyd(vectors, vectors[order[:k]], iterations, stopped))
+    return min(found, key=lambda result: result[0])[1]
+
+
+def spread_centroids(points: NDArray[Any], k: int, *, iterations: int, restarts: int, key: int) -> Vectors:
+    """The same, starting from k-means++, with the restarts in parallel."""
+    generator = np.random.Generator(np.random.Philox(key=key))
+    data = np.ascontiguousarray(points, np.float32)
+    starts = [_spread_start(data, k, generator) for _ in range(restarts)]
+    found = run_alone(lambda place, stopped: _lloyd(data, starts[place], iterations, stopped), [k] * restarts)
+    return min(found, key=lambda result: result[0])[1]
+
+
+def _lloyd(vectors: Vectors, means: Vectors, iterations: int, stopped: Stopped) -> tuple[float, Vectors]:
+    """The sum of squared distances, and the centroids, after k-means from these means.
+
+    Stops early where an iteration leaves the sum unchanged. An empty cluster takes half of a large one. `stopped` is
+    checked before each iteration; the result is that of one faiss call for all iterations.
     """
     import faiss
 
     # faiss would otherwise take 256 points per centroid, and warn where there are few.
     limits = {"min_points_per_centroid": 1, "max_points_per_centroid": len(vectors)}
-    lloyd = faiss.Kmeans(vectors.shape[1], k, niter=1, **limits)
-    order, best, lowest = np.empty(len(vectors), np.int32), vectors[:k], np.inf
-    for restart in range(restarts):
-        faiss.rand_perm(faiss.swig_ptr(order), len(order), seed + 1 + restart * _SEED_STEP)  # type: ignore[attr-defined]
-        means, before, total = vectors[order[:k]], -1.0, np.inf
-        for _ in range(iterations):
-            if stopped():
-                raise CancelledError
-            total = lloyd.train(vectors, init_centroids=means)
-            means = np.asarray(lloyd.centroids)
-            if total == before:
-                break
-            before = total
-        if restart == 0 or total < lowest:
-            best, lowest = means, total
-    return np.array(best, np.float32)
-
-
-def spread_centroids(points: NDArray[Any], k: int, *, iterations: int, restarts: int, key: int) -> Vectors:
-    """(k, d) centroids of Euclidean k-means over all points, starting from k-means++; the best of all restarts."""
-    import faiss
-
-    generator = np.random.Generator(np.random.Philox(key=key))
-    data = np.ascontiguousarray(points, np.float32)
-    starts = [_spread_start(data, k, generator) for _ in range(restarts)]
-    limits = {"min_points_per_centroid": 1, "max_points_per_centroid": len(data)}
-
-    def one(place: int, _stopped: Stopped) -> tuple[float, Vectors]:
-        lloyd: Any = faiss.Kmeans(data.shape[1], k, niter=iterations, **limits)
-        lloyd.train(data, init_centroids=starts[place])
-        return float(lloyd.obj[-1]), np.array(lloyd.centroids, np.float32)
-
-    return min(run_alone(one, [k] * restarts), key=lambda result: result[0])[1]
+    step = faiss.Kmeans(vectors.shape[1], len(means), niter=1, **limits)
+    before, total = -1.0, np.inf
+    for _ in range(iterations):
+        if stopped():
+            raise CancelledError
+        total = float(step.train(vectors, init_centroids=means))
+        means = np.array(step.centroids, np.float32)
+        if total == before:
+            break
+        before = total
+    return total, means
 
 
 def _spread_start(points: Vectors, k: int, generator: np.random.Generator) -> Vectors:

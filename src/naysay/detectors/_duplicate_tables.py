@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,35 +16,23 @@ from naysay.positives import POSITIVE, Positives
 Ids = NDArray[np.int64]
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A row for each item, followed by one for each anchor unless anchors are items.
+class Table(NamedTuple):
+    """A row for each item, followed by one for each anchor.
 
     Args:
         n_items: The number of items.
         n_anchors: The number of rows for anchors.
-        shared: Whether anchors are items.
         values: Vectors (n, d) float32, or keys (n,) uint64.
         signed: (n, P) uint32 the signatures of texts, or None.
     """
 
     n_items: int
     n_anchors: int
-    shared: bool
     values: NDArray[Any]
     signed: NDArray[np.uint32] | None = None
 
-    def own(self, anchors: Ids) -> Ids:
-        """(B,) the row of each anchor, -1 without one."""
-        if self.shared:
-            return anchors
-        return anchors + self.n_items if self.n_anchors else np.full(len(anchors), -1)
 
-
-def text_table(
-    items: list[Any], anchors: list[Any], *, shared: bool, punctuation: bool, shingle: int, size: int | None
-) -> Table:
+def text_table(items: list[Any], anchors: list[Any], shingle: int, size: int | None, *, punctuation: bool) -> Table:
     """Keys of the folded texts, and signatures of `size` hashes unless it is None."""
     keys, signed = [np.empty(0, np.uint64)], [np.empty((0, size or 0), np.uint32)]
     for block in folded_blocks([*items, *anchors], punctuation=punctuation):
@@ -53,19 +40,16 @@ def text_table(
         if size is not None:
             signed.append(signatures(block, shingle, size))
     all_signed = frozen(np.concatenate(signed)) if size is not None else None
-    return Table(len(items), len(anchors), shared, frozen(np.concatenate(keys)), all_signed)
+    return Table(len(items), len(anchors), frozen(np.concatenate(keys)), all_signed)
 
 
-def vector_table(items: Any, anchors: Any, *, shared: bool) -> Table:
+def vector_table(items: Any, anchors: Any) -> Table:
     """Vectors of norm 1, float32."""
-    parts = [_unit("item_vectors", items)]
-    if anchors is not None:
-        parts.append(_unit("anchor_vectors", anchors))
-        if parts[0].shape[1] != parts[1].shape[1]:
-            rule = f"of dimension {parts[0].shape[1]}, like `item_vectors`"
-            raise_invalid("anchor_vectors", rule, parts[1].shape[1])
-    n_anchors = len(parts[1]) if anchors is not None else 0
-    return Table(len(parts[0]), n_anchors, shared, frozen(np.concatenate(parts)))
+    units = _unit("item_vectors", items)
+    others = units[:0] if anchors is None else _unit("anchor_vectors", anchors)
+    if units.shape[1] != others.shape[1]:
+        raise_invalid("anchor_vectors", f"of dimension {units.shape[1]}, like `item_vectors`", others.shape[1])
+    return Table(len(units), len(others), frozen(np.concatenate([units, others])))
 
 
 def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
@@ -80,7 +64,6 @@ def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
     return units
 
 
-@final
 class KnownRows:
     """The positives of each anchor, and `both_ways` the anchors of each item, without pairs to ignore.
 

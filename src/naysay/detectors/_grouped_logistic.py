@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ _TOLERANCE = 1e-12  # stop where the next step would lower the objective by less
 _FLAT = 1e-12  # a feature that varies by less than this share of its largest value is constant
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupedLogistic:
+class GroupedLogistic(NamedTuple):
     """log-odds = (w + u_g) . (1, z), z = (x - centre) / spread; u_g is 0 for a group without labels.
 
     Args:
@@ -57,27 +56,32 @@ def fit_grouped(features: Floats, true: NDArray[np.bool_], groups: Whole, l2: fl
     named, groups = np.unique(groups, return_inverse=True)
     groups = groups.reshape(-1)
     if len(named) and named[0] < 0:
-        named, groups = named[1:], groups - 1
-    n_groups = len(named)
+        named, groups = named[1:], groups - 1  # -1 is the last row below, which stays 0
     design = _design(features, centre, spread)
     width = design.shape[1]
     penalties = np.full(width, l2)
     penalties[0] = 0.0
-    pooled, apart = np.zeros(width), np.zeros((n_groups + 1, width))  # the last row is group -1, and stays 0
+    pooled, apart = np.zeros(width), np.zeros((len(named) + 1, width))
     signs = np.where(true, 1.0, -1.0)
+    places = np.where(groups < 0, len(named), groups)
+
+    def sums(values: Floats) -> Floats:
+        """(G + 1,) the sum of (n,) values in each group."""
+        return np.asarray(np.bincount(places, values, len(named) + 1), np.float64)
 
     def objective(pooled: Floats, apart: Floats) -> float:
         odds = (design * (pooled + apart[groups])).sum(axis=1)
-        return float(
-            np.logaddexp(0.0, -signs * odds).sum() + (penalties * pooled**2).sum() / 2 + l2 * (apart**2).sum() / 2
-        )
+        penalty = (penalties * pooled**2).sum() / 2 + l2 * (apart**2).sum() / 2
+        return float(np.logaddexp(0.0, -signs * odds).sum() + penalty)
 
-    value = objective(pooled, apart)
+    value, bends = objective(pooled, apart), np.empty((len(named) + 1, width, width))
     for _ in range(_ITERATIONS):
         odds = (design * (pooled + apart[groups])).sum(axis=1)
         chance = 0.5 + 0.5 * np.tanh(0.5 * odds)
-        slopes = _sums(design * (true - chance)[:, None], groups, n_groups)
-        bends = _squares(design, chance * (1 - chance), groups, n_groups)
+        slopes = np.stack([sums(column) for column in (design * (true - chance)[:, None]).T], axis=1)
+        weighted = design * (chance * (1 - chance))[:, None]
+        for i, j in zip(*(part.tolist() for part in np.triu_indices(width)), strict=True):
+            bends[:, i, j] = bends[:, j, i] = sums(weighted[:, i] * design[:, j])
         down = slopes.sum(axis=0) - penalties * pooled
         own = slopes[:-1] - l2 * apart[:-1]
         solved = np.linalg.solve(bends[:-1] + l2 * np.eye(width), np.concatenate([bends[:-1], own[:, :, None]], axis=2))
@@ -111,20 +115,3 @@ def _scales(features: Floats) -> tuple[Floats, Floats]:
 def _design(features: Floats, centre: Floats, spread: Floats) -> Floats:
     """(n, f + 1): a one, and the standardised features."""
     return np.concatenate([np.ones((len(features), 1)), (features - centre) / spread], axis=1)
-
-
-def _sums(values: Floats, groups: Whole, n_groups: int) -> Floats:
-    """(n_groups + 1, w) the sums of rows by group, those of group -1 last."""
-    places = np.where(groups < 0, n_groups, groups)
-    return np.stack([np.bincount(places, column, n_groups + 1) for column in values.T], axis=1)
-
-
-def _squares(design: Floats, weights: Floats, groups: Whole, n_groups: int) -> Floats:
-    """(n_groups + 1, w, w) the sums of weight z z' by group, a column of the upper triangle at a time."""
-    width = design.shape[1]
-    first, second = np.triu_indices(width)
-    found = np.empty((n_groups + 1, width, width))
-    weighted = design * weights[:, None]
-    for i, j in zip(first.tolist(), second.tolist(), strict=True):
-        found[:, i, j] = found[:, j, i] = _sums((weighted[:, i] * design[:, j])[:, None], groups, n_groups)[:, 0]
-    return found

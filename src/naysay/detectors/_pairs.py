@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,6 @@ def pair_name(sides: Sides, place: int) -> str:
     return f"triple {anchor} corrupted to {item}" if sides[0].ndim == 2 else f"anchor {anchor}, id {item}"
 
 
-@final
 class ScoreCache:
     """Pairs and their scores, oldest first."""
 
@@ -98,9 +97,8 @@ class ScoreCache:
         if self.pairs.shape[1] != pairs.shape[1]:
             self.pairs, self.scores = pairs[:0], scores[:0]
         fresh = np.isnan(self.look_up(pairs))  # another thread may have scored some of them at the same time
-        pairs, scores = pairs[fresh], scores[fresh]
-        self.pairs = np.concatenate([self.pairs, pairs])
-        self.scores = np.concatenate([self.scores, scores])
+        self.pairs = np.concatenate([self.pairs, pairs[fresh]])
+        self.scores = np.concatenate([self.scores, scores[fresh]])
 
     def trim(self, size: int) -> None:
         """Keep the newest `size` pairs."""
@@ -121,10 +119,10 @@ def read_cache(state: Mapping[str, Any], others: Iterable[str]) -> ScoreCache:
     return cache
 
 
-def check_function(parameter: str, function: object) -> None:
+def check_function(parameter: str, function: object, rule: str = "a function from ids to vectors") -> None:
     """Raise unless `function` is None or callable."""
     if function is not None and not callable(function):
-        raise_invalid(parameter, "a function from ids to vectors", type(function).__name__)
+        raise_invalid(parameter, rule, type(function).__name__)
 
 
 def embedded(function: Embed, ids: Array) -> Any:

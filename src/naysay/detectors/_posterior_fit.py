@@ -1,224 +1,287 @@
-"""Fit the posterior: P(slot is the labelled one) by cross-fitting, P(labelled | positive), and samples of both."""
+"""Fit the posterior of scores: P(positive | x) by a logistic regression on labels of which a share c is known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._posterior_groups import Groups, Prefixes
-from naysay.detectors._posterior_model import WIDTH, Model, beyond_of
-from naysay.detectors._posterior_pool import Lists, folds_of, pool_of
-from naysay.detectors._posterior_splines import KNOTS, Design, additive, design_of, fit_logistic, knots_of, ridge_of
-from naysay.detectors.posterior_summary import MIN_LABELLED
+from naysay.detectors._posterior_lists import Lists, backgrounds
+from naysay.detectors.posterior_summary import ALIKE, FINE, MIN_LABELLED, TOO_FEW
 from naysay.rng import rng_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Whole = NDArray[np.intp]
-FOLDS, DRAWS = 4, 100
+LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.96, 0.99, 1.0)  # quantiles of a feature: more where positives are
+KNOTS, FEATURES, PASSES, DRAWS = len(LEVELS), 2, 2, 60
+WIDTH = 1 + FEATURES * KNOTS
+_BINS = 48  # of a feature, the last one with a thousandth of the slots
+_BEND, _RIDGE = 200.0, 0.1  # penalties of a change of slope, and of a value
+_ITERATIONS, _HALVINGS, _TOLERANCE = 60, 30, 1e-10
 _CLEAR = 2.0  # standard errors of the gain
-_ALONE = [0, 3]  # features that do not depend on the other slots of a list
-_FEW = 50  # blocks to start a fit from
-_REFITTED = 150  # anchors at least in a group with weights of its own
+_LEAST, _MOST, _ERROR = 0.2, 0.9, 0.05
+_ODDS = 2.0 ** np.arange(-1, 6.5, 0.5)  # of c, times those of its lower limit
+_HIGHEST, _FIRMER = 0.98, 1.15  # c; how many times its lower limit it is at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """What was fitted, or why nothing was.
+    """The posterior of scores, or why there is none.
 
     Args:
-        model: The model, or None.
-        code: 0, or why there is no model: 1 too few labelled positives, 2 scores do not tell.
+        code: 0, or why nothing was fitted.
         labelled: How many labelled positives are in the lists.
-        gain: The mean over anchors of the held-out log-likelihood above that of a constant, in standard errors.
-        alone: The weights of score and score above the background alone, and the c that goes with them.
+        gain: The log-likelihood above that of a constant, in standard errors of what chance gives.
+        c: P(labelled | positive).
+        knots: (passes, 2, knots) of the curves.
+        weights: (passes, width) a constant, and the heights of the curves at their knots.
+        draws: (B, width) other weights of the last pass that the labels allow.
     """
 
-    model: Model | None
     code: int
     labelled: int
     gain: float
-    alone: tuple[Floats, float] | None = None
+    c: float = np.nan
+    knots: Floats = field(default_factory=lambda: np.zeros((0, FEATURES, KNOTS)))
+    weights: Floats = field(default_factory=lambda: np.zeros((0, WIDTH)))
+    draws: Floats = field(default_factory=lambda: np.zeros((0, WIDTH)))
 
 
-def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fit:
-    """Fit a model to the scores of lists.
+def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fit:
+    """Fit to the first `depth` candidates of each list and to the labelled positives that score as high.
+
+    P(slot is labelled | x) = c P(positive | x), where x is the score and the score above the anchor's background. Two
+    passes: the first shows how many positives each list has, and where its background begins. c is its lower limit, or
+    up to 15 % more where that is more likely.
 
     Args:
         lists: The candidates of each anchor and its labelled positive.
         depth: Candidates of each list to use.
-        seed: Of folds, places among equal scores, and samples.
+        seed: Of the draws.
         c: P(labelled | positive), where it is known. None: estimated.
     """
-    folds = folds_of(lists, seed, depth, FOLDS)
-    order = np.argsort(folds, kind="stable")  # the slots of a fold follow each other
-    lists, folds = lists.take(order), folds[order]
-    pool = pool_of(lists, seed, depth)
-    labelled = int((pool.places >= 0).sum())
-    if labelled < MIN_LABELLED:
-        return Fit(None, 1, labelled, 0.0)
-    rows, _ = np.nonzero(pool.filled)
-    features, labels = pool.features[:, pool.filled], pool.labelled[pool.filled]
-    if labels.all():  # there are no candidates
-        return Fit(None, 2, labelled, 0.0)
-    knots = knots_of(list(features))
-    del pool
-    design = design_of(list(features), knots)
-    log_odds, weights, curvature = cross_fitted(design, labels, folds[rows])
-    gain = _gain(log_odds, labels, rows, len(lists.scores))
-    order = np.argsort(-log_odds, kind="stable")
-    whole = Prefixes.of(log_odds, labels, order)
-    if gain < _CLEAR or whole is None:
-        return Fit(None, 2, labelled, gain)
-    richness = lists.levels(depth)[1]
-    groups = Groups.of(log_odds, labels, order, rows, richness, whole)
-    parts = [_Group.of(design, labels, rows, (log_odds, weights, curvature), whole, seed)]
-    if len(groups.limits):
-        all_, parts, group = parts[0], [], np.searchsorted(groups.limits, richness, side="right")
-        del design
-        for place, count in enumerate(np.bincount(group, minlength=len(groups.shares)).tolist()):
-            inside = (group == place)[rows]
-            if count < _REFITTED:
-                own = Prefixes.of(log_odds, labels, order, inside)
-                parts.append(all_.shared(own, labels, rows, seed))
-                continue
-            part, mine = design_of(list(features[:, inside]), knots), labels[inside]
-            again = cross_fitted(part, mine, folds[rows][inside])
-            own = Prefixes.of(again[0], mine, np.argsort(-again[0], kind="stable"))
-            parts.append(_Group.of(part, mine, rows[inside], again, own, seed))
-    kept = [part.share for part in parts]
-    shares = np.array([groups.shares[place] if share is None else share for place, share in enumerate(kept)])
-    draws = np.stack([part.draws for part in parts], axis=1)
-    none, first = np.zeros(0), int(groups.inside.argmax()) if len(parts) > 1 else 0
-    unlabelled = (groups.inside * (1 / shares - 1)).sum()
-    fewest = (groups.inside * (1 / np.array([max(part.most, 1e-9) for part in parts]) - 1)).sum()
-    model = Model(
-        knots=knots,
-        weights=np.stack([part.weights for part in parts]),
-        c=float(groups.inside.sum() / (groups.inside / shares).sum()),
-        limits=groups.limits,
-        shares=shares,
-        beyond=0.0,
-        depth=depth,
-        scale=np.array([0.0, 1, 0, 1]),
-        similar=none,
-        edges=none,
-        ratios=none,
-        shift=0.0,
-        doubt=1.0,
-        least=min(1.0, float(fewest / unlabelled)) if c is None else 1.0,
-        rising=parts[first].rising,
-        draws=draws,
-    )
-    if c is not None:
-        model = model.raised(c)
-        model.draws[:, :, WIDTH] = model.shares  # what is known does not vary
-    alone = _alone(features[_ALONE], labels)
-    return Fit(replace(model, beyond=beyond_of(model, lists, model.priors(lists, seed))), 0, labelled, gain, alone)
+    scores = lists.scores[:, :depth]
+    labelled = inside(scores, lists.positives)
+    count = int(labelled.sum())
+    if count < MIN_LABELLED:
+        return Fit(TOO_FEW, count, 0.0)
+    if np.isnan(scores).all():
+        return Fit(ALIKE, count, 0.0)
+    own, expected = lists.positives[labelled], None
+    knots: list[Floats] = []
+    weights: list[Floats] = []
+    for place in range(PASSES):
+        level = backgrounds(scores, expected)
+        filled = ~np.isnan(scores)
+        rest = scores[filled], (scores - level[:, None])[filled]
+        cells = Cells.of([np.append(*pair) for pair in zip(rest, (own, own - level[labelled]), strict=True)], count)
+        plain = cells.fit(1.0)
+        gain, chosen = cells.gain(plain), cells.lower_limit(plain) if c is None else c
+        if gain < _CLEAR or not chosen > 0:
+            return Fit(ALIKE, count, gain)
+        if place == PASSES - 1:
+            profile = cells.profile(chosen, known=c is not None)
+            chosen = max(chosen, min(profile.best, _FIRMER * chosen, _HIGHEST))
+        found = cells.fit(chosen)
+        knots.append(cells.knots)
+        weights.append(_unlabelled(found, chosen))
+        odds = curves([scores, scores - level[:, None]], knots[-1], weights[-1])
+        expected = np.nansum(0.5 + 0.5 * np.tanh(0.5 * odds), axis=1)
+    draws = profile.drawn(cells.curvature(found, chosen), rng_for(seed, 1))
+    return Fit(FINE, count, gain, chosen, np.stack(knots), np.stack(weights), draws)
 
 
-def cross_fitted(design: Design, labels: Mask, folds: Whole) -> tuple[Floats, Floats, Floats]:
-    """(n,) log-odds of each fold by a fit to the others, the mean of their weights, and the curvature of all rows.
-
-    Those fits are one Newton step from the fit to all, which is close to them.
-    """
-    step, start = max(1, len(design.blocks) // _FEW), None
-    if step > 1:
-        some, rows = design.thinned(step)
-        start = fit_logistic(some, labels[rows])
-    whole, ridge = fit_logistic(design, labels, start), ridge_of(design)
-    chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(whole))
-    masks = [folds == fold for fold in range(FOLDS)]
-    squares = [design.squares(mask * chance * (1 - chance)) for mask in masks]
-    slopes = [design.sums(mask * (labels - chance)) for mask in masks]
-    total, slope = sum(squares) + np.diag(ridge), sum(slopes) - ridge * whole
-    log_odds, found = np.empty(len(labels)), np.empty((FOLDS, design.width))
-    for fold, mask in enumerate(masks):
-        found[fold] = whole + np.linalg.solve(total - squares[fold], slope - slopes[fold])
-        log_odds[mask] = design.times(found[fold])[mask]
-    return log_odds, np.asarray(found.mean(axis=0)), np.asarray(total)
+def inside(scores: Floats, positives: Floats) -> Mask:
+    """(A,): labelled positives that score as high as the candidates of their list."""
+    full = ~np.isnan(scores[:, -1]) if scores.shape[1] else np.zeros(len(scores), bool)
+    last = np.where(full, scores[:, -1], -np.inf) if scores.shape[1] else np.full(len(scores), -np.inf)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(positives >= last)
 
 
-def _alone(features: Floats, labels: Mask) -> tuple[Floats, float] | None:
-    """(knots and weights as one array, c) of a fit to features that do not depend on the other slots of a list."""
-    knots = knots_of(list(features))
-    design = design_of(list(features), knots)
-    weights = fit_logistic(design, labels)
-    odds = design.times(weights)
-    prefixes = Prefixes.of(odds, labels, np.argsort(-odds, kind="stable"))
-    if prefixes is None:
-        return None
-    return np.concatenate([knots.ravel(), weights]), prefixes.lower_limit(prefixes.labelled, prefixes.slots)
+def _unlabelled(weights: Floats, c: float) -> Floats:
+    """The weights of an unlabelled slot: its odds of being positive are those of any slot, times 1 - c."""
+    moved = weights.copy()
+    moved[0] += np.log1p(-c)
+    return moved
 
 
-def alone_share(alone: tuple[Floats, float] | None, lists: Lists, depth: int, k: int) -> float:
-    """The false share of the nearest k by score and score above the background alone; NaN if unknown."""
-    if alone is None:
-        return np.nan
-    split, near = KNOTS * len(_ALONE), lists.nearest(k)
-    background = np.broadcast_to(lists.levels(depth)[0][:, None], near.shape)
-    features = lists.scores[near], (lists.scores - background)[near]
-    odds = additive(features, alone[0][:split].reshape(-1, KNOTS), alone[0][split:])
-    return float(np.exp(np.minimum(odds + np.log1p(-alone[1]) - np.log(alone[1]), 0.0)).mean())
+def curves(features: list[Floats], knots: Floats, weights: Floats) -> Floats:
+    """The sum of a constant and of one piecewise linear curve of each feature, constant outside of its knots."""
+    heights = weights[1:].reshape(len(knots), -1)
+    total = np.full(features[0].shape, weights[0])
+    for feature, places, values in zip(features, knots, heights, strict=True):
+        total += np.interp(feature, places, values)
+    return total
 
 
-def _gain(log_odds: Floats, labels: Mask, rows: NDArray[np.intp], n: int) -> float:
-    """Held-out log-likelihood per anchor above that of a constant: its mean in standard errors."""
-    share = labels.mean()
-    constant = np.where(labels, np.log(share), np.log1p(-share))
-    apart = np.bincount(rows, -np.logaddexp(0.0, np.where(labels, -log_odds, log_odds)) - constant, n)
-    spread = float(apart.std()) / np.sqrt(max(n, 1))
-    return float(apart.mean() / spread) if spread > 0 else 0.0
+def knots_of(feature: Floats) -> Floats:
+    """(knots,) ascending quantiles of a feature, a little apart where they would be equal."""
+    found = np.quantile(feature, LEVELS)
+    apart = max(float(found[-1] - found[0]), abs(float(found[-1])), 1e-9) * 1e-6
+    return np.asarray(np.maximum.accumulate(found - apart * np.arange(KNOTS)) + apart * np.arange(KNOTS))
+
+
+def hats(feature: Floats, knots: Floats) -> Floats:
+    """(n, knots) the share of each knot in the height of a curve."""
+    x = np.clip(feature, knots[0], knots[-1])
+    place = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    part = (x - knots[place]) / (knots[place + 1] - knots[place])
+    found = np.zeros((len(x), len(knots)))
+    rows = np.arange(len(x))
+    found[rows, place], found[rows, place + 1] = 1 - part, part
+    return found
+
+
+def penalty_of(features: list[Floats], knots: Floats) -> Floats:
+    """(width, width) the penalty of changes of slope, in deviations of the feature, and a small one of all heights."""
+    matrix = _RIDGE * np.eye(WIDTH)
+    matrix[0, 0] = 1e-9
+    for place, (feature, points) in enumerate(zip(features, knots, strict=True)):
+        steps = np.diff(points) / (float(feature.std()) or 1.0)
+        slopes = np.diff(np.eye(KNOTS), axis=0) / np.maximum(steps, 1e-3)[:, None]
+        bends, part = np.diff(slopes, axis=0), slice(1 + place * KNOTS, 1 + (place + 1) * KNOTS)
+        matrix[part, part] += _BEND * np.einsum("bi,bj->ij", bends, bends)
+    return matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Group:
-    """The fit to one group of anchors, and samples of it: Poisson resamples of its anchors, by one Newton step each."""
+class Cells:
+    """Slots of about the same features as one row each, so that a fit costs the same for any number of anchors.
 
-    weights: Floats  # (31,)
-    share: float | None  # P(labelled | positive), None if it cannot be estimated here
-    most: float  # its upper limit
-    rising: float
-    draws: Floats  # (B, 32) weights and shares
+    Args:
+        design: (m, width) a one, and the shares of the knots.
+        labelled: (m,) labelled slots in each cell.
+        others: (m,) other slots.
+        knots: (2, knots) of the curves.
+        penalty: (width, width) of the weights.
+    """
+
+    design: Floats
+    labelled: Floats
+    others: Floats
+    knots: Floats
+    penalty: Floats
 
     @staticmethod
-    def of(
-        design: Design,
-        labels: Mask,
-        rows: Whole,
-        fit: tuple[Floats, Floats, Floats],
-        prefixes: Prefixes | None,
-        seed: int,
-    ) -> _Group:
-        """From what `cross_fitted` returned."""
-        _, weights, curvature = fit
-        chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(weights))
-        present, starts = np.unique(rows, return_index=True)
-        slopes = design.sums_by(labels - chance, starts)
-        moved = np.stack([((count[present] - 1)[:, None] * slopes).sum(axis=0) for count in _counts(rows, seed)])
-        draws = np.full((DRAWS, design.width + 1), 0.5)
-        draws[:, :-1] = weights + np.linalg.solve(curvature, moved.T).T
-        return _Group(weights, None, 1.0, 1.0, draws).shared(prefixes, labels, rows, seed)
+    def of(features: list[Floats], count: int) -> Cells:
+        """Of features (n,); the last `count` slots are the labelled ones."""
+        levels, keys = 1 - np.geomspace(1, 1e-3, _BINS), np.zeros(len(features[0]), np.int64)
+        for feature in features:
+            keys = keys * _BINS + np.searchsorted(np.quantile(feature, levels[1:]), feature, side="right")
+        _, cell, slots = np.unique(keys, return_inverse=True, return_counts=True)
+        labelled = np.bincount(cell[-count:], minlength=len(slots)).astype(np.float64)
+        knots = np.stack([knots_of(feature) for feature in features])
+        means = [np.bincount(cell, feature) / slots for feature in features]
+        parts = [hats(mean, points) for mean, points in zip(means, knots, strict=True)]
+        design = np.concatenate([np.ones((len(slots), 1)), *parts], axis=1)
+        return Cells(design, labelled, slots - labelled, knots, penalty_of(features, knots))
 
-    def shared(self, prefixes: Prefixes | None, labels: Mask, rows: Whole, seed: int) -> _Group:
-        """The same with the share by some prefixes.
+    def log_odds(self, weights: Floats) -> Floats:
+        """(m,) of each cell."""
+        return np.asarray(np.einsum("mw,w->m", self.design, weights))
 
-        The share of a sample is compared with the mean of all samples, because the largest of several limits is biased
-        upwards.
+    def likelihood(self, weights: Floats, c: float) -> float:
+        """The log-likelihood of the labels."""
+        odds = self.log_odds(weights)
+        positive = np.exp(-np.logaddexp(0.0, -odds))
+        rest = -np.logaddexp(0.0, odds) if c == 1 else np.log1p(-c * positive)
+        return float((self.labelled * (np.log(c) - np.logaddexp(0.0, -odds)) + self.others * rest).sum())
+
+    def fit(self, c: float, start: Floats | None = None) -> Floats:
+        """(width,) the weights of the largest penalised likelihood where labelled is c times positive.
+
+        Newton's method with the expected curvature. With c = 1 it is an ordinary logistic regression.
         """
-        if prefixes is None:
-            return replace(self, share=None, most=1.0, rising=1.0)
-        share, draws = prefixes.lower_limit(prefixes.labelled, prefixes.slots), self.draws.copy()
-        sampled = prefixes.resampled(_counts(rows, seed), labels, rows)
-        limits = np.array([prefixes.lower_limit(*pair) for pair in zip(*sampled, strict=True)])
-        limits = np.clip(np.nan_to_num(limits), 1e-6, 1 - 1e-6)
-        odds = np.log(limits) - np.log1p(-limits)
-        draws[:, -1] = 1 / (1 + np.exp(-(odds - odds.mean() + np.log(share) - np.log1p(-share))))
-        return replace(self, share=share, most=prefixes.upper_limit(), rising=prefixes.rising(), draws=draws)
+        weights = np.zeros(WIDTH) if start is None else start
+        if start is None:
+            share = min(self.labelled.sum() / c / (self.labelled.sum() + self.others.sum()), 0.9)
+            weights[0] = np.log(share / (1 - share))
+        value = self.likelihood(weights, c) - self._price(weights)
+        for _ in range(_ITERATIONS):
+            slope, curvature = self._derivatives(weights, c)
+            step = np.linalg.solve(curvature, slope)
+            promised = float((slope * step).sum()) / 2
+            if promised <= _TOLERANCE * max(abs(value), 1.0):
+                break
+            for halving in range(_HALVINGS):
+                tried = weights + 0.5**halving * step
+                after = self.likelihood(tried, c) - self._price(tried)
+                if after >= value + 1e-4 * 0.5**halving * promised:
+                    break
+            else:
+                break  # only rounding error is left
+            weights, value = tried, after
+        return weights
+
+    def _price(self, weights: Floats) -> float:
+        return float(np.einsum("i,ij,j->", weights, self.penalty, weights)) / 2
+
+    def _derivatives(self, weights: Floats, c: float) -> tuple[Floats, Floats]:
+        """(width,) the slope of the penalised likelihood, and (width, width) its expected curvature."""
+        positive = 0.5 + 0.5 * np.tanh(0.5 * self.log_odds(weights))
+        rest = np.maximum(1 - c * positive, 1e-12)
+        slope = self.labelled * (1 - positive) - self.others * c * positive * (1 - positive) / rest
+        bend = (self.labelled + self.others) * c * positive * (1 - positive) ** 2 / rest
+        curvature = np.einsum("mi,mj->ij", self.design * bend[:, None], self.design) + self.penalty
+        return np.einsum("mi,m->i", self.design, slope) - np.einsum("ij,j->i", self.penalty, weights), curvature
+
+    def gain(self, weights: Floats) -> float:
+        """The log-likelihood of an ordinary fit above that of a constant, in standard errors of what chance gives."""
+        n, share = self.labelled.sum() + self.others.sum(), self.labelled.sum() / (self.labelled + self.others).sum()
+        constant = n * (share * np.log(share) + (1 - share) * np.log1p(-share)) if share < 1 else 0.0
+        free = WIDTH - 1
+        return float((2 * (self.likelihood(weights, 1.0) - constant) - free) / np.sqrt(2 * free))
+
+    def lower_limit(self, weights: Floats) -> float:
+        """P(labelled | positive), or 0 if there are too few labelled.
+
+        It is at least the labelled share of any group of slots, and equal where all are positive. So it is the largest
+        95 % lower limit (Clopper and Pearson) among the slots of highest log-odds that hold 20 to 90 % of the labelled,
+        at least 15.
+        """
+        from scipy.special import betaincinv
+
+        order = np.argsort(-self.log_odds(weights), kind="stable")
+        hits, missed = np.cumsum(self.labelled[order]), np.cumsum(self.others[order])
+        good = (hits >= max(MIN_LABELLED, _LEAST * hits[-1])) & (hits <= _MOST * hits[-1])
+        return min(_HIGHEST, float(betaincinv(hits[good], missed[good] + 1, _ERROR).max(initial=0.0)))
+
+    def curvature(self, weights: Floats, c: float) -> Floats:
+        """(width, width) of the penalised likelihood, expected."""
+        return self._derivatives(weights, c)[1]
+
+    def profile(self, c: float, *, known: bool) -> Profile:
+        """The fits to several values of c, and how likely each is; only to this one if it is known."""
+        shares = [c] if known else [min(_HIGHEST, odds / (1 + odds)) for odds in c / (1 - c) * _ODDS]
+        fits, values, start = [], [], self.fit(shares[0])
+        for share in shares:
+            start = self.fit(share, start)
+            fits.append(_unlabelled(start, share))
+            values.append(self.likelihood(start, share) - self._price(start))
+        chances = np.exp(np.array(values) - max(values))
+        return Profile(np.array(shares), np.stack(fits), chances / chances.sum())
 
 
-def _counts(rows: Whole, seed: int) -> Floats:
-    """(B, A) how often each anchor is in each sample."""
-    return rng_for(seed, 1).poisson(1.0, (DRAWS, int(rows[-1]) + 1)).astype(np.float64)
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """Values of c, (s,), the weights of unlabelled slots fitted to each, (s, width), and how likely each is, (s,).
+
+    Where the encoder is weak, hardly any c above the lower limit is less likely than another.
+    """
+
+    shares: Floats
+    weights: Floats
+    chances: Floats
+
+    @property
+    def best(self) -> float:
+        """The most likely c."""
+        return float(self.shares[self.chances.argmax()])
+
+    def drawn(self, curvature: Floats, rng: np.random.Generator) -> Floats:
+        """(B, width) weights drawn by how likely their c is, and by the curvature of their own likelihood."""
+        chosen = rng.choice(len(self.shares), DRAWS, p=self.chances)
+        spread = np.linalg.cholesky(np.linalg.inv(curvature))
+        return np.asarray(self.weights[chosen] + np.einsum("ij,bj->bi", spread, rng.normal(size=(DRAWS, WIDTH))))

@@ -11,26 +11,25 @@ from numpy.typing import NDArray
 
 from naysay._intervals import most_share
 from naysay.checks import check_all, raise_invalid
-from naysay.detectors._posterior_pool import FEATURES, Lists, candidate_features
-from naysay.detectors._posterior_splines import COLUMNS, KNOTS, additive
+from naysay.detectors._posterior_fit import FEATURES, KNOTS, PASSES, WIDTH, Fit, curves
+from naysay.detectors._posterior_lists import Lists, backgrounds
 from naysay.detectors._states import Entry, read_state
-from naysay.detectors.cut import mean_of
-from naysay.detectors.posterior_summary import posterior_share
+from naysay.detectors.cut import cut_at, mean_of, nearest_below
+from naysay.detectors.posterior_summary import PosteriorSummary, posterior_share, summary_of
 from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-WIDTH = 1 + COLUMNS * FEATURES
 TERMS = 6  # of the regression of similarities
 _BLOCK = 1 << 15  # slots at a time
 _LEAST = 0.02  # posterior of the most similar candidate at which similarities count
 _LAST = 10  # ranks whose mean holds behind the list
 _FAR = 1e3  # deviations
-_CLOSEST = 1e-150  # of the knots' span: its square is not 0
-_MOST = 600.0  # added to log-odds: its exponential is finite
-_MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/posterior.json
-_SELECTED = 0.4  # more of it, where all of the posterior was left out
+_MOST = 600.0  # log-odds: its exponential is finite
+MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/coverage.json
+_FIRST = 0.5  # of the labelled positives are among the slots that c rests on, about
+_SELECTED = (0.6, 0.3)  # more of it at either end, where all of the posterior was left out
 _DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
@@ -39,36 +38,29 @@ LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-od
 class Model:
     """A fitted posterior.
 
-        g = sigmoid(weights . splines(features))               P(slot is the labelled one)
-        p = min(1, (1 - c) / c g / (1 - g))                    P(an unlabelled candidate is positive)
-        logit q = logit p + log ratio(v) + shift               with the evidence v of item vectors
-
-    Groups of anchors of similar richness have weights and a c of their own.
+        logit p = constant + curve(score) + curve(score - background)    P(an unlabelled candidate is positive)
+        logit q = slope (logit p + log ratio(v)) + shift                 with the evidence v of item vectors
 
     Args:
-        knots: (5, 5) of the splines, NaN after the last.
-        weights: (s, 31) of the constant and the splines, in each group.
-        c: P(labelled | positive), over all groups.
-        limits: (s - 1,) the richness at which the next group of anchors begins, ascending.
-        shares: (s,) P(labelled | positive) in each group.
+        knots: (passes, 2, knots) of the curves. The first pass finds the backgrounds of the second.
+        weights: (passes, width) the constant, and the heights of the curves at their knots.
+        c: P(labelled | positive).
         beyond: The posterior of candidates behind the lists that were fitted.
-        depth: The last rank, from 0, that is not behind them.
+        depth: How many candidates of a list are fitted.
         scale: (4,) mean and deviation of scores, mean and deviation of positives' scores.
         similar: (6,) the regression of similarities; empty without item vectors.
         edges: (b - 1,) of the bins of v; empty without item vectors.
         ratios: (b,) the log-ratio of densities in each bin, ascending.
         shift: What a check of the labels, or labels of candidates, add to the log-odds.
-        doubt: How many times as many false negatives other evidence allows, at least 1.
-        least: How many times as many it demands, at most 1.
-        rising: How much the labelled share rises towards the highest scores: about 1 if those are positives.
-        draws: (B, s, 32) other weights and shares that samples of the anchors would have given.
+        slope: By what labels of candidates multiply the log-odds.
+        error: The error of the log-share that no draw shows: that of the model itself, and that of c.
+        reach: (2,) how many times as many false negatives other evidence demands, at most 1, and allows, at least 1.
+        draws: (B, width + 2) other weights of the last pass, shifts and slopes that the labels allow.
     """
 
     knots: Floats
     weights: Floats
     c: float
-    limits: Floats
-    shares: Floats
     beyond: float
     depth: int
     scale: Floats
@@ -76,84 +68,93 @@ class Model:
     edges: Floats
     ratios: Floats
     shift: float
-    doubt: float
-    least: float
-    rising: float
+    slope: float
+    error: float
+    reach: Floats
     draws: Floats
 
-    def priors(self, lists: Lists, seed: int) -> Floats:
-        """(A, W) p of the first depth + 1 candidates at most; NaN behind the ranks that were fitted."""
-        part = lists.cut(self.depth + 2)
-        found = np.empty((len(part.scores), min(self.depth + 1, part.scores.shape[1])))
-        step = max(1, _BLOCK // max(1, part.scores.shape[1]))
+    @staticmethod
+    def of(fit: Fit, lists: Lists, depth: int) -> Model:
+        """Without the evidence of item vectors."""
+        none, fixed = np.zeros(0), np.tile([0.0, 1.0], (len(fit.draws), 1))
+        model = Model(
+            fit.knots,
+            fit.weights,
+            fit.c,
+            beyond=0.0,
+            depth=depth,
+            scale=np.array([0.0, 1, 0, 1]),
+            similar=none,
+            edges=none,
+            ratios=none,
+            shift=0.0,
+            slope=1.0,
+            error=float(np.sqrt(MODEL_ERROR**2 + (1 - fit.c) / (_FIRST * fit.labelled))),
+            reach=np.ones(2),
+            draws=np.concatenate([fit.draws, fixed], axis=1),
+        )
+        return replace(model, beyond=beyond_of(model, lists, model.log_odds(lists)))
+
+    def features(self, scores: Floats) -> list[Floats]:
+        """The score and the score above the background of the last pass, of the first candidates of each list."""
+        expected: Floats | None = None
+        for knots, weights in zip(self.knots[:-1], self.weights[:-1], strict=True):
+            above = scores - backgrounds(scores, expected)[:, None]
+            odds = curves([scores, above], knots, weights)
+            expected = np.nansum(0.5 + 0.5 * np.tanh(0.5 * odds), axis=1)
+        return [scores, scores - backgrounds(scores, expected)[:, None]]
+
+    def log_odds(self, lists: Lists) -> Floats:
+        """(A, W) logit p of the first candidates; NaN where a list has ended."""
+        scores = lists.scores[:, : self.depth]
+        found = np.empty(scores.shape)
+        step = max(1, _BLOCK // max(1, scores.shape[1]))
         for start in range(0, len(found), step):
-            features, behind = candidate_features(part.take(slice(start, start + step)), seed, self.depth)
-            odds = self.log_odds(features, self.weights, self.shares)
-            prior = np.exp(np.minimum(odds, 0.0))
-            found[start : start + step] = np.where(behind, np.nan, prior)[:, : found.shape[1]]
+            rows = slice(start, start + step)
+            found[rows] = curves(self.features(scores[rows]), self.knots[-1], self.weights[-1])
         return found
 
-    def log_odds(self, features: list[Floats], weights: Floats, shares: Floats) -> Floats:
-        """log((1 - c) / c g / (1 - g)) of rows of slots, with the weights and the share of the group of each row."""
-        group = np.searchsorted(self.limits, features[-1].reshape(len(features[-1])), side="right")
-        found = np.empty(features[0].shape)
-        for place, (own, share) in enumerate(zip(weights, shares.tolist(), strict=True)):
-            rows = slice(None) if len(weights) == 1 else group == place
-            part = additive([feature[rows] for feature in features], self.knots, own)
-            found[rows] = part + (np.log1p(-share) - np.log(share))
-        return found
-
-    def counts(self, priors: Floats) -> Mask:
+    def counts(self, odds: Floats) -> Mask:
         """(A, W): where similarities count: elsewhere not even the most similar candidate is likely to be positive."""
         if not len(self.ratios):
-            return np.zeros(priors.shape, bool)
-        largest = add_to_log_odds(np.float64(_LEAST), -min(self.ratios[-1] + self.shift, _MOST))
+            return np.zeros(odds.shape, bool)
         with np.errstate(invalid="ignore"):
-            return np.asarray(priors >= largest)
+            return np.asarray(self.slope * (odds + self.ratios[-1]) + self.shift >= np.log(_LEAST / (1 - _LEAST)))
 
-    def evidence(self, priors: Floats, lists: Lists) -> Floats:
+    def evidence(self, odds: Floats, lists: Lists) -> Floats:
         """(A, W) the log-ratio of densities of each slot, 0 where there is no evidence, or where it does not count."""
-        found = np.zeros(priors.shape)
+        found = np.zeros(odds.shape)
         if lists.alike is None or not len(self.similar):
             return found
-        part, alike = lists.cut(priors.shape[1]), lists.alike[:, : priors.shape[1]]
-        known = self.counts(priors) & ~np.isnan(alike + part.positives[:, None] + part.scores)
+        part, alike = lists.cut(odds.shape[1]), lists.alike[:, : odds.shape[1]]
+        known = self.counts(odds) & ~np.isnan(alike + part.positives[:, None] + part.scores)
         rows, columns = np.nonzero(known)
         values = part.scores[rows, columns], part.positives[rows]
         v = alike[rows, columns] - predicted(self.similar, self.scale, *values)
         found[rows, columns] = self.ratios[np.searchsorted(self.edges, v, side="right")]
         return found
 
-    def final(self, prior: Floats, evidence: Floats | float) -> Floats:
-        """The posterior from p, the log-ratio and the shift, rounded to 32 bits: thresholds mean the same in both."""
-        moved = np.clip(evidence + self.shift, -_MOST, _MOST)
-        posterior = np.where((moved == 0) | (prior == 0), prior, add_to_log_odds(prior, moved))
-        return np.minimum(posterior, LARGEST).astype(np.float32).astype(np.float64)
-
-    def of_priors(self, priors: Floats, lists: Lists) -> Floats:
-        """(A, M) the posterior of all candidates from what `priors` returned, 0 where a list has ended."""
+    def of_odds(self, odds: Floats, lists: Lists) -> Floats:
+        """(A, M) the posterior of all candidates from what `log_odds` returned, 0 where a list has ended."""
         found = np.full(lists.scores.shape, np.float64(np.float32(min(self.beyond, LARGEST))))
-        width = priors.shape[1]
+        width = odds.shape[1]
         step = max(1, _BLOCK // max(1, width))
         for start in range(0, len(found), step):
             rows = slice(start, start + step)
-            posterior = self.final(priors[rows], self.evidence(priors[rows], lists.take(rows)))
-            found[rows, :width] = np.where(np.isnan(priors[rows]), found[rows, :width], posterior)
+            raised = odds[rows] + self.evidence(odds[rows], lists.take(rows))
+            found[rows, :width] = probability(self.slope * raised + self.shift)
         found[np.isnan(lists.scores)] = 0.0
         return found
 
-    def of_lists(self, lists: Lists, seed: int) -> Floats:
-        """`of_priors` of the priors."""
-        return self.of_priors(self.priors(lists, seed), lists)
+    def of_lists(self, lists: Lists) -> Floats:
+        """`of_odds` of the log-odds."""
+        return self.of_odds(self.log_odds(lists), lists)
 
-    def raised(self, c: float) -> Model:
-        """The same with another c, its odds in each group changed alike."""
-        factor = (1 - c) / c * self.c / (1 - self.c)
-        return replace(self, c=c, shares=scaled(self.shares, factor), beyond=min(1.0, self.beyond * factor))
-
-    def shifted(self, by: float) -> Model:
-        """The same with more added to the log-odds."""
-        return replace(self, shift=self.shift + by, beyond=float(add_to_log_odds(self.beyond, by)))
+    def moved(self, shift: float, slope: float = 1.0) -> Model:
+        """The same with the log-odds of the posterior multiplied by a slope, and more added."""
+        before = np.log(max(self.beyond, 1e-300)) - np.log1p(-min(self.beyond, LARGEST))
+        beyond = float(probability(np.asarray(slope * before + shift)))
+        return replace(self, shift=slope * self.shift + shift, slope=slope * self.slope, beyond=beyond)
 
     def state(self) -> dict[str, Any]:
         """All of it: arrays and numbers."""
@@ -161,17 +162,16 @@ class Model:
         return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in found.items()}
 
 
-def scaled(shares: Floats, factor: float) -> Floats:
-    """Labelled shares with `factor` times as many positives that are not labelled."""
-    return np.asarray(shares / (shares + factor * (1 - shares)))
+def probability(odds: Floats) -> Floats:
+    """The probability of log-odds, below 1, rounded to 32 bits: thresholds mean the same in both."""
+    found = 1 / (1 + np.exp(-np.clip(odds, -_MOST, _MOST)))
+    return np.asarray(np.minimum(found, LARGEST).astype(np.float32).astype(np.float64))
 
 
 _STATE = {
-    "knots": Entry((FEATURES, KNOTS), missing=True),
-    "weights": Entry(("s", WIDTH), at_least=-1e100, at_most=1e100),
+    "knots": Entry((PASSES, FEATURES, KNOTS)),
+    "weights": Entry((PASSES, WIDTH), at_least=-1e100, at_most=1e100),
     "c": Entry(above=0, below=1),
-    "limits": Entry(("s - 1",)),
-    "shares": Entry(("s",), above=0, below=1),
     "beyond": Entry(at_least=0, at_most=1),
     "depth": Entry(whole=True, at_least=1),
     "scale": Entry((4,)),
@@ -179,10 +179,10 @@ _STATE = {
     "edges": Entry(("b - 1",)),
     "ratios": Entry(("b",)),
     "shift": Entry(),
-    "doubt": Entry(at_least=1),
-    "least": Entry(at_least=0, at_most=1),
-    "rising": Entry(at_least=0),
-    "draws": Entry(("B", "s", WIDTH + 1), at_least=-1e100, at_most=1e100),
+    "slope": Entry(at_least=0),
+    "error": Entry(at_least=0),
+    "reach": Entry((2,), at_least=0),
+    "draws": Entry(("B", WIDTH + 2), at_least=-1e100, at_most=1e100),
 }
 MODEL_KEYS = tuple(_STATE)
 
@@ -190,40 +190,18 @@ MODEL_KEYS = tuple(_STATE)
 def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
     """The model from its state, which may have other keys. Raises if the state does not fit."""
     parts = read_state(state, _STATE, others)
-    knots, scale, bins = parts["knots"], parts["scale"], len(parts["ratios"])
-    groups = len(parts["shares"])
-    sizes = {"edges": max(0, bins - 1), "similar": TERMS if bins else 0, "limits": max(0, groups - 1)}
-    for name, size in sizes.items():
+    bins = len(parts["ratios"])
+    for name, size in {"edges": max(0, bins - 1), "similar": TERMS if bins else 0}.items():
         if len(parts[name]) != size:
-            rule = f"numbers of shape ({size},), as there are {bins} ratios and {groups} shares"
-            raise_invalid(name, rule, f"shape {parts[name].shape}")
-    if not groups:
-        raise_invalid("shares", "of at least one group", "none")
-    if not all(map(_ascending, knots)):
-        raise_invalid("knots", "clearly ascending, then NaN", "another order")
-    for name in ("edges", "ratios", "limits"):
+            raise_invalid(name, f"numbers of shape ({size},), as there are {bins} ratios", f"shape {parts[name].shape}")
+    for name in ("edges", "ratios"):
         if (np.diff(parts[name]) < 0).any():
             raise_invalid(name, "ascending", "another order")
-    check_all("scale", scale[1::2], scale[1::2] > 0, "deviations above 0")
-    drawn = parts["draws"][:, :, WIDTH]
-    check_all("draws", drawn, (drawn > 0) & (drawn < 1), "weights and shares above 0 and below 1")
+    if (np.diff(parts["knots"], axis=2) <= 0).any():
+        raise_invalid("knots", "ascending", "another order")
+    check_all("scale", parts["scale"][1::2], parts["scale"][1::2] > 0, "deviations above 0")
     plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
     return Model(**plain)
-
-
-def _ascending(knots: Floats) -> bool:
-    """Whether a row of knots ascends, then has NaN: with the same number twice, splines would divide by 0."""
-    distinct = knots[: np.count_nonzero(~np.isnan(knots))]
-    with np.errstate(all="ignore"):
-        places = (distinct - distinct[:1]) / (distinct[-1:] - distinct[:1])
-    return len(distinct) < 2 or bool((np.diff(places) > _CLOSEST).all())
-
-
-def add_to_log_odds(posterior: Floats | float, by: Floats | float) -> Floats:
-    """sigmoid(logit posterior + by)."""
-    inside = np.clip(posterior, 0.0, LARGEST)
-    odds = inside / (1 - inside) * np.exp(by)
-    return np.asarray(odds / (1 + odds))
 
 
 def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
@@ -239,63 +217,81 @@ def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats)
     return np.asarray(sum(parts[1:], parts[0]))
 
 
-def beyond_of(model: Model, lists: Lists, priors: Floats) -> float:
+def beyond_of(model: Model, lists: Lists, odds: Floats) -> float:
     """The mean posterior of the last ten ranks that are fitted."""
-    last = lists.nearest(model.depth) & ~lists.nearest(model.depth - _LAST)
-    posterior = model.of_priors(priors, lists.cut(priors.shape[1]))
-    last = last[:, : priors.shape[1]]
-    return float(posterior[last].mean()) if last.any() else float(posterior[~np.isnan(priors)].min(initial=1.0))
+    last = (lists.nearest(model.depth) & ~lists.nearest(model.depth - _LAST))[:, : odds.shape[1]]
+    posterior = model.of_odds(odds, lists.cut(odds.shape[1]))
+    return float(posterior[last].mean()) if last.any() else float(posterior[~np.isnan(odds)].min(initial=1.0))
 
 
-def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: int) -> Share:
+def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask) -> Share:
     """The mean posterior of some slots, with a 95 % interval for their share of false negatives.
 
-    Log-normal: the deviation of the log-mean over the model's draws, and that of the outcomes, which counts the
-    variance of each slot and that between anchors. To them comes the error of the model itself, which no sample shows,
-    and which is larger where slots of high posterior were left out: what is left has those that were estimated too low,
-    or as good as none if the posterior is sharper than it says. Where other evidence allows more false negatives, or
-    fewer, the interval reaches to that. Where the labelled share still rises towards the highest scores, those may not
-    be positives alone, and no lower end is claimed.
+    Three errors add up, as squares of logs. The model's draws: those of their means that leave out 2.5 % at each end.
+    The outcomes: the variance of each slot and that between anchors. The model itself, which no sample shows, and which
+    is larger where slots of high posterior were left out: then the share rests on what is said of the others, and is as
+    good as nothing if the posterior is sharper than it says. Where
+    other evidence allows more false negatives, or fewer, the interval reaches to that.
     """
     from scipy.special import ndtri
 
-    def share(estimate: float, low: float, high: float, n: int) -> Share:
-        return posterior_share(estimate, low, high, n, model.rising)
-
     n, anchors = int(np.count_nonzero(mask)), int(mask.any(axis=1).sum())
     if n == 0:
-        return share(0.0, 0.0, 1.0, 0)
+        return posterior_share(0.0, 0.0, 1.0, 0)
     estimate = mean_of(posterior, mask)
     if estimate == 0:
-        return share(0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), anchors)
+        return posterior_share(0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), anchors)
     sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
     variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
     whole = float(posterior[lists.filled & (np.arange(mask.shape[1]) < slots[:, None])].sum())  # of as many nearest
-    left = min(1.0, estimate * n / whole)
-    error = _MODEL_ERROR + _SELECTED * (1 - left)
-    spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2 + error**2)
-    factor = float(np.exp(ndtri((1 + CONFIDENCE) / 2) * spread))
-    return share(estimate, model.least * left * estimate / factor, min(1.0, estimate * factor * model.doubt), anchors)
+    z, left, ends = float(ndtri((1 + CONFIDENCE) / 2)), min(1.0, estimate * n / whole), []
+    for drawn, selected, sign, reach in zip(
+        _drawn_ends(model, lists, mask), _SELECTED, (-1, 1), model.reach, strict=True
+    ):
+        error = model.error + selected * (1 - left)
+        spread = np.hypot(z * np.sqrt(variance / (n * estimate) ** 2 + error**2), drawn)
+        ends.append(min(1.0, estimate * float(reach * np.exp(sign * spread))))
+    return posterior_share(estimate, ends[0], ends[1], anchors)
 
 
-def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
-    """The variance of the log of the mean posterior over the model's draws, by at most 5,000 of the slots."""
+def _drawn_ends(model: Model, lists: Lists, mask: Mask) -> tuple[float, float]:
+    """How far below and above the log of the mean posterior 95 % of the draws are, by at most 5,000 of the slots."""
     if not len(model.draws):
-        return 0.0
+        return 0.0, 0.0
     rows = np.flatnonzero(mask.any(axis=1))
     rows = rows[:: max(1, -(-int(np.count_nonzero(mask)) // _DRAWN_SLOTS))]
-    part = lists.take(rows).cut(model.depth + 2)
-    chosen, behind = mask[rows][:, : model.depth + 2], int(mask[rows][:, model.depth + 2 :].sum())
-    features, last = candidate_features(part, seed, model.depth)
-    drawn = [np.broadcast_to(feature, chosen.shape)[chosen] for feature in features]
-    priors = model.priors(part, seed)
-    evidence = np.zeros(chosen.shape)
-    evidence[:, : priors.shape[1]] = model.evidence(priors, part)
-    evidence, beyond, means = evidence[chosen], last[chosen], []
-    for draw in model.draws:
-        weights, shares = draw[:, :WIDTH], draw[:, WIDTH]
-        odds = model.log_odds(drawn, weights, shares)
-        posterior = model.final(np.exp(np.minimum(odds, 0.0)), evidence)
-        least = min(LARGEST, model.beyond * float(np.mean((1 - shares) / shares) / np.mean(1 / model.shares - 1)))
-        means.append((np.where(beyond, least, posterior).sum() + behind * least) / (len(odds) + behind))
-    return float(np.log(np.maximum(means, 1e-12)).var())
+    part, chosen = lists.take(rows).cut(model.depth), mask[rows][:, : model.depth]
+    if not chosen.any():
+        return 0.0, 0.0
+    features = model.features(part.scores)
+    evidence = model.evidence(curves(features, model.knots[-1], model.weights[-1]), part)[chosen]
+    inside = [feature[chosen] for feature in features]
+    behind, total = int(mask[rows][:, model.depth :].sum()), int(np.count_nonzero(mask[rows]))
+
+    def mean(weights: Floats, shift: float, slope: float) -> float:
+        odds = curves(inside, model.knots[-1], weights) + evidence
+        return float((probability(slope * odds + shift).sum() + behind * model.beyond) / total)
+
+    centre = mean(model.weights[-1], model.shift, model.slope)
+    ends = [mean(draw[:WIDTH], model.shift + draw[WIDTH], model.slope * draw[WIDTH + 1]) for draw in model.draws]
+    logs = np.log(np.maximum(ends, 1e-12)) - np.log(max(centre, 1e-12))
+    low, high = np.quantile(logs, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return min(0.0, float(low)), max(0.0, float(high))
+
+
+def with_cut(
+    model: Model,
+    lists: Lists,
+    summary: PosteriorSummary,
+    target: float,
+    posterior: Floats,
+    free: Mask,
+    counts: int | NDArray[np.int64],
+) -> PosteriorSummary:
+    """The summary with tau, and with the shares before and after: of the nearest that are free, `counts` of each."""
+    shown = np.where(free, posterior, 2.0)
+    found = cut_at(shown, counts, target, lists.scores)
+    before, after = (
+        share_of(model, lists, posterior, mask) for mask in (nearest_below(shown, counts, 1.0), found.kept)
+    )
+    return summary_of(summary, model.c, found, before, after)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ _SHOWN = 10  # columns that an error names
 _SHAPES = "of shape (n,) or (anchors, n)"
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreBlocks:
     """A source of scores.
@@ -50,7 +50,12 @@ class ScoreBlocks:
                 advice = "Convert all blocks to one."
                 raise_invalid("scores", f"of one dtype, {dtype} like the first block", f"{scores.dtype}", advice)
             dtype = scores.dtype
-            _check_finite(scores, start, self.rows)
+            bad = ~np.isfinite(scores)
+            if bad.any():
+                got = first_bad(scores, bad, start)
+                if self.rows != len(scores):  # later blocks have not been read
+                    got = f"{got[:-1]} in its block)"
+                raise_invalid("scores", "finite", got, "Leave out pairs that have no score.")
             yield scores
             start += len(scores)
             if self.on_rows is not None:
@@ -60,8 +65,7 @@ class ScoreBlocks:
         """Yield the scores of a pass as (n,), at most BLOCK at a time."""
         for scores in self.arrays():
             flat = scores.reshape(-1)
-            for start in range(0, len(flat), BLOCK):
-                yield flat[start : start + BLOCK]
+            yield from (flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK))
 
 
 def plain_scores(given: Any) -> Scores:
@@ -78,6 +82,11 @@ def rounded(values: Any, dtype: np.dtype[Any]) -> Scores:
         return np.asarray(values, np.float64).astype(dtype)
 
 
+def sorted_scores(scores: Scores) -> Scores:
+    """A sorted copy. NumPy sorts 16 bits by radix if the sort is to be stable, and wider floats with vectors if not."""
+    return np.sort(scores, kind="stable" if scores.dtype.itemsize == 2 else None)
+
+
 def _floats(given: Any) -> Scores:
     """One array of a pass as floats. Its values are not yet checked."""
     scores = plain_scores(given)
@@ -88,15 +97,6 @@ def _floats(given: Any) -> Scores:
         raise_invalid("scores", "numbers", f"dtype {scores.dtype}")
     wide = scores.dtype.kind != "f" or scores.dtype.itemsize > 8
     return scores.astype(np.float64 if wide else scores.dtype.newbyteorder("="), copy=False)
-
-
-def _check_finite(scores: Scores, start: int, rows: int | None) -> None:
-    bad = ~np.isfinite(scores)
-    if bad.any():
-        got = first_bad(scores, bad, start)
-        if rows != len(scores):  # later blocks have not been read
-            got = f"{got[:-1]} in its block)"
-        raise_invalid("scores", "finite", got, "Leave out pairs that have no score.")
 
 
 # ---- what users pass ------------------------------------------------------------------------------------
@@ -111,10 +111,14 @@ def open_scores(scores: Any, column: str | None = None) -> ScoreBlocks:
         raise_invalid("column", "left out, unless scores is a .parquet file", shown(column))
     if path is not None:
         return _file(path, column)
-    if isinstance(scores, list | tuple) and len(scores) and _is_block(scores[0]):
+    # The first entry of a list is an array of scores or a score; an array of no dimensions is a score.
+    is_list = isinstance(scores, list | tuple)
+    if is_list and len(scores) and _is_array(scores[0]) and getattr(scores[0], "ndim", 1) > 0:
         return ScoreBlocks(lambda: iter(scores))
-    if isinstance(scores, list | tuple | range | memoryview | array) or _is_array(scores):
-        return _sliced(scores if _is_lazy(scores) else plain_scores(scores))
+    if is_list or isinstance(scores, range | memoryview | array) or _is_array(scores):
+        # Data sets of HDF5 and Zarr, which need not fit into memory, are read as they are sliced.
+        is_lazy = hasattr(scores, "chunks") and hasattr(scores, "ndim")
+        return _sliced(scores if is_lazy else plain_scores(scores))
     if not isinstance(scores, Iterable):
         raise_invalid("scores", "an array, a list, a file or an iterable of arrays", f"a {type(scores).__name__}")
     return ScoreBlocks(lambda: iter(scores), rereadable=False)
@@ -123,16 +127,6 @@ def open_scores(scores: Any, column: str | None = None) -> ScoreBlocks:
 def _is_array(scores: Any) -> bool:
     """Whether NumPy reads it as one array: its own, a tensor, a column of Arrow or of a data frame."""
     return hasattr(scores, "__array__") and not isinstance(scores, np.generic)
-
-
-def _is_lazy(scores: Any) -> bool:
-    """Whether slicing reads from disk: data sets of HDF5 and Zarr, which need not fit into memory."""
-    return hasattr(scores, "chunks") and hasattr(scores, "ndim")
-
-
-def _is_block(first: Any) -> bool:
-    """Whether the first entry of a list is an array of scores, not a score. Arrays of no dimensions are scores."""
-    return _is_array(first) and getattr(first, "ndim", 1) > 0
 
 
 def _sliced(scores: Any) -> ScoreBlocks:
@@ -165,29 +159,28 @@ def _parquet(path: Path, column: str | None) -> ScoreBlocks:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name_of_file = os.fsencode(path)  # Arrow itself would read the name as UTF-8, which it need not be
-    try:
-        with pa.OSFile(name_of_file) as source, pq.ParquetFile(source) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        _unreadable(path, error)
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        options = {"page_checksum_verification": True, "pre_buffer": False, "buffer_size": 1 << 16}
+        try:  # Arrow itself would read the name as UTF-8, which it need not be
+            with pa.OSFile(os.fsencode(path)) as source, pq.ParquetFile(source, **options) as file:
+                yield file
+        except (pa.ArrowException, OSError) as error:  # a damaged page is found when its turn comes
+            _unreadable(path, error)
+
+    with opened() as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
     name = _column(schema, column)
     step = _LISTS if pa.types.is_nested(schema.field(name).type) else BLOCK
 
     def read() -> Iterator[Any]:
         start = 0
-        try:
-            with (
-                pa.OSFile(name_of_file) as source,
-                pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=1 << 16) as file,
-            ):
-                for batch in file.iter_batches(batch_size=step, columns=[name]):
-                    yield _values(name, batch.column(0), start)
-                    start += len(batch)
-                    del batch
-                    pa.default_memory_pool().release_unused()  # else freed pages stay resident
-        except (pa.ArrowException, OSError) as error:  # a damaged page is found when its turn comes
-            _unreadable(path, error)
+        with opened() as file:
+            for batch in file.iter_batches(batch_size=step, columns=[name]):
+                yield _values(name, batch.column(0), start)
+                start += len(batch)
+                del batch
+                pa.default_memory_pool().release_unused()  # else freed pages stay resident
 
     return ScoreBlocks(read, rows=rows)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,13 @@ def by_distance(scores: Floats, threshold: Floats) -> Floats:
     return on_its_side(0.5 + 0.5 * distance / (1 + np.abs(distance)), scores > threshold)
 
 
+def suspicion_above(threshold: Callable[[Query], Floats], query: Query, negatives: Negatives) -> Array:
+    """(B, K) suspicion by the distance of each score from its row's threshold (B,)."""
+    check_query_and_negatives(query, negatives)
+    scores = slot_scores(negatives)
+    return as_suspicion(by_distance(scores, threshold(query)[:, None]), negatives)
+
+
 def by_share(share: Floats, limit: Floats, flagged: NDArray[np.bool_]) -> Floats:
     """Suspicion by a share u in [0, 1] with the threshold `limit`; `flagged` says on which side of it a slot is.
 
@@ -144,6 +151,17 @@ def by_share(share: Floats, limit: Floats, flagged: NDArray[np.bool_]) -> Floats
     below = 0.5 * share / np.maximum(limit, np.finfo(np.float64).tiny)
     above = 0.5 + 0.5 * (share - limit) / np.maximum(1 - limit, np.finfo(np.float64).tiny)
     return on_its_side(np.where(share < limit, below, above), flagged)
+
+
+def by_log_odds(log_odds: Floats, flagged: NDArray[np.bool_]) -> Floats:
+    """Suspicion 1 / (1 + exp(-log_odds)), on the side of 0.5 that `flagged` says."""
+    return on_its_side(0.5 + 0.5 * np.tanh(0.5 * log_odds), flagged)
+
+
+def by_probability(values: Floats, threshold: float, power: int = 1) -> Floats:
+    """Suspicion s with logit s = power (logit v - logit threshold), for v in [0, 1]: 0.5 at the threshold."""
+    above, below = (values * (1 - threshold)) ** power, ((1 - values) * threshold) ** power
+    return on_its_side(above / (above + below), values >= threshold)
 
 
 def on_its_side(suspicion: Floats, flagged: NDArray[np.bool_]) -> Floats:
@@ -168,8 +186,7 @@ def suspicion_of(parameter: str, detector: object, query: Query, negatives: Nega
     return suspicion.astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SlotTruth:
+class SlotTruth(NamedTuple):
     """(B, K) whether a slot holds a false negative, and whether that is known: it is filled, with known classes."""
 
     false: NDArray[np.bool_]
@@ -178,15 +195,14 @@ class SlotTruth:
 
 def slot_truth(query: Query, negatives: Negatives, truth: Truth) -> SlotTruth:
     """Return the truth about each slot, in whichever of the three forms it was given."""
-    filled = filled_slots(negatives)
-    ids = np.asarray(to_numpy(negatives.ids))
-    if callable(truth):
-        if not filled.any():
-            return SlotTruth(filled, filled)
-        return SlotTruth(_flags(truth(anchor_ids(query), np.maximum(ids, 0)), filled) & filled, filled)
-    table = as_array("truth", to_numpy(truth))
-    if table.ndim != 1:
-        return SlotTruth(_flags(table, filled) & filled, filled)
+    filled, ids = filled_slots(negatives), np.asarray(to_numpy(negatives.ids))
+    if callable(truth) and not filled.any():
+        return SlotTruth(filled, filled)
+    given = truth(anchor_ids(query), np.maximum(ids, 0)) if callable(truth) else truth
+    table = as_array("truth", to_numpy(given))
+    if table.ndim != 1 or callable(truth):
+        advice = "Or pass the class of each sample, (n_samples,) whole numbers."
+        return SlotTruth(as_flags("truth", table, filled.shape, advice) & filled, filled)
     classes = whole_numbers("truth", table, "(n_samples,)")
     anchors = query_anchors(query, len(classes), "labels", "For triples, pass a table or a function as `truth`.")
     check_range("negatives.ids", ids, len(classes), "labels", least=-1)
@@ -194,8 +210,3 @@ def slot_truth(query: Query, negatives: Negatives, truth: Truth) -> SlotTruth:
     theirs = classes[np.maximum(ids, 0)] if len(classes) else np.full(ids.shape, -1)
     known = filled & (own >= 0) & (theirs >= 0)
     return SlotTruth((own == theirs) & known, known)
-
-
-def _flags(truth: Any, filled: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    advice = "Or pass the class of each sample, (n_samples,) whole numbers."
-    return as_flags("truth", truth, filled.shape, advice)

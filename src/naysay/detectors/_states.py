@@ -57,14 +57,13 @@ def read_state(state: Any, entries: Mapping[str, Entry], others: Iterable[str] =
         lengths |= {size: length for size, length in zip(sizes, array.shape, strict=True) if isinstance(size, str)}
         if array.dtype == np.uint64:
             check_all(name, array, array <= np.uint64(np.iinfo(np.int64).max), "below 2^63")
-        found[name] = array.astype(np.int64 if entry.whole else np.float64)
-        absent = np.isnan(found[name]) & entry.missing
-        check_all(name, found[name], np.isfinite(found[name]) | absent, "finite")
+        values = found[name] = array.astype(np.int64 if entry.whole else np.float64)
+        absent = np.isnan(values) & entry.missing
+        check_all(name, values, np.isfinite(values) | absent, "finite")
         for limit, fits_limit in _LIMITS.items():
-            value = getattr(entry, limit)
-            if value is not None:
-                good = fits_limit(found[name], value) | absent
-                check_all(name, found[name], good, f"{limit.replace('_', ' ')} {value:g}")
+            bound = getattr(entry, limit)
+            if bound is not None:
+                check_all(name, values, fits_limit(values, bound) | absent, f"{limit.replace('_', ' ')} {bound:g}")
     return found
 
 

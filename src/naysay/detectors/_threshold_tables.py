@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from math import floor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid
-
 _COLUMNS = 8  # values side by side; of a longer grid those around the choice
 Rows = NDArray[np.void]
 Counts = NDArray[np.int64]
 KINDS = ("positive", "false", "hard", "easy")
-NAMED = {"high": "false", "low": "false or hard"}  # what a negative is that reaches a threshold
 _ROW = np.dtype(
     [("value", np.float64)]
     + [(kind, np.int64) for kind in KINDS]
@@ -37,28 +32,11 @@ class Choice:
     rank_error: float = 0.0
 
 
-def budget(share: Fraction, pairs: int) -> int:
-    """floor(share pairs), for a share in decimals: 0.29 of 100 is 29, which floating point makes 28."""
-    return floor(share * pairs)
-
-
-def check_differ(n: int, smallest: float, largest: float) -> None:
-    """Raise if all scores are equal: no threshold separates them."""
-    if smallest == largest:
-        raise_invalid("scores", "of more than one value", f"{n} times {smallest:g}", "Is the encoder trained?")
-
-
 def chosen(by_low: Rows, low: Any) -> tuple[int, int, int]:
     """How many negatives are false, hard and easy by the choice; of all anchors, where each has its own."""
     rows = by_low if np.ndim(low) else by_low[by_low["value"] == low][:1]
     false, hard, easy = (int(rows[kind].sum()) for kind in KINDS[1:])
     return false, hard, easy
-
-
-def note_of_ties(where: str, name: str, reach: int, allowed: int) -> str:
-    """The note that equal scores keep negatives below `name`, which is high or low."""
-    none = "" if reach else f", so no negative is {NAMED[name]}"
-    return f"Equal scores{where}: {reach} negatives reach {name}, where {allowed} were allowed{none}."
 
 
 def counted(values: Any, low: Any, high: Any, negatives: Any, positives: Any) -> Rows:
@@ -129,9 +107,5 @@ def _anchors(table: Mapping[str, Rows]) -> str:
 def _aligned(lines: list[list[str]]) -> list[str]:
     """Columns as wide as they need, the first to the left and the others to the right."""
     wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            [line[0].ljust(wide[0]), *(cell.rjust(width) for cell, width in zip(line[1:], wide[1:], strict=True))]
-        ).rstrip()
-        for line in lines
-    ]
+    form = "  ".join(f"{{:{'>' if place else '<'}{width}}}" for place, width in enumerate(wide))
+    return [form.format(*line).rstrip() for line in lines]

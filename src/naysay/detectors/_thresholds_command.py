@@ -35,7 +35,11 @@ def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> 
     check_apart({"plot": plot, "json": json}, {"scores": options.scores})
     if plot is not None:
         check_picture("plot", plot)
-    grid = _grid(options)
+    low, high = options.low_grid, options.high_grid
+    if bool(low) != bool(high):
+        given, missing = ("--low-grid", "--high-grid") if low else ("--high-grid", "--low-grid")
+        raise_invalid(missing, f"given together with {given}", "nothing")
+    grid = (read_grid("--low-grid", low), read_grid("--high-grid", high)) if low else None
     passes = 2 if grid is not None or options.scope == "anchor" else 3  # the last of them for the drawing
     columns = (TextColumn("reading scores"), BarColumn(), TimeRemainingColumn())
     errors = Console(stderr=True, quiet=out.quiet)
@@ -63,15 +67,6 @@ def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> 
     if plot is not None:
         write_whole("plot", plot, as_picture(figure(name, found, sketch), plot.suffix.lower()))
     return found
-
-
-def _grid(options: ThresholdOptions) -> tuple[list[float], list[float]] | None:
-    """The low and the high values to choose among, or None."""
-    low, high = options.low_grid, options.high_grid
-    if bool(low) != bool(high):
-        given, missing = ("--low-grid", "--high-grid") if low else ("--high-grid", "--low-grid")
-        raise_invalid(missing, f"given together with {given}", "nothing")
-    return (read_grid("--low-grid", low), read_grid("--high-grid", high)) if low else None
 
 
 def read_grid(option: str, text: str) -> list[float]:

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from naysay.checks import check_number, public
-from naysay.detectors._slots import as_suspicion, by_distance, check_query_and_negatives, slot_scores
+from naysay.detectors._slots import suspicion_above
 from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
@@ -47,8 +47,6 @@ class Absolute:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above `high`."""
-        check_query_and_negatives(query, negatives)
-        return as_suspicion(by_distance(slot_scores(negatives), np.array(self.high)), negatives)
+        return suspicion_above(self.threshold, query, negatives)
 
-    def __repr__(self) -> str:
-        return described(self)
+    __repr__ = described

@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._scores import plain_scores, rounded
-from naysay.detectors._slots import as_suspicion, check_query_and_negatives, slot_scores
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, like, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
@@ -64,23 +64,13 @@ class Bands:
         Returns:
             0 easy, 1 hard, 2 false: int8 in the shape and array type of `scores`.
         """
-        if is_torch(scores):
-            torch = need_torch()
-            kept = scores.detach()
-            if kept.dtype == torch.bool or kept.is_complex():
-                raise_invalid("scores", "numbers", f"dtype {kept.dtype}")
-            kept = kept if kept.is_floating_point() else kept.double()
-            kept = kept.float() if kept.dtype == torch.bfloat16 else kept
-            check_all("scores", to_numpy(kept), to_numpy(~torch.isnan(kept)), "a number")
-            low, high = (to_torch(self._thresholds(name, kept.shape, anchors)).to(kept) for name in ("low", "high"))
-            return (kept >= low).to(torch.int8) + (kept >= high).to(torch.int8)
         values = plain_scores(scores)
         if values.dtype.kind not in "iuf":
-            raise_invalid("scores", "numbers", f"dtype {values.dtype}")
+            raise_invalid("scores", "numbers", f"dtype {getattr(scores, 'dtype', values.dtype)}")
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
         check_all("scores", values, ~np.isnan(values), "a number")
         low, high = (rounded(self._thresholds(name, values.shape, anchors), values.dtype) for name in ("low", "high"))
-        return np.add(values >= low, values >= high, dtype=np.int8)
+        return like(np.add(values >= low, values >= high, dtype=np.int8), scores)
 
     def count(self, scores: Array, anchors: Array = None) -> dict[str, int]:
         """The number of easy, hard and false scores."""
@@ -113,5 +103,4 @@ class Bands:
             raise_invalid("scores", f"of {len(values)} rows, one for each anchor", f"shape {tuple(shape)}")
         return values.reshape(-1, *[1] * (len(shape) - 1))
 
-    def __repr__(self) -> str:
-        return described(self)
+    __repr__ = described

@@ -67,21 +67,15 @@ class Calibrated:
     """Suspect what scores like a positive: at or above the r-th smallest score of n labelled positives.
 
     `fit` sets the threshold `high`, with r = floor(alpha (n + 1)). **At most r / (n + 1) <= alpha of unlabelled
-    positives are expected to score below it**, for any encoder, if they are exchangeable with the labelled ones. So it
-    needs an assumption about labels, not a guess about scores. Proof: let S be the score of an unlabelled positive. If
-    S is below the r-th smallest of the n, then at most r of all n + 1 scores are at or below S. No more than r of n + 1
-    scores can have that rank, whatever ties there are, and each of them is equally likely to be S. So the probability
-    is at most r / (n + 1), with equality if no two scores are equal. With fewer than 1 / alpha - 1 positives (19 at
-    0.05) r is 0 and no threshold has the bound: `fit` raises.
+    positives are expected to score below it**, for any encoder, if they are exchangeable with the labelled ones. Proof:
+    let S be the score of an unlabelled positive. If S is below the r-th smallest of the n, then at most r of all n + 1
+    scores are at or below S. No more than r of n + 1 scores can have that rank, whatever ties there are, and each of
+    them is equally likely to be S. With fewer than 1 / alpha - 1 positives (19 at 0.05) r is 0, and `fit` raises.
 
     The bound is marginal and holds **per anchor**: it is the mean over calibration sets and over anchors, with one
-    positive of each. Over pairs, anchors with many positives count for more, and the share may be higher. For a given
-    calibration set the share missed is Beta(r, n + 1 - r) distributed (`bound_at`). The bound assumes that
-
-    - the labelled positives were not trained on, or as much as the unlabelled ones: hold them out (`one_per_anchor`);
-    - each comes from another anchor, because positives of one anchor are not independent (`anchors`);
-    - which pairs are labelled does not depend on their score. If clicked pairs score higher than unclicked ones, the
-      threshold is too high.
+    positive of each. For a given calibration set the share missed is Beta(r, n + 1 - r) distributed (`bound_at`). The
+    bound assumes that the labelled positives were held out of training (`one_per_anchor`), that each comes from another
+    anchor (`anchors`), and that which pairs are labelled does not depend on their score.
 
     Suspicion of a score s with c(s) = #{positives <= s} is c / (2 r) below the threshold, and from it on
     0.5 + 0.5 (c - r) / (n + 1 - r). `threshold_at` finds the thresholds of other alphas in the same suspicion.
@@ -123,13 +117,13 @@ class Calibrated:
                 scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each.
             rng: Required if anchors repeat. An error leaves its state unchanged.
         """
-        scores = finite_scores("positive_scores", positive_scores)
-        table = None
+        scores, table = finite_scores("positive_scores", positive_scores), None
         if background is not None or self.standardise:
             table = read_background(background, standardise=self.standardise)
         extra = "rng" if rng is not None else "background" if table is not None else ""
         if anchors is None and extra:
             raise_invalid("anchors", f"given along with `{extra}`", None, "Pass whose positives they are.")
+        moved = deepcopy(rng)
         if anchors is not None:
             ids = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64)
             check_lengths(anchors=len(ids), positive_scores=len(scores))
@@ -138,14 +132,12 @@ class Calibrated:
                 raise_invalid("anchors", "different", f"{len(ids)} positives of {n_anchors} anchors", advice)
             if table is not None:
                 scores = table.standardised(scores, ids)
-            if rng is not None:
-                check_generator(rng)
-                copied = deepcopy(rng)
-                scores = scores[one_per_anchor(ids, rng=copied)]
-        fit = self._checked("positive_scores", scores, table)
-        if rng is not None:
-            rng.bit_generator.state = copied.bit_generator.state
-        self._fit = fit
+            if moved is not None:
+                check_generator(moved)
+                scores = scores[one_per_anchor(ids, rng=moved)]
+        self._fit = self._checked("positive_scores", scores, table)
+        if rng is not None and moved is not None:
+            rng.bit_generator.state = moved.bit_generator.state
         return self
 
     @property
@@ -247,8 +239,7 @@ class Calibrated:
 
     def _checked(self, parameter: str, scores: Floats, background: Background | None) -> _Fit:
         """The fit. Raises if there are too few positives for alpha, or if all their scores are equal."""
-        n = len(scores)
-        rank = rank_of(self.alpha, n)
+        n, rank = len(scores), rank_of(self.alpha, len(scores))
         if rank == 0:
             rule = f"at least {least_positives(self.alpha)} of different anchors to hold alpha = {self.alpha:g}"
             raise_invalid(parameter, rule, n, f"Label more, or take an alpha of at least {least_alpha(n)}.")

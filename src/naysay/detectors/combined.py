@@ -62,9 +62,9 @@ class Combined:
     Reports count a slot under one name only, the detector with the largest suspicion (ties: the first), so counts add
     up to the number of slots. `judge` returns the parts; `Judgement.flags` counts every detector that flags.
 
-    `observe` updates all detectors that learn. `state` holds their states under "name/key". Cost: that of the
-    detectors, each called once. `observe` and `restore` copy the states of all but the last learning detector, so that
-    an error in one leaves all unchanged. Several threads may call them, and take turns.
+    `observe` updates all detectors that learn, and `state` holds their states under "name/key". An error in one leaves
+    all unchanged: `observe` and `restore` copy the states of all but the last. Cost: that of the detectors, each called
+    once.
 
     Args:
         detectors: {name: detector}. Reports, `dropped` and states use the names, which must not contain a slash.
@@ -150,8 +150,7 @@ class Combined:
         states = split_states(state, self._stateful)
         all_or_none(self._lock, self._stateful, lambda name, part: part.restore(states[name]))
 
-    def __repr__(self) -> str:
-        return described(self)
+    __repr__ = described
 
 
 def learns(part: object) -> bool:

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
+from naysay._slots import check_ids
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.detectors._slots import as_suspicion, check_query_and_negatives, like, on_its_side, query_anchors
+from naysay.detectors._slots import as_suspicion, by_probability, check_query_and_negatives, like, query_anchors
 from naysay.detectors._text_hash import read_texts
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import check_ids
 from naysay.positives import Positives
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, positive_ids
@@ -38,8 +38,7 @@ class Duplicates:
                   to the nearest positive or the anchor, t its threshold: 0.5 at v = t, 1 at v = 1, 0 at v <= 0
         transitive   for a positive of another anchor that shares a positive
 
-    A text that is empty, or has only whitespace or invisible marks, has no duplicates. Texts are not kept, only 8 + 4 *
-    signature bytes each.
+    A text without visible characters has no duplicates. Texts are not kept, only 8 + 4 * signature bytes each.
 
     Cost: construction, a pass over the texts and `signature` hashes for each word. suspicion, for each slot and each
     positive of its row: `signature` comparisons and d products; transitive: the positives of the candidate's anchors.
@@ -55,8 +54,7 @@ class Duplicates:
         jaccard: The threshold for near texts, in (0, 1). None: equal texts only.
         cosine: The threshold for near vectors, in (0, 1).
         transitive: The suspicion, in [0, 1], of a positive of another anchor that shares a positive (q - p - q' -
-            item). In question answering such an item is nearly always correct; in clicks, where every item has many
-            users, it means little. None: not used.
+            item). None: not used.
         punctuation: Whether to fold punctuation; use False for code.
         shingle: Words per n-gram, for near texts.
         signature: The number of MinHash functions.
@@ -106,46 +104,20 @@ class Duplicates:
             if positives is None:
                 raise_invalid("positives", "given with `transitive`", None)
         self.shingle, self.signature = check_whole("shingle", shingle, 1), check_whole("signature", signature, 1)
-        self._texts: Table | None = None
-        self._vectors: Table | None = None
-        if item_vectors is not None:
-            self._vectors = vector_table(item_vectors, anchor_vectors, shared=self.shared_ids)
-        if item_texts is not None:
-            texts = read_texts("item_texts", item_texts)
-            others = [] if anchor_texts is None else read_texts("anchor_texts", anchor_texts)
-            self._check_sizes(len(texts), len(others), positives)
-            size = None if jaccard is None else signature
-            self._texts = text_table(
-                texts, others, shared=self.shared_ids, punctuation=self.punctuation, shingle=shingle, size=size
-            )
-        self.n_items, self.n_anchors = self._check_sizes(0, 0, positives)
+        self._vectors = None if item_vectors is None else vector_table(item_vectors, anchor_vectors)
+        texts = None if item_texts is None else read_texts("item_texts", item_texts)
+        others = [] if anchor_texts is None else read_texts("anchor_texts", anchor_texts)
+        of_texts = (0, 0) if texts is None else (len(texts), len(others))
+        of_vectors = (0, 0) if self._vectors is None else (self._vectors.n_items, self._vectors.n_anchors)
+        self.n_items, self.n_anchors = _sizes(of_texts, of_vectors, positives, shared_ids=self.shared_ids)
+        size = None if jaccard is None else signature
+        self._texts = None
+        if texts is not None:
+            self._texts = text_table(texts, others, shingle, size, punctuation=self.punctuation)
         self._known = None
         if positives is not None:
             self._known = KnownRows(positives, self.n_anchors or 0, both_ways=transitive is not None)
             self.n_anchors = self._known.n_anchors
-
-    def _check_sizes(self, n_texts: int, n_anchor_texts: int, positives: Positives | None) -> tuple[int | None, ...]:
-        """The number of items and anchors, None if unknown. Raises if parts are of different sizes."""
-        totals: list[int | None] = []
-        tables = (self._texts, self._vectors)
-        for what, sizes in (
-            ("item", [n_texts, *(table.n_items for table in tables if table is not None)]),
-            ("anchor", [n_anchor_texts, *(table.n_anchors for table in tables if table is not None)]),
-        ):
-            given = sorted({size for size in sizes if size})
-            if len(given) > 1:
-                raise_invalid(f"{what}_texts", f"as many as `{what}_vectors`", f"{given[0]} and {given[1]}")
-            totals.append(given[0] if given else None)
-        if self.shared_ids:
-            totals[1] = totals[0]
-        if positives is not None:
-            for what, size, known in (
-                ("item", totals[0], positives.n_items),
-                ("anchor", totals[1], positives.n_anchors),
-            ):
-                if size is not None and known > size:
-                    raise_invalid("positives", f"of at most {size} {what}s, like the texts or vectors", known)
-        return tuple(totals)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1]."""
@@ -165,20 +137,16 @@ class Duplicates:
         check_ids("query.anchors", anchors, self.n_anchors, "anchors")
         ids = np.ascontiguousarray(to_numpy(negatives.ids))
         check_ids("negatives.ids", ids, self.n_items, "items", least=-1)
-        positives = None if query.positives is None else positive_ids(query)
+        positives, tables = None if query.positives is None else positive_ids(query), (self._texts, self._vectors)
         if positives is not None:
             check_ids("query.positives", positives, self.n_items, "items")
-        elif self._known is None and not self.shared_ids and not any(t and t.n_anchors for t in self._tables):
+        elif self._known is None and not self.shared_ids and not any(table and table.n_anchors for table in tables):
             positive_ids(query)  # raises: there is nothing to compare with
         best, reason = np.zeros(ids.shape), np.zeros(ids.shape, np.int8)
         for name, values in self._parts(frozen(anchors), frozen(ids), positives):
             better = (values > best) & (ids >= 0)
             best, reason = np.where(better, values, best), np.where(better, np.int8(REASONS.index(name)), reason)
         return best, reason
-
-    @property
-    def _tables(self) -> tuple[Table | None, Table | None]:
-        return self._texts, self._vectors
 
     def _parts(
         self, anchors: NDArray[np.int64], ids: NDArray[np.int64], positives: NDArray[np.int64] | None
@@ -192,20 +160,20 @@ class Duplicates:
         parts = [("positive", 1.0 * (same == kernels.ITSELF)), ("same text", 1.0 * (same == kernels.SAME_KEY))]
         its_own = (ids == anchors[:, None]) & self.shared_ids
         if self._texts is not None:
-            own = frozen(self._texts.own(anchors))
+            own = frozen(self._own(self._texts, anchors))
             key = np.where(own >= 0, keys[own], 0)[:, None]
             its_own |= (keys[ids] == key) & (key != 0)
             if self._texts.signed is not None and self.jaccard is not None:
                 largest, signed = np.empty(ids.shape), self._texts.signed
                 steps = pairs * signed.shape[1] // 4
                 in_rows(kernels.largest_jaccard, rows, steps, ids, own, indptr, others, keys, signed, largest)
-                parts.append(("near text", by_similarity(largest, self.jaccard)))
+                parts.append(("near text", by_probability(largest, self.jaccard, 2)))
         parts.insert(1, ("anchor", 1.0 * its_own))
         if self._vectors is not None:
-            own, vectors = frozen(self._vectors.own(anchors)), self._vectors.values
+            own, vectors = frozen(self._own(self._vectors, anchors)), self._vectors.values
             largest, steps = np.empty(ids.shape), pairs * vectors.shape[1]
             in_rows(kernels.largest_product, rows, steps, ids, own, indptr, others, vectors, largest)
-            parts.append(("near vector", by_similarity(largest, self.cosine)))
+            parts.append(("near vector", by_probability(largest, self.cosine, 2)))
         if self.transitive is not None and self._known is not None:
             known, related = self._known, np.empty(ids.shape, np.bool_)
             arrays = (known.indptr, known.indices, known.filter, known.item_indptr, known.item_anchors)
@@ -213,22 +181,43 @@ class Duplicates:
             parts.append(("transitive", self.transitive * related))
         return parts
 
+    def _own(self, table: Table, anchors: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(B,) the row of each anchor in a table, -1 without one."""
+        if self.shared_ids:
+            return anchors
+        return anchors + table.n_items if table.n_anchors else np.full(len(anchors), -1)
+
     def describe(self) -> str:
         """What is suspected, in a sentence."""
-        ways = {"the same text": self._texts, f"n-grams with a Jaccard similarity from {self.jaccard} on": self._texts}
-        ways |= {f"vectors with a cosine from {self.cosine} on": self._vectors}
-        found = ", ".join(way for way, table in ways.items() if table is not None and "None" not in way)
-        return f"Suspected as duplicates of the anchor or of its positives: {found or 'the same item'}."
+        ways = ["the same text"] if self._texts is not None else []
+        if self._texts is not None and self.jaccard is not None:
+            ways.append(f"n-grams with a Jaccard similarity from {self.jaccard} on")
+        if self._vectors is not None:
+            ways.append(f"vectors with a cosine from {self.cosine} on")
+        return f"Suspected as duplicates of the anchor or of its positives: {', '.join(ways) or 'the same item'}."
 
     def __repr__(self) -> str:
-        sizes: dict[str, Any] = {f"{side}_{name}": None for name in ("texts", "vectors") for side in ("item", "anchor")}
-        for name, table in zip(("texts", "vectors"), self._tables, strict=True):
-            if table is not None:
-                sizes[f"item_{name}"], sizes[f"anchor_{name}"] = table.n_items, table.n_anchors or None
+        sizes: dict[str, Any] = {}
+        for name, table in (("texts", self._texts), ("vectors", self._vectors)):
+            sizes[f"item_{name}"] = None if table is None else table.n_items
+            sizes[f"anchor_{name}"] = None if table is None else table.n_anchors or None
         return described(self, **sizes, positives=self._known)
 
 
-def by_similarity(values: Floats, threshold: float) -> Floats:
-    """Suspicion s with logit s = 2 (logit v - logit threshold), for v in [0, 1]: 0.5 at the threshold."""
-    above, below = (values * (1 - threshold)) ** 2, (threshold * (1 - values)) ** 2
-    return on_its_side(above / (above + below), values >= threshold)
+def _sizes(
+    texts: tuple[int, int], vectors: tuple[int, int], positives: Positives | None, *, shared_ids: bool
+) -> tuple[int | None, int | None]:
+    """The number of items and of anchors, None if unknown. Raises if parts are of different sizes."""
+    totals: list[int | None] = []
+    for what, *sizes in zip(("item", "anchor"), texts, vectors, strict=True):
+        given = sorted({size for size in sizes if size})
+        if len(given) > 1:
+            raise_invalid(f"{what}_texts", f"as many as `{what}_vectors`", f"{given[0]} and {given[1]}")
+        totals.append(given[0] if given else None)
+    n_items, n_anchors = totals[0], totals[0] if shared_ids else totals[1]
+    if positives is not None:
+        known = (("item", n_items, positives.n_items), ("anchor", n_anchors, positives.n_anchors))
+        for what, size, n_known in known:
+            if size is not None and n_known > size:
+                raise_invalid("positives", f"of at most {size} {what}s, like the texts or vectors", n_known)
+    return n_items, n_anchors

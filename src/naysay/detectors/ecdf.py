@@ -25,12 +25,9 @@ class Ecdf:
     ascending scores, p = max(beta u(s+), floor). A score equal to the threshold is kept. Suspicion is u / (2 p') up to
     p', the threshold's own rank, and 0.5 + 0.5 (u - p') / (1 - p') above it.
 
-    The threshold is always the score of a positive, as in the code below: a score right above it is flagged although
-    its own u may be p or less. With fewer than 1 + 1 / p positives it is the lowest of all: below 201 of them the
-    default floor has no effect.
-
-    It is similar to `Calibrated`, but without a bound: beta and floor are chosen by hand, positives of one anchor count
-    as if they were independent, and the n positives as if they were all there are. `floor` corresponds to alpha.
+    A score right above the threshold is flagged although its own u may be p or less, as in the code below. With fewer
+    than 1 + 1 / p positives the threshold is the lowest of all: below 201 of them the default floor has no effect.
+    `Calibrated` is similar and has a bound; `floor` corresponds to its alpha.
 
     Cost: a sort of n scores; O(log n) per slot.
 
@@ -38,8 +35,7 @@ class Ecdf:
 
     Args:
         scores: (n,) the scores of all labelled positives.
-        positive_scores: The scores s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each
-            anchor's positives.
+        positive_scores: The scores s+, as for `Margin`.
         beta: How high a negative may rank, as a share of its own positive's rank.
         floor: How high a negative may rank in any case.
 

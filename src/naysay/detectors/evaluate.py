@@ -25,8 +25,7 @@ Interval = tuple[float, float]
 class Reliability:
     """Suspicion against the observed share of false negatives, in bins of equal width from 0 to 1.
 
-    An edge belongs to the bin above it, 1 to the last bin. A detector whose suspicion is a rank or a flag has a large
-    calibration error and may still be good at its threshold. The error tells whether suspicion can be used as a
+    An edge belongs to the bin above it, 1 to the last bin. The error tells whether suspicion can be used as a
     probability, as `reweight` does.
 
     Naeini, Cooper and Hauskrecht. Obtaining Well Calibrated Probabilities Using Bayesian Binning. AAAI 2015.
@@ -59,10 +58,8 @@ class Reliability:
 class Evaluation:
     """How often a detector is right. Rates are NaN, with the interval (0, 1), where nothing could be counted.
 
-    Slots of one anchor tend to be right or wrong together, so the intervals are Clopper and Pearson's at the effective
-    number of independent observations of the anchors (`rate.effective_size`). They are too short if a few anchors
-    of a kind that may be missing in this sample dominate: use representative_anchors=False then. A detector that flags
-    nothing has an mtpr of 0 and an mtnr of 1.
+    The intervals are Clopper and Pearson's at the effective number of independent observations of the anchors
+    (`rate.effective_size`), because slots of one anchor tend to be right or wrong together.
 
     Args:
         mtpr: Mean true positive rate: the mean of P(flagged | false negative) over anchors that have a false negative.
@@ -106,15 +103,24 @@ class Evaluation:
 
     def __str__(self) -> str:
         """All rates and counts in one paragraph."""
-        mtpr = _percent("MTPR", self.mtpr, self.mtpr_interval, "no anchor has a false negative")
-        mtnr = _percent("MTNR", self.mtnr, self.mtnr_interval, "no anchor has a true negative")
-        precision = _percent("precision", self.precision, self.precision_interval, "nothing is flagged")
-        recall = _percent("recall", self.recall, self.recall_interval, "there is no false negative")
+        missing = {
+            "mtpr": "no anchor has a false negative",
+            "mtnr": "no anchor has a true negative",
+            "precision": "nothing is flagged",
+            "recall": "there is no false negative",
+        }
+        rates = []
+        for name, why in missing.items():
+            share, (low, high) = getattr(self, name), getattr(self, f"{name}_interval")
+            shown = f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+            title = name.upper() if name.startswith("mt") else name
+            rates.append(f"{title} is not defined ({why})" if np.isnan(share) else f"{title} {shown}")
         counted = "" if self.representative_anchors else ", one observation per anchor"
         return (
             f"{self.slots:,} candidates of {self.anchors:,} anchors; false negatives: {self.false_negatives:,}; "
-            f"flagged: {self.flagged:,} (suspicion >= {self.threshold:g}). {mtpr}, {mtnr}; over all slots {precision}, "
-            f"{recall}; {self.confidence:.0%} CIs{counted}. Expected calibration error {self.reliability.error:.3f}."
+            f"flagged: {self.flagged:,} (suspicion >= {self.threshold:g}). {rates[0]}, {rates[1]}; over all slots "
+            f"{rates[2]}, {rates[3]}; {self.confidence:.0%} CIs{counted}. Expected calibration error "
+            f"{self.reliability.error:.3f}."
         )
 
 
@@ -197,36 +203,34 @@ class Scoreboard:
 
     def result(self) -> Evaluation:
         """Return the evaluation of all batches so far. Raises NaysayError if no slot of known truth was added."""
-        moments_of_shares, counts, bins = self._sums
+        sums, counts, (count, suspicion, hits) = self._sums
         anchors, slots, false, flagged = counts.tolist()
         if not slots:
             advice = "Add batches with filled slots of known truth."
             raise_invalid("slots", "at least one of known truth", 0, advice)
         sizes = {"mtpr": false, "mtnr": slots - false, "precision": flagged, "recall": false}
-        shares = [self._share(*given) for given in zip(moments_of_shares, sizes.values(), strict=True)]
-        rates: dict[str, Any] = {name: share for name, (share, _) in zip(sizes, shares, strict=True)}
-        rates |= {f"{name}_interval": interval for name, (_, interval) in zip(sizes, shares, strict=True)}
+        rates: dict[str, Any] = {}
+        for (name, size), share in zip(sizes.items(), sums, strict=True):
+            rates[name] = float(share[2] / share[1]) if share[1] else np.nan
+            representative = self.representative_anchors
+            n = effective_size(share, size, (1 - self.confidence) / 2, representative_anchors=representative)
+            rates[f"{name}_interval"] = exact_interval(rates[name] * n, n, self.confidence) if n else (0.0, 1.0)
+        with np.errstate(invalid="ignore"):
+            means, observed = suspicion / count, hits / count
+        error = float(np.abs(hits - suspicion).sum() / count.sum())
         return Evaluation(
             **rates,
             confidence=self.confidence,
             representative_anchors=self.representative_anchors,
-            reliability=_reliability(bins),
+            reliability=Reliability(count.astype(np.int64), means, observed, error),
             threshold=self.threshold,
             anchors=anchors,
-            anchors_with_false=int(moments_of_shares[0, 0]),
-            anchors_with_true=int(moments_of_shares[1, 0]),
+            anchors_with_false=int(sums[0, 0]),
+            anchors_with_true=int(sums[1, 0]),
             slots=slots,
             false_negatives=false,
             flagged=flagged,
         )
-
-    def _share(self, sums: Floats, slots: int) -> tuple[float, Interval]:
-        """One of the four shares, of so many slots, and its interval."""
-        share = float(sums[2] / sums[1]) if sums[1] else np.nan
-        size = effective_size(
-            sums, slots, (1 - self.confidence) / 2, representative_anchors=self.representative_anchors
-        )
-        return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
 
     def __repr__(self) -> str:
         anchors, slots, *_ = self._sums[1].tolist()
@@ -269,19 +273,3 @@ def evaluate(
 def check_threshold(threshold: Any) -> float:
     """Check a suspicion above 0: at 0 everything would be flagged, empty slots too."""
     return check_number("threshold", threshold, above=0, at_most=1)
-
-
-def _reliability(sums: Floats) -> Reliability:
-    """The curve from the sums of bins."""
-    count, suspicion, false = sums
-    with np.errstate(invalid="ignore"):
-        means, observed = suspicion / count, false / count
-    error = float(np.abs(false - suspicion).sum() / count.sum())
-    return Reliability(count.astype(np.int64), means, observed, error)
-
-
-def _percent(name: str, share: float, interval: Interval, missing: str) -> str:
-    """'MTPR 58.0 % (51.2 to 64.6)', or why it is not defined."""
-    if np.isnan(share):
-        return f"{name} is not defined ({missing})"
-    return f"{name} {100 * share:.1f} % ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

@@ -28,7 +28,6 @@ from naysay.detectors._pairs import (
     OfPairs,
     Pairs,
     ScoreCache,
-    Sides,
     check_each,
     numbers_of,
     pair_name,
@@ -38,6 +37,8 @@ from naysay.detectors._pairs import (
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
+    by_log_odds,
+    by_probability,
     check_query_and_negatives,
     filled_slots,
     is_detector,
@@ -60,7 +61,6 @@ class Guide:
 
     Slots that are not rescored keep the first suspicion: that of the detector `first`, or 1 / (1 + exp(first - score))
     if `first` is a number. If `score_pairs` fails, the error names the pairs, and scores of earlier batches are kept.
-    With a budget and a cache, or with a total budget, the same call may return other suspicion the second time.
 
     Cost: that of `score_pairs`, one call per `batch_size` pairs; a sort of the slots; with a cache, a sort of it too.
 
@@ -131,12 +131,11 @@ class Guide:
                 raise_invalid("output", "'scores' with a margin", output, "Probabilities are scores, too.")
         elif relative:
             raise_invalid("relative", "False without a margin", relative)
-        if not (first is None or is_number(first) or is_detector(first)):
-            raise_invalid("first", "a finite number, or a detector", shown(first))
         if is_number(first):
             check_number("first", first, finite=True)
-        limits = {"max_distance": max_distance, "budget": budget, "total_budget": total_budget}
-        for name, value in limits.items():
+        elif first is not None and not is_detector(first):
+            raise_invalid("first", "a finite number, or a detector", shown(first))
+        for name, value in {"max_distance": max_distance, "budget": budget, "total_budget": total_budget}.items():
             if value is not None:
                 if first is None:
                     raise_invalid("first", f"given with `{name}`, for the slots that are not rescored", None)
@@ -149,6 +148,7 @@ class Guide:
         self.cache_size = check_whole("cache_size", cache_size, 0)
         self.n_scored = self.n_changed = 0
         self._cache, self._lock = ScoreCache(), Lock()
+        self._stateful: dict[str, Stateful] = {"first": first} if isinstance(first, Stateful) else {}
 
     @property
     def remaining(self) -> int | None:
@@ -166,13 +166,12 @@ class Guide:
         pairs, places = self._needed(query, negatives, rows, slots)
         with self._lock:  # the budget is taken here, and what is not scored is given back
             scores = self._cache.look_up(pairs)
-            affordable = _in_order(places[: self._affordable(places, ~np.isnan(scores))].reshape(-1))
-            wanted = affordable[np.isnan(scores[affordable])]
+            wanted = self._affordable(places, ~np.isnan(scores))
             self.n_scored += len(wanted)
         scores[wanted] = self._score(query, pairs[wanted])
         scored = ~np.isnan(scores[places]).any(axis=1)  # includes slots beyond the budget whose scores are cached
-        rows, slots, places = rows[scored], slots[scored], places[scored]
-        guided = self._guided(scores[places[:, 0]], None if self.margin is None else scores[places[:, 1]])
+        rows, slots = rows[scored], slots[scored]
+        guided = self._guided(*scores[places[scored]].T)
         moved = (guided >= SUSPICION_THRESHOLD) != (suspicion[rows, slots] >= SUSPICION_THRESHOLD)
         suspicion[rows, slots] = guided
         with self._lock:
@@ -198,22 +197,23 @@ class Guide:
         items = [ids]
         if self.margin is not None:
             items.append(anchors if anchors.ndim == 2 else np.asarray(to_numpy(partners(query)))[rows])
+        needed = np.stack([np.stack([anchors, item], axis=1) for item in items], axis=1)  # (S, 1 or 2, 2, 1 or 3)
         width = 2 if anchors.ndim == 1 else 6
-        sides = (len(ids), width // 2)
-        needed = [np.concatenate([part.reshape(sides) for part in (anchors, item)], 1) for item in items]
-        pairs, places = np.unique(np.stack(needed, 1).reshape(-1, width), axis=0, return_inverse=True)
-        return pairs, places.reshape(len(ids), len(needed))
+        pairs, places = np.unique(needed.reshape(-1, width), axis=0, return_inverse=True)
+        return pairs, places.reshape(len(ids), len(items))
 
-    def _affordable(self, places: NDArray[np.int64], known: NDArray[np.bool_]) -> int:
-        """How many slots, in order, the budgets allow. A cached or repeated pair is free."""
-        limits = [limit for limit in (self.budget, self.remaining) if limit is not None]
-        if not limits or places.size == 0:
-            return len(places)
+    def _affordable(self, places: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The pairs to score, in order: of the slots that the budgets allow. Cached and repeated ones are free."""
         flat = places.reshape(-1)
-        fresh = np.zeros(len(flat), np.int64)
-        fresh[np.unique(flat, return_index=True)[1]] = 1
-        cost = np.cumsum(np.where(known[flat], 0, fresh)).reshape(places.shape)[:, -1]
-        return int(np.searchsorted(cost, min(limits), side="right"))
+        first = np.sort(np.unique(flat, return_index=True)[1])
+        first = first[~known[flat[first]]]  # where each pair that costs something comes first
+        limits = [limit for limit in (self.budget, self.remaining) if limit is not None]
+        if limits and places.size:
+            fresh = np.zeros(len(flat), np.int64)
+            fresh[first] = 1
+            cost = np.cumsum(fresh).reshape(places.shape)[:, -1]
+            first = first[first < np.searchsorted(cost, min(limits), side="right") * places.shape[1]]
+        return flat[first]
 
     def _score(self, query: Query, pairs: Pairs) -> Floats:
         """Score pairs in batches. If one fails, scores of earlier ones stay cached, and the others are not counted."""
@@ -230,31 +230,31 @@ class Guide:
 
     def _score_batch(self, query: Query, pairs: Pairs) -> Floats:
         """(n,) the checked scores of one batch."""
+        n, half = len(pairs), pairs.shape[1] // 2
         kind = "finite numbers" if self.output == "scores" else "probabilities"
-        rule = f"a function that returns {len(pairs)} {kind} for {len(pairs)} pairs"
-        sides = _sides(pairs)
+        rule = f"a function that returns {n} {kind} for {n} pairs"
+        sides = (pairs[:, 0], pairs[:, 1]) if half == 1 else (pairs[:, :half], pairs[:, half:])
         scores = numbers_of("score_pairs", self.score_pairs, query, sides, rule)
-        if scores.shape not in ((len(pairs),), (len(pairs), 1)):
+        if scores.shape not in ((n,), (n, 1)):
             raise_invalid("score_pairs", rule, f"shape {scores.shape}, from {pair_name(sides, 0)} on")
         scores = scores.reshape(-1)
         good = np.isfinite(scores) if self.output == "scores" else (scores >= 0) & (scores <= 1)
         check_each("score_pairs", sides, scores, good, rule)
         return scores
 
-    def _guided(self, scores: Floats, positives: Floats | None) -> Floats:
+    def _guided(self, scores: Floats, positives: Floats | None = None) -> Floats:
         """Suspicion from the guide's scores, and those of the positives if there is a margin."""
-        if positives is not None and self.margin is not None:
-            thresholds = positives - self.margin * (np.abs(positives) if self.relative else 1.0)
+        if positives is not None:
+            thresholds = positives - (self.margin or 0.0) * (np.abs(positives) if self.relative else 1.0)
             return on_its_side(_logistic(scores, thresholds, self.scale), scores > thresholds)
-        threshold = 0.0 if self.threshold is None else self.threshold
+        threshold = self.threshold or 0.0
         if self.output == "scores":
             return _logistic(scores, threshold, self.scale)
-        above, below = scores * (1 - threshold), (1 - scores) * threshold
-        return on_its_side(above / (above + below), scores >= threshold)
+        return by_probability(scores, threshold)
 
     def state(self) -> dict[str, Any]:
         """Return the counts, the cached scores, and under "first/key" the state of the first detector."""
-        first = joined_states(self._stateful())
+        first = joined_states(self._stateful)
         with self._lock:
             return {"n_scored": self.n_scored, "n_changed": self.n_changed, **self._cache.state(), **first}
 
@@ -262,18 +262,15 @@ class Guide:
         """Restore what `state` returned. Nothing changes if it does not fit."""
         first = [key for key in state if str(key).startswith("first/")] if isinstance(state, Mapping) else []
         counts = read_state(state, _COUNTS, (*CACHE_STATE, *first))
-        cache, parts = read_cache(state, (*_COUNTS, *first)), self._stateful()
+        cache = read_cache(state, (*_COUNTS, *first))
         if self.output == "probabilities":
             check_all("scores", cache.scores, (cache.scores >= 0) & (cache.scores <= 1), "from 0 to 1")
-        states = split_states({key: state[key] for key in first}, parts)
-        for name, part in parts.items():
+        states = split_states({key: state[key] for key in first}, self._stateful)
+        for name, part in self._stateful.items():
             part.restore(states[name])
         with self._lock:
             self.n_scored, self.n_changed = (int(count) for count in counts.values())
             self._cache = cache
-
-    def _stateful(self) -> dict[str, Stateful]:
-        return {"first": self.first} if isinstance(self.first, Stateful) else {}
 
     def __repr__(self) -> str:
         return described(self, f"n_scored={self.n_scored}, n_changed={self.n_changed}")
@@ -282,17 +279,4 @@ class Guide:
 def _logistic(scores: Floats, thresholds: Any, scale: float = 1.0) -> Floats:
     """1 / (1 + exp(-(score - threshold) / scale)), kept on the right side of 0.5."""
     with np.errstate(over="ignore"):
-        suspicion = 0.5 + 0.5 * np.tanh(0.5 * ((scores - thresholds) / scale))
-    return on_its_side(suspicion, scores >= thresholds)
-
-
-def _in_order(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The distinct numbers, in order of first occurrence."""
-    distinct, first = np.unique(places, return_index=True)
-    return distinct[np.argsort(first)]
-
-
-def _sides(pairs: Pairs) -> Sides:
-    """The anchors and the ids of pairs."""
-    half = pairs.shape[1] // 2
-    return (pairs[:, 0], pairs[:, 1]) if half == 1 else (pairs[:, :half], pairs[:, half:])
+        return by_log_odds((scores - thresholds) / scale, scores >= thresholds)

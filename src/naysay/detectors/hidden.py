@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -11,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
-from naysay._slots import Score, check_score, score_slots
+from naysay._slots import Score, check_score, score_slots, where
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_bool, check_kind, check_number, public, raise_invalid
+from naysay.detectors._pairs import Embed, check_function
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     check_query_and_negatives,
@@ -27,7 +27,7 @@ from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from, rng_for
-from naysay.types import Array, Detector, Negatives, Query, check_query, positive_ids
+from naysay.types import Detector, Negatives, Query, check_query, positive_ids
 
 _ASSUMPTIONS = (
     "unlabelled positives are like the hidden ones: which pairs are known is random, and so is which are hidden",
@@ -56,18 +56,14 @@ def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Gene
     """Hide a share of the positives, each with the same probability, whatever else its anchor has.
 
     Of c positives of an anchor floor(c share + u) are hidden, u uniform in [0, 1): c share on average. So hidden
-    positives represent all known ones, and an anchor with one positive may lose it. keep_one=True leaves each anchor at
-    least one, for detectors that need it. Hidden positives then represent anchors with several only, which are often
-    easier, and `hidden_positives` promises too much. O(pairs log pairs).
+    positives represent all known ones, and an anchor with one positive may lose it. O(pairs log pairs).
 
     Args:
         positives: The known positives.
         share: The share to hide, above 0 and below 1.
         rng: The generator of the choice.
-        keep_one: Whether every anchor keeps at least one positive.
-
-    Returns:
-        The two parts.
+        keep_one: Whether every anchor keeps at least one positive, for detectors that need it. Hidden positives then
+            represent anchors with several only, which are often easier, and `hidden_positives` promises too much.
 
     Examples:
         >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])
@@ -100,7 +96,7 @@ def hidden_positives(
     rng: np.random.Generator,
     negatives: Negatives | None = None,
     score: Score | None = None,
-    embed: Callable[[Array], Array] | None = None,
+    embed: Embed | None = None,
     threshold: float = SUSPICION_THRESHOLD,
     confidence: float = CONFIDENCE,
 ) -> Share:
@@ -111,11 +107,8 @@ def hidden_positives(
     ones. The interval is that of Clopper and Pearson at the effective number of observations, (sum w)^2 / sum w^2 of
     these weights: exact where every anchor has as many hidden, also for few anchors and near 0 and 1.
 
-    The hidden positives must be a random part of all positives: `split_known` without `keep_one`, and labels that do
-    not depend on the score. If known positives are the easier ones, the estimate is too high.
-
-    It does not measure false alarms: a detector that flags everything scores 1. Check how many candidates it flags, or
-    `false_negative_rate` of the remaining ones. Cost: one call of the detector with B rows.
+    The hidden positives must be a random part of all positives: `split_known` without `keep_one`. It does not measure
+    false alarms: a detector that flags everything scores 1. Cost: one call of the detector with B rows.
 
     Args:
         detector: A detector that was fitted to `Split.kept`. Neither it nor the encoder may have seen the hidden pairs.
@@ -149,17 +142,19 @@ def hidden_positives(
     level, limit = check_confidence(confidence), check_threshold(threshold)
     _check_functions(query, negatives, score, embed)
     anchors = query_anchors(query, hidden.n_anchors)
-    if query.positives is not None and hidden.contains(anchors, positive_ids(query)).any():
-        n_hidden = int(hidden.contains(anchors, positive_ids(query)).sum())
+    n_hidden = 0 if query.positives is None else int(hidden.contains(anchors, positive_ids(query)).sum())
+    if n_hidden:
         raise_invalid("query.positives", "pairs that are not hidden", f"{n_hidden} hidden", "Use those of Split.kept.")
     chosen = np.sort(np.unique(anchors, return_index=True)[1])
     chosen = chosen[hidden.count(anchors[chosen]) > 0]
     if len(chosen) == 0:
         raise_invalid("hidden", "positives of at least one anchor of the query", "none")
     moved = deepcopy(rng)
-    items = one_of_each(hidden, anchors[chosen], rng_for(int(key_from(moved))))
+    ids = one_of_each(hidden, anchors[chosen], rng_for(int(key_from(moved)))).astype(np.int64)[:, None]
+    if negatives is not None:
+        ids = np.concatenate([ids, np.asarray(to_numpy(negatives.ids))[chosen]], axis=1)
     rows = query_rows(query, chosen)
-    candidates = _candidates(rows, items, chosen, negatives, score, embed)
+    candidates = _candidates(rows, ids, score, embed)
     try:
         suspicion = suspicion_of("detector", detector, rows, candidates)
     except NaysayError as error:
@@ -171,62 +166,47 @@ def hidden_positives(
     n, weights = len(chosen), hidden.count(anchors[chosen]).astype(np.float64)
     share = float((weights * (suspicion[:, 0] >= limit)).sum() / weights.sum())
     size = float(weights.sum() ** 2 / (weights**2).sum())
-    low, high = exact_interval(share * size, size, level)
     left = f"{len(anchors) - n:,} of {len(anchors):,} rows have no hidden positive, or repeat an anchor: left out"
     notes = (left,) if n < len(anchors) else ()
-    return Share("hidden positives that are flagged", share, low, high, level, n, _ASSUMPTIONS, notes)
+    interval = exact_interval(share * size, size, level)
+    return Share("hidden positives that are flagged", share, *interval, level, n, _ASSUMPTIONS, notes)
 
 
 def _check_functions(query: Query, negatives: Negatives | None, score: Any, embed: Any) -> None:
     """Raise if negatives have scores or vectors, and no function gives those of the hidden slot."""
     if score is not None:
         check_score(score)
-    if embed is not None and not callable(embed):
-        raise_invalid("embed", "a function embed(ids)", type(embed).__name__)
+    check_function("embed", embed, "a function embed(ids)")
     if negatives is None:
         return
     check_query_and_negatives(query, negatives)
-    for name, function in (("scores", score), ("vectors", embed)):
+    for parameter, name, function in (("score", "scores", score), ("embed", "vectors", embed)):
         if getattr(negatives, name) is not None and function is None:
-            parameter = "score" if name == "scores" else "embed"
             raise_invalid(parameter, f"given if `negatives` have {name}", None, "The hidden slot needs its own.")
 
 
-def _candidates(
-    query: Query,
-    items: NDArray[Any],
-    chosen: NDArray[Any],
-    negatives: Negatives | None,
-    score: Score | None,
-    embed: Callable[[Array], Array] | None,
-) -> Negatives:
-    """The candidates of each row: the hidden positive, then the negatives."""
-    ids = items.astype(np.int64)[:, None]
-    if negatives is not None:
-        ids = np.concatenate([ids, np.asarray(to_numpy(negatives.ids))[chosen]], axis=1)
+def _candidates(query: Query, ids: NDArray[np.int64], score: Score | None, embed: Embed | None) -> Negatives:
+    """The candidates (B, n) of each row, with scores and vectors if there are functions for them."""
     made = Negatives(ids).like(query)
-    empty = made.ids < 0
     if score is not None:
-        scores = score_slots(score, query, made.ids)
-        made = replace(made, scores=scores.masked_fill(empty, 0) if is_torch(scores) else np.where(empty, 0, scores))
+        made = replace(made, scores=where(made.ids >= 0, score_slots(score, query, made.ids), 0.0))
     if embed is None:
         return made
     vectors = embed(made.ids.clamp(min=0) if is_torch(made.ids) else np.maximum(made.ids, 0))
-    if tuple(getattr(vectors, "shape", ()))[:2] != made.shape or vectors.ndim != 3:
-        got = f"shape {tuple(getattr(vectors, 'shape', ()))}"
-        raise_invalid("embed", f"a function that returns shape {(*made.shape, 'd')}", got)
+    shape = tuple(getattr(vectors, "shape", ()))
+    if shape[:2] != made.shape or len(shape) != 3:
+        raise_invalid("embed", f"a function that returns shape {(*made.shape, 'd')}", f"shape {shape}")
     return replace(made, vectors=vectors)
 
 
 def _part(positives: Positives, chosen: NDArray[np.bool_], anchors: NDArray[np.int64]) -> Positives:
     """The chosen pairs, as `Positives` of the same sizes and names."""
     relation = None if positives.relation is None else positives.relation[chosen]
-    mixed = relation is not None and bool((relation != POSITIVE).any())
     return Positives(
         offsets(np.bincount(anchors[chosen], minlength=positives.n_anchors)),
         positives.indices[chosen],
         positives.n_items,
-        relation=relation if mixed else None,
+        relation=None if relation is None or (relation == POSITIVE).all() else relation,
         anchor_names=positives.anchor_names,
         item_names=positives.item_names,
     )

@@ -34,18 +34,14 @@ class Incremental:
     The floor(r n) most confident samples keep y_i (ties: the lower id); the others get no label, -1. r is the value of
     `accept` at the current progress. A higher r accepts a superset.
 
-    Pass `labels` (G, n_samples) to the losses: `eliminate(z, partner, found.labels[:, ids], temperature=...)`. Look up
-    the labels of a queue when you use them, so that old entries get new labels: key_labels=found.labels[:, queue.ids].
+    suspicion = the mean over granularities of [same label, not -1]. `labels` (G, n_samples) are for the losses:
+    `eliminate(z, partner, found.labels[:, ids], temperature=...)`.
 
-    suspicion = the mean over granularities of [same label, not -1]. It is at least 0.5 where half of them agree.
+    Features are clustered as given, and each update starts anew. Features of a collapsed encoder, all within 1e-5 of
+    their norm, raise an error: they would put all samples in one class.
 
-    Features are clustered as given: normalise them first for k-means on the sphere. Use the output of the encoder or of
-    its projection. No centroid is carried over from one update to the next. Features of a collapsed encoder, all within
-    1e-5 of their norm, raise an error: they would put all samples in one class.
-
-    Cost of an update: n k d for each iteration and k, on one thread for each k, as many k in parallel as there are
-    threads. Memory: the features in float32 (not copied if they are), a block of them against the centroids, and 24
-    bytes for each sample and k, never (n, k). suspicion: G look-ups per slot.
+    Cost of an update: n k d for each iteration and k, on one thread for each k. Memory: the features in float32, a
+    block of them against the centroids, and 24 bytes for each sample and k. suspicion: G look-ups per slot.
 
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
 
@@ -164,8 +160,7 @@ class Incremental:
         anchors = query_anchors(query, self.n_samples, "samples")
         ids = np.asarray(to_numpy(negatives.ids))
         check_range("negatives.ids", ids, self.n_samples, "samples", least=-1)
-        agreed = np.zeros(ids.shape, np.int64)
-        granularities = self._found.labels
+        agreed, granularities = np.zeros(ids.shape, np.int64), self._found.labels
         for labels in granularities:
             mine = labels[anchors][:, None]
             agreed += (labels[ids] == mine) & (mine >= 0)
@@ -181,16 +176,16 @@ class Incremental:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it is of other samples, clusters or seed, or invalid."""
         shape = self._found.labels.shape
-        numbers = {name: Entry((), whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
-        numbers["clusters"] = Entry(("G",), whole=True)
+        whole = {name: Entry(whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
+        settings = whole | {"clusters": Entry(("G",), whole=True)}
         arrays = {name: Entry(shape, whole=True, at_least=-1) for name in ("assigned", "labels")}
         arrays["confidence"] = Entry(shape, at_least=0, at_most=1)
-        given = {name: part.tolist() for name, part in read_state(state, numbers, arrays).items()}
+        given = {name: part.tolist() for name, part in read_state(state, settings, arrays).items()}
         for name, own in (("n_samples", self.n_samples), ("clusters", list(self.clusters)), ("seed", self.seed)):
             if own != given[name]:
                 advice = f"Create an Incremental with {name} {given[name]} for it."
                 raise_invalid("state", f"of {name} {own}", given[name], advice)
-        assigned, labels, confidence = read_state(state, arrays, numbers).values()
+        assigned, labels, confidence = read_state(state, arrays, settings).values()
         for k, row in zip(self.clusters, assigned, strict=True):
             check_range("assigned", row, k, "clusters", least=-1)
         without = (assigned < 0).any() if given["updates"] else (assigned >= 0).any()

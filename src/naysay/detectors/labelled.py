@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
-from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, slot_pairs
+from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
 from naysay.detectors._slots import (
     Truth,
     as_suspicion,
+    by_log_odds,
     check_query_and_negatives,
     filled_slots,
-    on_its_side,
     slot_scores,
     slot_truth,
 )
@@ -50,11 +50,7 @@ class Labelled:
         logit suspicion = log P / (1 - P) + log cost (+ logit false_share - logit of the share among the labels)
 
     by logistic regression with an L2 penalty on each u_g, and on w without its constant. A group without labels uses
-    the shared weights w, and a group with many labels moves to weights of its own.
-
-    This detector needs labels of both kinds, at least 10 each. Known positives serve as labels of the one kind if the
-    model was not trained on them; `judge_some` returns both kinds. Keep some labels back for `evaluate`: on labels that
-    it was fitted to, a detector looks better than it is.
+    the shared weights w. At least 10 labels of each kind are required; `judge_some` returns both kinds.
 
     Cost: O(n f^2 + G f^3) per iteration of `fit`, for n labels in G groups; O(f) per slot, plus the features.
 
@@ -100,16 +96,14 @@ class Labelled:
         self.groups = None if groups is None else whole_numbers("groups", to_numpy(groups)).astype(np.int64)
         if self.groups is not None:
             check_all("groups", self.groups, self.groups >= -1, "whole numbers from 0, or -1")
-        if features is not None and not callable(features):
-            raise_invalid("features", "a function features(anchors, ids)", type(features).__name__)
+        check_function("features", features, "a function features(anchors, ids)")
         self.features, self.scores = features, check_bool("scores", scores)
         if not scores and features is None:
             raise_invalid("features", "given if `scores` is False", None, "There is nothing to learn from.")
         self.l2 = check_number("l2", l2, at_least=_MIN_L2, finite=True)
         self.cost = check_number("cost", cost, above=0, finite=True)
-        self.false_share = false_share
-        if false_share is not None:
-            self.false_share = check_number("false_share", false_share, above=0, below=1)
+        given = false_share is not None
+        self.false_share = check_number("false_share", false_share, above=0, below=1) if given else None
         # The weights, the number of false negatives among the labels, and of labels. Replaced as a whole, so that
         # other threads never see parts of two fits.
         self._learnt: tuple[GroupedLogistic, int, int] | None = None
@@ -167,16 +161,12 @@ class Labelled:
             if features.shape[1] != len(model.centre):
                 rule = f"a function that returns {len(model.centre) - self.scores} numbers a pair, as in `fit`"
                 raise_invalid("features", rule, features.shape[1] - self.scores)
-            log_odds = model.log_odds(features, self._groups(query, rows)) + self._shift(false, labels)
-            suspicion[rows, slots] = on_its_side(0.5 + 0.5 * np.tanh(0.5 * log_odds), log_odds >= 0)
+            shift = math.log(self.cost)
+            if self.false_share is not None:
+                shift += math.log(self.false_share / (1 - self.false_share)) - math.log(false / (labels - false))
+            log_odds = model.log_odds(features, self._groups(query, rows)) + shift
+            suspicion[rows, slots] = by_log_odds(log_odds, log_odds >= 0)
         return as_suspicion(suspicion, negatives)
-
-    def _shift(self, false: int, labels: int) -> float:
-        """What `cost` and `false_share` add to the log-odds."""
-        shift = math.log(self.cost)
-        if self.false_share is not None:
-            shift += math.log(self.false_share / (1 - self.false_share)) - math.log(false / (labels - false))
-        return shift
 
     def _features(self, query: Query, negatives: Negatives, rows: NDArray[np.intp], slots: NDArray[np.intp]) -> Floats:
         """(S, f) the features of some slots, the score first."""
@@ -196,8 +186,7 @@ class Labelled:
         if self.groups is None:
             return np.full(len(rows), -1)
         anchors = anchor_ids(query)
-        keys = anchors if anchors.ndim == 1 else anchors[:, 1]
-        what = "anchors" if anchors.ndim == 1 else "relations"
+        keys, what = (anchors, "anchors") if anchors.ndim == 1 else (anchors[:, 1], "relations")
         check_range("query.anchors", keys, len(self.groups), f"{what} of `groups`")
         return self.groups[keys][rows]
 

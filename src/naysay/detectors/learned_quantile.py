@@ -40,13 +40,11 @@ class LearnedQuantile:
         c = c - rate * (m / (1 - decay_1^t)) / (sqrt(v / (1 - decay_2^t)) + 1e-8), then clipped to the bounds
 
     t is the number of steps with this anchor. Rows of one anchor are one observation; rows without a negative are
-    skipped. A score equal to the threshold is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - c, and just below 0.5
-    at d = 0.
+    skipped. Suspicion is that of `Margin`, with the threshold c.
 
-    Pass `observe` what the sampler returned, before a policy drops suspects: the quantile of what is left would keep
-    falling (`Judged.observe` does it right). alpha is a guess: every anchor loses that share, whether it has false
-    negatives or not. With K slots per row, shares below 1 / K take many steps to learn. A threshold moves by about
-    `rate` per step, so it needs (distance / rate) observations of its anchor to come down, and then varies by as much.
+    Pass `observe` what the sampler returned, before a policy drops suspects (`Judged.observe` does it right). alpha is
+    a guess: every anchor loses that share. A threshold moves by about `rate` per step, so it needs (distance / rate)
+    observations of its anchor to come down, and then varies by as much.
 
     Cost: O(B K) per step, whatever the number of anchors; four numbers for each anchor.
 
@@ -111,9 +109,8 @@ class LearnedQuantile:
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
         check_query(query)
-        anchors = self._anchors(query)
         with self._lock:
-            return self._thresholds[anchors]
+            return self._thresholds[self._anchors(query)]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above its anchor's threshold; 0 before `start`."""
@@ -121,8 +118,7 @@ class LearnedQuantile:
         anchors, scores = self._anchors(query), self._scores(negatives)
         with self._lock:
             thresholds = self._thresholds[anchors]
-        found = by_distance(scores, thresholds[:, None])
-        return as_suspicion(found if query.step >= self.start else np.zeros(scores.shape), negatives)
+        return as_suspicion(by_distance(scores, thresholds[:, None]) * (query.step >= self.start), negatives)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Move the thresholds of the query's anchors by the scores of their negatives, once a step.
@@ -130,8 +126,8 @@ class LearnedQuantile:
         Args:
             query: The query of the batch.
             negatives: What the sampler returned, with scores.
-            positive_scores: Ignored. Every part that learns takes it.
-            vectors: Ignored, likewise.
+            positive_scores: Ignored, like `vectors`. Every part that learns takes both.
+            vectors: Ignored.
         """
         check_query_and_negatives(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
@@ -175,13 +171,9 @@ class LearnedQuantile:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        shape, (low, high) = (self.n_anchors,), self.bounds
-        entries = {
-            "thresholds": Entry(shape, at_least=low, at_most=high),
-            "first": Entry(shape),
-            "second": Entry(shape, at_least=0),
-            "seen": Entry(shape, whole=True, at_least=0),
-        }
+        (low, high), shape = self.bounds, (self.n_anchors,)
+        entries = {"thresholds": Entry(shape, at_least=low, at_most=high), "first": Entry(shape)}
+        entries |= {"second": Entry(shape, at_least=0), "seen": Entry(shape, whole=True, at_least=0)}
         parts = read_state(state, entries).values()
         with self._lock:
             self._thresholds, self._first, self._second, self._seen = parts

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 
 from naysay.checks import check_number, public
-from naysay.detectors._slots import as_suspicion, by_distance, check_query_and_negatives, slot_scores
+from naysay.detectors._slots import suspicion_above
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity.separation import Floats
 from naysay.text import described
@@ -55,14 +54,13 @@ class Margin:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
-        return _above(self.threshold, query, negatives)
+        return suspicion_above(self.threshold, query, negatives)
 
     def describe(self) -> str:
         """What is suspected, in a sentence."""
         return f"Suspected: scores of at least that of the anchor's positive minus {self.margin:g}."
 
-    def __repr__(self) -> str:
-        return described(self)
+    __repr__ = described
 
 
 @final
@@ -72,19 +70,17 @@ class ShareOfPositive:
 
     For s+ >= 0 the threshold is share * s+. For s+ < 0 that product would be *above* the positive, and keep candidates
     that are closer than it; with |s+| the threshold is below it for either sign. A score equal to the threshold is
-    kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - threshold, and just below 0.5 at d = 0.
+    kept. Suspicion is that of `Margin`.
 
-    A share of a score depends on where 0 is, which means nothing for an encoder. In `tests/detectors/test_rules.py`,
-    over five encoders, 95 % misses from none to more than a third of unlabelled positives; `Calibrated` keeps its bound
-    on each.
+    In `tests/detectors/test_rules.py`, over five encoders, 95 % misses from none to more than a third of unlabelled
+    positives; `Calibrated` keeps its bound on each.
 
     Cost: O(1) per slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
     Args:
-        positive_scores: The scores s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each
-            anchor's positives. None: `mine` fills them in; elsewhere that is an error.
+        positive_scores: The scores s+, as for `Margin`.
         share: 0.95 is the default or the advice of every miner that has this rule. 1 is the positive's own score.
 
     Examples:
@@ -104,17 +100,10 @@ class ShareOfPositive:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
-        return _above(self.threshold, query, negatives)
+        return suspicion_above(self.threshold, query, negatives)
 
     def describe(self) -> str:
         """What is suspected, in a sentence."""
         return f"Suspected: scores of at least {100 * self.share:g} % of that of the anchor's positive."
 
-    def __repr__(self) -> str:
-        return described(self)
-
-
-def _above(threshold: Callable[[Query], Floats], query: Query, negatives: Negatives) -> Array:
-    """Suspicion by the distance of each score from its row's threshold."""
-    check_query_and_negatives(query, negatives)
-    return as_suspicion(by_distance(slot_scores(negatives), threshold(query)[:, None]), negatives)
+    __repr__ = described

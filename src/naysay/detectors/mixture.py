@@ -41,17 +41,11 @@ class Mixture:
         suspicion = share p_false(x) / p(x),     1/2 where both components are equally likely
 
     An iteration takes the weighted mean m and variance v of each component; for beta a = m (m (1 - m) / v - 1),
-    b = (1 - m) (m (1 - m) / v - 1). For normal this is maximum likelihood, and the likelihood never falls. For beta it
-    is the method of moments, without that guarantee; the mixture keeps the mean and variance of the scores in every
-    iteration. The fit is deterministic.
+    b = (1 - m) (m (1 - m) / v - 1), the method of moments; for normal it is maximum likelihood. The fit is
+    deterministic, and always finds two components: if `components.gain` is below 0, one fits as well.
 
-    **The posterior may not be monotone.** The wider component wins in *both* tails. If the false negatives are the
-    wider component, as they often are, the plain posterior calls the easiest negatives false. It has at most one
-    turning point, in closed form: `components.increasing_range`. `monotone` keeps the suspicion constant beyond it.
-
-    **The fit always finds two components.** If `components.gain` is below 0, one component fits as well, and suspicion
-    means nothing. The two need not be true and false negatives: near and far clusters look the same. The scores may be
-    a sample, e.g. each anchor with a hundred others. Fit again when the encoder has changed.
+    The wider component wins in *both* tails, so the plain posterior may call the easiest negatives false. `monotone`
+    keeps the suspicion constant outside `components.increasing_range`.
 
     `weights` are the paper's: the probability of a true negative times its hardness. Cost: O(n) per iteration for n
     scores, O(1) per slot; the state is a dozen numbers.

@@ -34,9 +34,8 @@ def drop(
 ) -> Negatives:
     """Empty the slots whose suspicion is at least `threshold`, and count them in `dropped`.
 
-    Emptied slots keep their place (id -1, and 0 or -1 in the other fields), so that arrays kept beside the negatives
-    still fit; `compact` moves the filled slots to the front. `log_q` becomes None: the remaining ids were drawn on the
-    condition that they are not suspicious, and that probability is unknown. Use `ignore` where log_q is needed.
+    Emptied slots keep their place (id -1, and 0 or -1 in the other fields); `compact` moves the filled slots to the
+    front. `log_q` becomes None, because the probability of what remains is unknown; `ignore` keeps it.
 
     Args:
         negatives: The negatives that a sampler returned.
@@ -51,7 +50,7 @@ def drop(
         >>> kept.ids.tolist(), kept.dropped
         ([[4, -1, 2]], {'duplicates': 1})
     """
-    recorded, flagged = _flagged(negatives, suspicion, threshold)
+    recorded, flagged, _ = _flagged(negatives, suspicion, threshold)
     names = tuple(name) if isinstance(name, list | tuple) else (name,)
     if not names or not all(isinstance(one, str) for one in names) or (blame is None and len(names) > 1):
         raise_invalid("name", "one name, or several with `blame`", shown(name))
@@ -80,8 +79,8 @@ def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = 
         >>> reweight(ns.Negatives(np.array([[4, 7]])), [[0.25, 1.0]]).weights
         array([[0.75, 0.  ]])
     """
-    recorded, flagged = _flagged(negatives, suspicion, 0.0 if threshold is None else threshold)
-    factors = 1 - _read(negatives, suspicion) * flagged
+    recorded, flagged, given = _flagged(negatives, suspicion, 0.0 if threshold is None else threshold)
+    factors = 1 - given * flagged
     if negatives.weights is None:
         weights = factors * (negatives.ids >= 0)
     else:
@@ -134,34 +133,32 @@ def compact(negatives: Negatives) -> Negatives:
 
 def _with_relation(negatives: Negatives, suspicion: Any, threshold: float, relation: int) -> Negatives:
     """Set the relation of flagged slots."""
-    recorded, flagged = _flagged(negatives, suspicion, threshold)
+    recorded, flagged, _ = _flagged(negatives, suspicion, threshold)
     marks = (flagged.to(need_torch().int8) if is_torch(flagged) else flagged.astype(np.int8)) * relation
     before = negatives.relation  # 0 wherever a slot is flagged
     return replace(negatives, suspicion=recorded, relation=marks if before is None else before + marks)
 
 
-def _flagged(negatives: Negatives, suspicion: Any, threshold: float) -> tuple[Array, Array]:
-    """The suspicion to record, and (B, K) the negatives whose suspicion is at least the threshold."""
+def _flagged(negatives: Negatives, suspicion: Any, threshold: float) -> tuple[Array, Array, Array]:
+    """The suspicion to record, (B, K) the negatives with at least the threshold, and the suspicion that was given.
+
+    Suspicion is in the array type of the negatives, with 0 in empty slots.
+    """
     check_number("threshold", threshold, at_least=0, at_most=1)
-    given = _read(negatives, suspicion)
-    flagged = negatives.mask & (given >= threshold)
+    check_kind("negatives", negatives, Negatives, "Negatives", "Pass what a sampler returned.")
+    values = as_array("suspicion", to_numpy(suspicion))
+    if values.shape != negatives.shape:
+        raise_invalid("suspicion", f"of shape {negatives.shape}, like the negatives", f"shape {values.shape}")
+    if values.dtype.kind not in "iuf":
+        raise_invalid("suspicion", "numbers from 0 to 1", f"dtype {values.dtype}")
+    filled = filled_slots(negatives)
+    check_all("suspicion", values, ((values >= 0) & (values <= 1)) | ~filled, "from 0 to 1")
+    values = np.where(filled, values, 0).astype(np.result_type(values.dtype, np.float32), copy=False)
+    given = recorded = like(values, negatives.ids)
     if negatives.suspicion is not None:
         larger = need_torch().maximum if is_torch(given) else np.maximum
-        given = larger(given, negatives.suspicion.to(given.dtype) if is_torch(given) else negatives.suspicion)
-    return given, flagged
-
-
-def _read(negatives: Negatives, suspicion: Any) -> Array:
-    """Check suspicion, and return it in the array type of the negatives, with 0 in empty slots."""
-    check_kind("negatives", negatives, Negatives, "Negatives", "Pass what a sampler returned.")
-    given = as_array("suspicion", to_numpy(suspicion))
-    if given.shape != negatives.shape:
-        raise_invalid("suspicion", f"of shape {negatives.shape}, like the negatives", f"shape {given.shape}")
-    if given.dtype.kind not in "iuf":
-        raise_invalid("suspicion", "numbers from 0 to 1", f"dtype {given.dtype}")
-    filled = filled_slots(negatives)
-    check_all("suspicion", given, ((given >= 0) & (given <= 1)) | ~filled, "from 0 to 1")
-    return like(np.where(filled, given, 0).astype(np.result_type(given.dtype, np.float32), copy=False), negatives.ids)
+        recorded = larger(given, negatives.suspicion.to(given.dtype) if is_torch(given) else negatives.suspicion)
+    return recorded, negatives.mask & (given >= threshold), given
 
 
 def _counts(names: tuple[str, ...], blame: Any, lost: NDArray[np.bool_]) -> dict[str, int]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +59,10 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
 def read_positive_scores(given: Any) -> PositiveScores:
     """A function as it is, or a table as float64, NaN for an anchor without positives."""
     if callable(given):
-        function: Callable[[Query], Any] = given
-        return function
+        return cast(PositiveScores, given)
     table = as_array("positive_scores", to_numpy(given))
-    rule = "a function of the query, or a score for each anchor (n_anchors,)"
     if table.ndim != 1 or table.dtype.kind not in "iuf" or len(table) == 0:
+        rule = "a function of the query, or a score for each anchor (n_anchors,)"
         raise_invalid("positive_scores", rule, f"{table.dtype} of shape {table.shape}")
     check_all("positive_scores", table, ~np.isinf(table), "finite, or NaN for an anchor without a positive")
     return table.astype(np.float64)
@@ -91,9 +89,7 @@ def scores_of_positives(given: PositiveScores | None, query: Query) -> Floats:
     return found.astype(np.float64)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Background:
+class Background(NamedTuple):
     """The level of each anchor's scores, by its id: mean and deviation (n_anchors,) over random candidates."""
 
     mean: Floats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
 
@@ -12,20 +12,18 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_number, check_whole, public, raise_invalid
 from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
-from naysay.detectors._posterior_check import check_labels, corrected
-from naysay.detectors._posterior_fit import alone_share, fit_model
-from naysay.detectors._posterior_model import MODEL_KEYS, Model, model_of_state, share_of
-from naysay.detectors._posterior_pool import Lists, in_place, read_lists, sorted_by
+from naysay.detectors._posterior_alike import balance_of, check_labels, corrected
+from naysay.detectors._posterior_fit import fit_scores
+from naysay.detectors._posterior_lists import Lists, in_place, numbers, read_lists, read_mask, sorted_by
+from naysay.detectors._posterior_model import MODEL_KEYS, Model, model_of_state, share_of, with_cut
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, slot_scores
-from naysay.detectors.cut import cut_at, mean_of
-from naysay.detectors.posterior_summary import PosteriorSummary, summary_of, summary_of_state
+from naysay.detectors.posterior_summary import PosteriorSummary, summary_of_state
 from naysay.detectors.share import Share
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 Floats = NDArray[np.float64]
 DEPTH, MIN_DEPTH = 50, 20
-MAX_ANCHORS = 4_000  # more than these are thinned evenly
 
 
 @final
@@ -37,24 +35,22 @@ class Posterior:
     also finds `tau`: the k nearest candidates with a suspicion of at most tau have an estimated share of false
     negatives of `false_share`. Where the nearest have less than that anyway, tau is 1 and nothing is dropped.
 
-    1. Each anchor's nearest candidates form a list, and one of its labelled positives is inserted by score.
-    2. g = P(slot is the labelled one), by logistic regression on splines of the score, its rank, its gap to the next,
-       its height above the last 40 % of the list, and the mean height of the ten nearest (the richness of the anchor).
-    3. c = P(labelled | positive) is at least the largest g. It is estimated from the slots of highest g, in groups of
-       anchors by richness where these differ: an anchor with many positives has a smaller share of them labelled.
-    4. p = min(1, (1 - c) / c  g / (1 - g)). Behind the lists, the mean of the last ten ranks.
-    5. With `alike`: a candidate closer to its anchor's labelled positives than its score predicts has higher odds.
+    1. Each anchor's nearest candidates form a list, and one of its labelled positives is added.
+    2. P(slot is labelled | x) = c P(positive | x), where x is the score and its height above the list's background. c =
+       P(labelled | positive) is at least the labelled share of any group of slots: that of the slots which are labelled
+       most often is taken. P(positive | x) is a logistic regression on smooth curves of x, given c.
+    3. p is the same for a candidate, which is not labelled. Behind the lists, the mean of the last ten ranks.
+    4. With `alike`: a candidate closer to its anchor's labelled positives than its score predicts has higher odds.
        This also checks whether the labels are a random part of the positives, and corrects p where they are not.
-    6. tau is one number for all anchors.
+    5. tau is one number for all anchors.
 
-    It assumes that labels are random among an anchor's positives, and that the highest scores are positives almost
-    surely. Labels that are the easiest or hardest positives break the first: the estimate is too low unless `alike` or
-    `correct` mends it. A second estimate, by scores without ranks (`summary.by_scores`), is higher then, and also where
-    scores of one anchor mean something else than those of another; the interval reaches up to it. A weak encoder breaks
-    the second: the estimate is too high. If the labelled share still rises towards the highest scores, the interval has
-    no lower end. Where it cannot tell, `fitted` is False and `reason` says why.
+    It assumes that labels are random among an anchor's positives, that the highest scores are positives almost surely,
+    and that scores mean about the same for all anchors, however many positives these have. Labels that are the easiest
+    positives break the first: `reason` says so where it is clear, and `alike`, `correct` or `labelled_share` mend it. A
+    weak encoder breaks the second, and anchors of very different difficulty the third: the estimate is too high, and
+    the lower end of the interval far below it. Where labels cannot tell, `fitted` is False and `reason` says why.
 
-    Cost: about a second for 4,000 anchors with 50 candidates, the most that are fitted to, and O(1) per slot.
+    Cost: a tenth of a second for 2,000 anchors with 50 candidates, and O(1) per slot.
 
     Elkan and Noto. Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008. Efron. Large-Scale Inference.
     2010 (a threshold by the mean of local false discovery rates).
@@ -68,7 +64,7 @@ class Posterior:
             `suspicion`. None: `suspicion` ranks candidates without it.
         alike: alike(anchors (n,), ids (n,)) -> (n,) the largest cosine of an item to its anchor's labelled positives,
             for `suspicion`.
-        seed: Of folds, samples and ties.
+        seed: Of the draws behind the intervals.
 
     Examples:
         >>> import naysay as ns
@@ -80,11 +76,11 @@ class Posterior:
         >>> negatives = ns.Negatives(ids, scores=np.take_along_axis(scores, ids, axis=1))
         >>> detector = Posterior(k=10, positive_scores=own).fit(negatives.scores, own)
         >>> round(detector.summary.before.estimate, 3), round(float((ids[:, :10] < 2).mean()), 3)  # and in truth
-        (0.177, 0.198)
+        (0.182, 0.198)
         >>> suspicion = detector.suspicion(ns.Query(np.arange(800)), negatives)
         >>> kept = compact(drop(negatives, suspicion, threshold=detector.threshold)).ids[:, :10]
         >>> round(detector.summary.after.estimate, 3), round(float((kept < 2).mean()), 3)
-        (0.05, 0.046)
+        (0.05, 0.062)
     """
 
     def __init__(
@@ -107,12 +103,8 @@ class Posterior:
         self.seed = check_whole("seed", seed, 0)
         if alike is not None and not callable(alike):
             raise_invalid("alike", "a function alike(anchors, ids)", type(alike).__name__)
-        self.alike, self.positive_scores = alike, None
-        if positive_scores is not None:
-            table = as_array("positive_scores", to_numpy(positive_scores))
-            if table.ndim != 1 or table.dtype.kind not in "iuf":
-                raise_invalid("positive_scores", "numbers of shape (n_anchors,)", f"{table.dtype} {table.shape}")
-            self.positive_scores = table.astype(np.float64)
+        self.alike = alike
+        self.positive_scores = None if positive_scores is None else numbers("positive_scores", positive_scores, 1)
         self._learnt: tuple[Model | None, PosteriorSummary | None] = None, None  # replaced as one, for other threads
 
     def fit(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
@@ -141,10 +133,10 @@ class Posterior:
         """Correct the posterior by labelled candidates, about 100 drawn at random among the k nearest; return self.
 
         Args:
-            scores: (A, M) as for `fit`.
-            positive_scores: (A,) as for `fit`.
+            scores: (A, M) as for `fit`, like `positive_scores` and `alike`.
+            positive_scores: (A,)
             truth: (A, M) whole numbers: 1 for a false negative, 0 for a true one, -1 for a candidate without a label.
-            alike: (A, M) as for `fit`.
+            alike: (A, M)
         """
         lists, order = read_lists(scores, positive_scores, alike)
         known = as_array("truth", to_numpy(truth))
@@ -155,9 +147,33 @@ class Posterior:
         if not asked.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
         before, said = self._fitted()
-        model = replace(corrected(before, lists, self.seed, asked, known == 1), doubt=1.0, least=1.0)
-        self._learnt = model, self._cut(model, lists, said, model.of_lists(lists, self.seed))
+        model = corrected(before, before.of_lists(lists)[asked], known[asked] == 1, self.seed)
+        said = replace(said, balance=np.nan, balance_error=np.nan)
+        posterior = model.of_lists(lists)
+        self._learnt = model, with_cut(model, lists, said, self.false_share, posterior, lists.filled, self.k)
         return self
+
+    def recut(
+        self, to: float, scores: Any, positive_scores: Any, *, alike: Any = None, free: Any = None, counts: Any = None
+    ) -> Posterior:
+        """Return the same posterior, cut for another target, or for a part of the candidates.
+
+        Args:
+            to: The largest estimated share of false negatives.
+            scores: (A, M) as for `fit`, like `positive_scores` and `alike`.
+            positive_scores: (A,)
+            alike: (A, M)
+            free: (A, M) bool: candidates that may become negatives; by default all.
+            counts: (A,) how many negatives each anchor gets; by default k.
+        """
+        lists, order = read_lists(scores, positive_scores, alike)
+        may = lists.filled if free is None else read_mask("free", free, lists, order)
+        each = self.k if counts is None else np.asarray(to_numpy(counts), np.int64)
+        model, said = self._fitted()
+        given: dict[str, Any] = {"positive_scores": self.positive_scores, "alike": self.alike, "seed": self.seed}
+        other = Posterior(self.k, to, depth=self.depth, labelled_share=self.labelled_share, **given)
+        other._learnt = model, with_cut(model, lists, said, other.false_share, model.of_lists(lists), may, each)
+        return other
 
     def _found(self, lists: Lists, n_labelled: Any) -> tuple[Model | None, PosteriorSummary]:
         """The model of lists, or None, and what to say about it."""
@@ -165,68 +181,62 @@ class Posterior:
         if self.labelled_share is not None:
             mean = float(np.mean(np.asarray(to_numpy(n_labelled), np.float64)))
             c = 1 / (1 + mean * (1 - self.labelled_share) / self.labelled_share)  # all but one are left out
-        lists = lists.take(slice(None, None, -(-len(lists.scores) // MAX_ANCHORS) or 1))
-        found = fit_model(lists, self.depth, self.seed, c)
-        summary = PosteriorSummary(found.code, found.labelled, found.gain)
-        if found.model is None:
-            return None, summary
-        priors = found.model.priors(lists, self.seed)
-        if self.labelled_share is not None:
             lists = replace(lists, alike=None)
-        by_scores = alone_share(found.alone, lists, self.depth, self.k) if self.labelled_share is None else np.nan
-        model, posterior, check = check_labels(
-            found.model, lists, priors, self.k, self.false_share, float(np.nan_to_num(by_scores))
-        )
-        summary = replace(summary, check=check, by_scores=by_scores, rising=model.rising)
-        doubt, least = summary.doubts(mean_of(posterior, lists.nearest(self.k)))
-        model = replace(model, doubt=doubt, least=least * model.least)
-        return model, self._cut(model, lists, summary, posterior)
-
-    def _cut(self, model: Model, lists: Lists, summary: PosteriorSummary, posterior: Floats) -> PosteriorSummary:
-        """The summary with tau and what it does to these lists."""
-        found = cut_at(np.where(lists.filled, posterior, 2.0), self.k, self.false_share, lists.scores)
-        shares = [share_of(model, lists, posterior, mask, self.seed) for mask in (lists.nearest(self.k), found.kept)]
-        return summary_of(summary, model.c, found, shares[0], shares[1])
+        fit = fit_scores(lists, self.depth, self.seed, c)
+        summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
+        if fit.code:
+            return None, summary
+        model = Model.of(fit, lists, self.depth)
+        model, posterior, check = check_labels(model, lists, model.log_odds(lists), self.k, self.false_share)
+        summary = replace(summary, check=check)
+        if self.labelled_share is None:
+            balance, error = balance_of(lists, posterior, self.depth)
+            summary = replace(summary, balance=balance, balance_error=error)
+            model = replace(model, reach=model.reach * summary.reach)
+        return model, with_cut(model, lists, summary, self.false_share, posterior, lists.filled, self.k)
 
     def posterior(self, scores: Any, positive_scores: Any = None, *, alike: Any = None) -> Floats:
         """(A, M) the posterior of lists as `fit` takes them, in their order; 0 where a slot is empty."""
         lists, order = read_lists(scores, positive_scores, alike)
-        return in_place(self._fitted()[0].of_lists(lists, self.seed), order)
+        return in_place(self._fitted()[0].of_lists(lists), order)
 
     def share(self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0) -> Share:
         """Estimate the share of false negatives in a set of candidates, with a 95 % confidence interval.
 
-        Of candidates alike in score and rank, false ones must be in the set no more often than others: the estimate is
-        too low for a set that another model chose.
+        Of candidates alike in score, false ones must be in the set no more often than others: the estimate is too low
+        for a set that another model chose.
 
         Args:
-            scores: (A, M) as for `fit`.
-            positive_scores: (A,) as for `fit`.
+            scores: (A, M) as for `fit`, like `positive_scores` and `alike`.
+            positive_scores: (A,)
             mask: (A, M) bool: the candidates in the set.
-            alike: (A, M) as for `fit`.
+            alike: (A, M)
             behind: How many more are in the set and in no list.
         """
+        found, more = self.shares(scores, positive_scores, [mask], alike=alike)[0], check_whole("behind", behind, 0)
+        n, beyond, ends = int(np.count_nonzero(to_numpy(mask))), self._fitted()[0].beyond, ("estimate", "low", "high")
+        return replace(found, **{end: (n * getattr(found, end) + more * beyond) / (n + more) for end in ends if more})
+
+    def shares(self, scores: Any, positive_scores: Any, masks: Sequence[Any], *, alike: Any = None) -> list[Share]:
+        """The shares of several sets of the same candidates, as `share` gives them."""
         lists, order = read_lists(scores, positive_scores, alike)
-        chosen = as_array("mask", to_numpy(mask))
-        if chosen.shape != lists.scores.shape or chosen.dtype != bool:
-            raise_invalid("mask", f"bool of shape {lists.scores.shape}", f"{chosen.dtype} of shape {chosen.shape}")
-        chosen = sorted_by(chosen, order) & lists.filled
-        model, more = self._fitted()[0], check_whole("behind", behind, 0)
-        found = share_of(model, lists, model.of_lists(lists, self.seed), chosen, self.seed)
-        if not more:
-            return found
-        n, names = int(chosen.sum()), ("estimate", "low", "high")
-        parts = {name: (n * getattr(found, name) + more * model.beyond) / (n + more) for name in names}
-        return replace(found, **parts)
+        model = self._fitted()[0]
+        posterior = model.of_lists(lists)
+        return [share_of(model, lists, posterior, read_mask("mask", mask, lists, order)) for mask in masks]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior. A row holds the anchor's nearest candidates, complete from the nearest on."""
         check_query_and_negatives(query, negatives)
         model, filled = self._fitted()[0], filled_slots(negatives)
-        lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), self._own_scores(query), None)
-        priors = model.priors(lists, self.seed)
+        own, table, anchors = self.positive_scores, self.positive_scores, anchor_ids(query)
+        if table is not None:
+            if anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table))):
+                raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
+            own = table[anchors]
+        lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), own, None)
+        odds = model.log_odds(lists)
         near = np.zeros(filled.shape, bool)
-        near[:, : priors.shape[1]] = model.counts(priors)
+        near[:, : odds.shape[1]] = model.counts(odds)
         rows, slots = np.nonzero(in_place(near, order) & filled)
         if self.alike is not None and len(rows):
             sides, rule = slot_pairs(query, negatives, rows, slots), f"a function that returns ({len(rows)},) numbers"
@@ -236,16 +246,7 @@ class Posterior:
             similar = np.full(filled.shape, np.nan)
             similar[rows, slots] = np.where(np.isfinite(values), values, np.nan)
             lists = replace(lists, alike=sorted_by(similar, order))
-        return as_suspicion(in_place(model.of_priors(priors, lists), order), negatives)
-
-    def _own_scores(self, query: Query) -> Floats | None:
-        """(B,) the score of each anchor's labelled positive, or None."""
-        if self.positive_scores is None:
-            return None
-        anchors, table = anchor_ids(query), self.positive_scores
-        if anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table))):
-            raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
-        return table[anchors]
+        return as_suspicion(in_place(model.of_odds(odds, lists), order), negatives)
 
     @property
     def fitted(self) -> bool:
@@ -295,6 +296,5 @@ class Posterior:
         return model, summary
 
     def __repr__(self) -> str:
-        model, summary = self._learnt
-        known = None if model is None or summary is None else f"c={model.c:.3g}, tau={summary.tau:.3g}"
-        return described(self, known or "not fitted")
+        said = self._learnt[1]
+        return described(self, f"c={said.c:.3g}, tau={said.tau:.3g}" if said and self.fitted else "not fitted")

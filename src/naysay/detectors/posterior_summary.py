@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -16,19 +16,19 @@ from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
 from naysay.text import percent, with_interval
 
-FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
+FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK, BIASED = range(6)
 MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
-_HALF = 0.5  # an estimate above it says more about the encoder than about the candidates
+_HALF, _HIGH = 0.5, 0.38  # an estimate above it says more about the encoder; so does a vague one above the second
+_VAGUE = 3.0  # times the lower end
+_EASIEST, _HARDEST, _EASY, _AGREE = 0.6, 1.4, 0.9, 1.3  # of the balance; of two estimates that agree
 _NUMBERS, _SHARE, _CHECK = 11, 4, 5  # in the state
-_GIVEN = (0, 1, 2, 4, 7, 8, 10)  # of the numbers that no fit leaves out
+_GIVEN = (0, 1, 2, 4, 7, 8)  # of the numbers that no fit leaves out
 _STATE = {"summary": Entry((_NUMBERS + 2 * _SHARE + _CHECK,), missing=True)}
 _WHAT = "false negatives"
-_RISING = 1.3
-_ERRORS = 2.0  # of the excess of unusually similar candidates
 _IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
 ASSUMPTIONS = (
     "labelled positives were labelled at random among the positives of their anchor, whatever their score",
-    "some candidates of the highest scores are positives almost surely",
+    "some candidates of the highest scores are positives almost surely, and scores mean about the same for all anchors",
 )
 
 
@@ -77,7 +77,7 @@ class PosteriorSummary:
     Args:
         code: Which `reason`, 0 for none.
         labelled: How many labelled positives are in the lists.
-        gain: The held-out log-likelihood above that of a constant, in standard errors.
+        gain: The log-likelihood of the labels above that of a constant, in standard errors of what chance gives.
         c: P(labelled | positive).
         tau: Candidates with a posterior of at most tau are kept.
         hardness_before: The mean score of the k nearest.
@@ -87,11 +87,10 @@ class PosteriorSummary:
         before: The estimated share of false negatives among the k nearest, or None.
         after: That among the k nearest that are kept, or None.
         check: The check of the labels by item vectors, or None.
-        by_scores: The share before the cut by scores that are compared between anchors, whatever rank they have. It
-            does not fall where a few anchors have most of the positives, or where labels are the easiest positives, and
-            is too high where scores of one anchor mean something else than those of another. NaN if unknown.
-        rising: How much the labelled share rises towards the highest scores. Above 1.3 these may not be positives
-            alone, and no lower end of the shares is claimed.
+
+        balance: How much of the posterior is above the labelled positives, as a share of a half: 1 if they are a random
+            part of all positives, less if they are the easiest. NaN if it does not matter.
+        balance_error: Its standard error.
 
     Examples:
         >>> PosteriorSummary(code=1, labelled=3).reason
@@ -110,24 +109,25 @@ class PosteriorSummary:
     before: Share | None = None
     after: Share | None = None
     check: LabelCheck | None = None
-    by_scores: float = np.nan
-    rising: float = 1.0
+    balance: float = np.nan
+    balance_error: float = np.nan
 
-    def doubts(self, estimate: float) -> tuple[float, float]:
-        """How many times an estimate other evidence allows, and demands.
+    @property
+    def biased(self) -> bool:
+        """Whether labels are clearly not a random part of the positives, and item vectors do not set the level."""
+        check, easiest = self.check, self.balance + 2 * self.balance_error < _EASIEST
+        if easiest and check is not None and not np.isnan(check.by_vectors):
+            easiest = not check.shift and check.by_vectors > _AGREE * check.by_labels
+        return bool(easiest or self.balance - 2 * self.balance_error > _HARDEST)
 
-        It allows, at least once, what scores do, unless item vectors allow less; it demands, at most once, what was
-        estimated before a correction by item vectors.
+    @property
+    def reach(self) -> tuple[float, float]:
+        """By what the ends of the intervals are multiplied.
+
+        Labels that look easier than other positives are, and more are false, or those others are no positives.
         """
-        if estimate == 0:
-            return 1.0, 1.0
-        other, check = float(np.nan_to_num(self.by_scores)), self.check
-        if check is not None and not np.isnan(check.by_vectors):
-            most = check.by_vectors + _ERRORS * (check.excess - check.low)
-            agrees = check.by_vectors <= check.by_labels and self.rising <= _RISING
-            other = min(other, most) if agrees else max(other, check.by_vectors)
-        before = estimate if check is None or not check.shift else check.by_labels
-        return max(1.0, other / estimate), min(1.0, before / estimate)
+        easy = self.balance + 2 * self.balance_error < _EASY
+        return (0.0, 1 / max(self.balance, 0.1)) if easy else (1.0, 1.0)
 
     @property
     def reason(self) -> str:
@@ -138,6 +138,8 @@ class PosteriorSummary:
             "scores do not tell labelled positives from other candidates",
             "no cut reaches the target: candidates far down the lists look as likely to be positives",
             "the encoder hardly separates positives, so these estimates are upper bounds and the cut is too strict",
+            f"the labelled positives look like the {'easiest' if self.balance < 1 else 'hardest'} of their anchors, so "
+            "more candidates are false than can be estimated: label about 100 of them, or state the labelled share",
         )[self.code]
 
     @property
@@ -161,7 +163,7 @@ class PosteriorSummary:
     def state(self) -> NDArray[np.float64]:
         """All of it as numbers, NaN for what is None."""
         first = [self.code, self.labelled, self.gain, self.c, self.tau, self.hardness_before, self.hardness_after]
-        first += [self.dropped, self.short, self.by_scores, self.rising]
+        first += [self.dropped, self.short, self.balance, self.balance_error]
         for share in (self.before, self.after):
             first += [np.nan] * _SHARE if share is None else [share.estimate, share.low, share.high, share.n]
         return np.array(first + ([np.nan] * _CHECK if self.check is None else list(astuple(self.check))), np.float64)
@@ -172,14 +174,14 @@ def summary_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Posteri
     numbers = read_state(state, _STATE, others)["summary"]
     counts, shares_of = numbers[[0, 1, 7, 8]], numbers[_NUMBERS : _NUMBERS + 2 * _SHARE].reshape(2, _SHARE)
     known = shares_of[~np.isnan(shares_of[:, 0])]
-    good = numbers[0] <= WEAK and 0 <= numbers[4] <= 1 and not np.isnan(numbers[list(_GIVEN)]).any()
+    good = numbers[0] <= BIASED and 0 <= numbers[4] <= 1 and not np.isnan(numbers[list(_GIVEN)]).any()
     for count in (counts, known[:, 3]):
         good &= bool(((count >= 0) & (count < 2**53) & (count == np.floor(count))).all())
     if not (good and ((known[:, :3] >= 0) & (known[:, :3] <= 1)).all()):
         raise_invalid("summary", "what `state` returned", "numbers that no fit gives")
-    code, labelled, gain, c, tau, before, after, dropped, short, by_scores, rising = numbers[:_NUMBERS].tolist()
+    code, labelled, gain, c, tau, before, after, dropped, short, balance, error = numbers[:_NUMBERS].tolist()
     shares = [
-        None if np.isnan(estimate) else posterior_share(estimate, low, high, int(n), rising)
+        None if np.isnan(estimate) else posterior_share(estimate, low, high, int(n))
         for estimate, low, high, n in shares_of.tolist()
     ]
     last = numbers[-_CHECK:].tolist()
@@ -188,28 +190,32 @@ def summary_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Posteri
         before=shares[0],
         after=shares[1],
         check=None if np.isnan(last[0]) else LabelCheck(*last),
-        by_scores=by_scores,
-        rising=rising,
+        balance=balance,
+        balance_error=error,
     )
 
 
-def posterior_share(estimate: float, low: float, high: float, n: int, rising: float) -> Share:
-    """A share by the posterior, with no lower end if the labelled share rises towards the highest scores."""
-    least, notes = (0.0, (_IMPURE,)) if rising > _RISING else (low, ())
-    return Share(_WHAT, estimate, least, high, CONFIDENCE, n, ASSUMPTIONS, notes)
+def posterior_share(estimate: float, low: float, high: float, n: int) -> Share:
+    """A share by the posterior. A lower end far below the estimate has a note."""
+    notes = (_IMPURE,) if low * _VAGUE < estimate else ()
+    return Share(_WHAT, estimate, low, high, CONFIDENCE, n, ASSUMPTIONS, notes)
 
 
 def summary_of(summary: PosteriorSummary, c: float, found: Cut, before: Share, after: Share) -> PosteriorSummary:
     """The summary with a cut. A cut that leaves most anchors short is out of reach."""
-    weak = WEAK if before.estimate > _HALF else FINE
-    code = OUT_OF_REACH if found.short > _HALF * len(found.kept) else weak
-    return PosteriorSummary(
-        *(code, summary.labelled, summary.gain, c, found.tau, found.hardness_before, found.hardness_after),
+    weak = before.estimate > (_HIGH if before.low < _HALF * before.estimate else _HALF)
+    code = BIASED if summary.biased else WEAK if weak else FINE
+    if found.short > _HALF * len(found.kept):
+        code = OUT_OF_REACH
+    return replace(
+        summary,
+        code=code,
+        c=c,
+        tau=found.tau,
+        hardness_before=found.hardness_before,
+        hardness_after=found.hardness_after,
         dropped=found.dropped,
         short=found.short,
         before=before,
         after=after,
-        check=summary.check,
-        by_scores=summary.by_scores,
-        rising=summary.rising,
     )

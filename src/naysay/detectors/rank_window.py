@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_whole, public
@@ -22,13 +21,9 @@ class RankWindow:
     Suspicion is skip / (skip + rank), with ranks from 1: 0.5 at rank `skip`, below it for later ranks. To skip m later,
     use the threshold skip / (skip + m). Equal scores are ranked by id, the lower first.
 
-    **Ranks count all slots with an id, whatever other rules suspect.** Apply every detector to the same negatives and
-    act once: `range_min=2` of a miner that filters first skips two more after the filter, which were safe. In a row
-    with `skip` candidates or fewer all are suspected.
-
-    The rule does not look at scores: it keeps the false negatives of an anchor that has many, and drops the best
-    negatives of one that has none. It is meant for rows that hold the *nearest* candidates of an anchor, as mining
-    returns them; of random rows it suspects as many.
+    Ranks count all slots with an id, whatever other rules suspect: apply every detector to the same negatives and act
+    once. In a row with `skip` candidates or fewer all are suspected. The rule does not look at scores, and is meant for
+    rows that hold the *nearest* candidates of an anchor.
 
     Cost: a sort of each row, O(K log K).
 
@@ -48,19 +43,10 @@ class RankWindow:
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 for the nearest `skip` of each row."""
         check_query_and_negatives(query, negatives)
-        ranks = _ranks(negatives)
-        return as_suspicion(self.skip / np.maximum(self.skip + ranks, 1), negatives)
+        scores, filled = slot_scores(negatives), filled_slots(negatives)
+        ids = np.asarray(to_numpy(negatives.ids))
+        order = np.lexsort((ids, np.where(filled, -scores, np.inf)))  # by score, then by id; empty slots last
+        ranks = np.argsort(order, axis=1) + 1
+        return as_suspicion(self.skip / (self.skip + ranks), negatives)
 
-    def __repr__(self) -> str:
-        return described(self)
-
-
-def _ranks(negatives: Negatives) -> NDArray[np.int64]:
-    """(B, K) the place of each slot in its row by score, from 1 for the highest; 0 where it is empty."""
-    scores, filled = slot_scores(negatives), filled_slots(negatives)
-    by_id = np.argsort(np.asarray(to_numpy(negatives.ids)), axis=1, kind="stable")
-    falling = np.take_along_axis(np.where(filled, -scores, np.inf), by_id, axis=1)  # empty slots come last
-    order = np.take_along_axis(by_id, np.argsort(falling, axis=1, kind="stable"), axis=1)
-    ranks = np.empty(order.shape, np.int64)
-    np.put_along_axis(ranks, order, np.broadcast_to(np.arange(1, order.shape[1] + 1), order.shape), axis=1)
-    return np.where(filled, ranks, 0)
+    __repr__ = described

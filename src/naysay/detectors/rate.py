@@ -7,7 +7,6 @@ scores, so the sets that are tried are tails S = {score >= t}.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,12 +49,11 @@ def unlabelled_share(
 
     `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` is that bound with
     sampling error. Both exceed pi if true negatives reach the top scores too; if none do, the estimate is as often
-    below pi as above, so quote `high`. `low` is 0, because scores alone never exclude pi = 0: all candidates
-    might be negatives with just these scores.
+    below pi as above, so quote `high`. `low` is 0: all candidates might be negatives with just these scores.
 
-    P_pos(S) is bounded by Clopper and Pearson, which is exact although S is a quantile of the same positives;
-    P_cand(S) likewise, at the effective number of independent observations. The error is divided among the tails tried.
-    `losses.debiased` takes this prior. O(B n) for each of about ten tails.
+    P_pos(S) and P_cand(S) are bounded by Clopper and Pearson, P_cand(S) at the effective number of independent
+    observations. The error is divided among the tails tried. `losses.debiased` takes this prior. O(B n) for each of
+    about ten tails.
 
     Blanchard, Lee and Scott. Semi-Supervised Novelty Detection. JMLR 2010: the mixture and its bound. Elkan and Noto.
     Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008: the assumption that labels are random.
@@ -99,16 +97,16 @@ def false_negative_rate(
 ) -> Share:
     """Estimate an upper bound on the share of false negatives among the kept: pi P_pos(kept) / P_cand(kept).
 
-    `high` is an upper bound on the rate for anchors like these, `estimate` its value without sampling error, and `low`
-    is 0: see `unlabelled_share`. The share in these very rows varies randomly around the rate. The error is divided
-    into three parts: P_pos(kept), and both sides of P_cand(S) / P_pos(S). The threshold may have been chosen from the
-    same positives, as `Calibrated` does: Clopper and Pearson's bound also holds at an order statistic.
+    `high` bounds the rate for anchors like these, `estimate` is its value without sampling error, `low` is 0: see
+    `unlabelled_share`. The error is divided into three parts: P_pos(kept), and both sides of P_cand(S) / P_pos(S). The
+    threshold may have been chosen from the same positives, as `Calibrated` does: Clopper and Pearson's bound also holds
+    at an order statistic.
 
     Without `kept_positives` it is a bound for a set that scores chose, whatever the rule: of equal scores, false ones
     were kept no more often than others. It says nothing about a set that another model chose.
 
     Args:
-        candidates: (B, n) scores of all candidates that were searched, kept or not; see `unlabelled_share`.
+        candidates: (B, n) scores of all candidates that were searched, kept or not; as for `unlabelled_share`.
         positives: (m,) scores of known positives that the encoder was not trained on, one per anchor.
         kept: Which candidates became negatives: a number t (all that score below t), or (B, n) bool.
         kept_positives: (m,) bool: which positives the same selection would have kept as candidates. None: all that
@@ -125,8 +123,7 @@ def false_negative_rate(
         >>> rng = np.random.default_rng(0)
         >>> candidates = rng.normal(0, 1, (500, 100))
         >>> candidates[:, :2] += 3                                      # 2 % of them are unlabelled positives
-        >>> positives = rng.normal(3, 1, 500)
-        >>> rate = false_negative_rate(candidates, positives, 2.0)
+        >>> rate = false_negative_rate(candidates, rng.normal(3, 1, 500), 2.0)
         >>> low = candidates < 2.0
         >>> round(float(low[:, :2].sum() / low.sum()), 4), round(rate.estimate, 4), round(rate.high, 4)
         (0.0031, 0.0035, 0.0061)
@@ -141,8 +138,7 @@ def false_negative_rate(
     return _at_most("false negatives among the kept", scores, best, best.value * hits / n * per_kept, high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scores:
+class _Scores(NamedTuple):
     """Scores of candidates (B, n), (m, 1) if given as (m,), which slots are filled, and positives (m,)."""
 
     candidates: Floats
@@ -175,15 +171,13 @@ def _read_scores(candidates: Any, positives: Any, mask: Any, confidence: Any, re
 
 def _lowest_bound(scores: _Scores, error: float) -> _Tail:
     """The tail with the lowest bound on pi. All bounds hold at once with probability 1 - error at least."""
-    n = len(scores.positives)
-    ordered = np.sort(scores.positives)[::-1]
+    n, ordered = len(scores.positives), np.sort(scores.positives)[::-1]
     counts = sorted({round(share * n) for share in _TAILS} - {0})
     each = error / (2 * len(counts))
     whole = scores.filled.sum(axis=1)
     tails = []
     for count in counts:
-        part = ((scores.candidates >= ordered[count - 1]) & scores.filled).sum(axis=1)
-        sums = moments(part, whole)
+        sums = moments(((scores.candidates >= ordered[count - 1]) & scores.filled).sum(axis=1), whole)
         share = float(sums[2] / sums[1])
         size = effective_size(sums, int(whole.sum()), each, representative_anchors=scores.representative)
         most = most_share(share * size, size, each) if size else 1.0
@@ -193,7 +187,7 @@ def _lowest_bound(scores: _Scores, error: float) -> _Tail:
 
 def _at_most(what: str, scores: _Scores, best: _Tail, estimate: float, high: float) -> Share:
     """A share with an upper bound only, and why the bound may be useless."""
-    assumed = (*_ASSUMPTIONS, _REPRESENTATIVE) if scores.representative else _ASSUMPTIONS
+    assumed = _ASSUMPTIONS + (_REPRESENTATIVE,) * scores.representative
     notes: tuple[str, ...] = ()
     if best.most >= 0.5:
         notes = (_INCONCLUSIVE,)
@@ -247,23 +241,20 @@ def effective_size(sums: Floats, slots: float, error: float, *, representative_a
     their variance badly, so the size is multiplied by (z / t)^2, the quantiles of Normal and Student at a tail of
     `error`. One anchor is worth 0.
 
-    This takes the spread of the anchors at hand for the spread of all. If one anchor in a hundred is unlike the
-    others, a hundred anchors may hold none of its kind, and the interval is too short. representative_anchors=False
-    treats each anchor as one observation (conservative), (sum whole)^2 / sum whole^2 in all: no distribution of shares
-    from 0 to 1 spreads more than hit or miss. That holds for anchors of one weight; where weights differ, a heavy one
-    may be missing too.
+    If one anchor in a hundred is unlike the others, a hundred anchors may hold none of its kind, and the interval is
+    too short. representative_anchors=False treats each anchor as one observation: no distribution of shares from 0 to 1
+    spreads more than hit or miss. That holds for anchors of one weight; where weights differ, a heavy one may be
+    missing too.
 
     Korn and Graubard. Confidence Intervals for Proportions with Small Expected Number of Positive Counts. 1998.
     """
     from scipy.special import ndtri, stdtrit
 
     rows, whole, part, squares, products, parts = sums.tolist()
-    if not representative_anchors:
-        return whole * whole / squares if rows else 0.0
-    if rows < 2:
-        return 0.0
+    fewest = whole * whole / squares if rows else 0.0
+    if not representative_anchors or rows < 2:
+        return 0.0 if representative_anchors else float(fewest)
     share = part / whole
     spread = max(parts - 2 * share * products + share * share * squares, 0.0) * rows / (rows - 1)
-    fewest = whole * whole / squares
     size = share * (1 - share) * whole * whole / spread if spread > 0 else slots if 0 < share < 1 else fewest
     return float(np.clip(size, fewest, max(slots, fewest)) * (ndtri(error) / stdtrit(rows - 1, error)) ** 2)

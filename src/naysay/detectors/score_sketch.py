@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from copy import copy
-from dataclasses import dataclass
-from math import inf
 from typing import Any, final
 
 import numpy as np
@@ -13,31 +10,19 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay.checks import check_whole, public, raise_invalid
-from naysay.detectors._scores import Scores, open_scores, rounded
+from naysay.detectors._scores import Scores, open_scores, rounded, sorted_scores
 from naysay.text import described
 
 SIZE = 1 << 19
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Runs:
-    """The scores that a sketch has kept: sorted arrays, each with the number of scores per entry."""
-
-    runs: list[tuple[Scores, int]]
-
-    def at_least(self, values: Any) -> Any:
-        """How many scores are at or above each of the values, which have the precision of the scores."""
-        return sum(weight * (len(scores) - np.searchsorted(scores, values)) for scores, weight in self.runs)
-
-    def largest_reached_by(self, number: int) -> float:
-        """The largest kept score that at least `number` scores reach; infinity for 0 or less, -infinity if none is."""
-        if number < 1:
-            return inf
-        reached = (
-            scores[: bisect_left(scores, True, key=lambda score: bool(self.at_least(score) < number))]
-            for scores, _ in self.runs
-        )
-        return max((float(scores[-1]) for scores in reached if len(scores)), default=-inf)
+def reached_by(scores: Scores, weights: NDArray[np.int64]) -> tuple[Scores, NDArray[np.int64]]:
+    """The distinct scores, ascending, and how many scores reach each of them, an entry standing for `weight` scores."""
+    order = np.argsort(scores, kind="stable")  # which merges runs that are sorted already
+    ordered, reached = scores[order], np.cumsum(weights[order][::-1])[::-1]
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first], reached[first]
 
 
 @final
@@ -54,8 +39,8 @@ class ScoreSketch:
         after that       rank_error is about log2(n / size) / (4 size), whatever the scores and their order: below
                          1e-5 up to 1e11 scores, at the default size
 
-    Sketches of parts, made in several processes, `merge` to a sketch of the whole, with a bound of the same kind.
-    Counts of a constant stream are exact. So are the smallest and the largest score.
+    Sketches of parts `merge` to a sketch of the whole, with a bound of the same kind. Counts of a constant stream are
+    exact. So are the smallest and the largest score.
 
     Cost: O(log(size)) per score, for a sort and one merge on average; memory O(size log(n / size)).
 
@@ -78,8 +63,7 @@ class ScoreSketch:
         self.size = check_whole("size", size, 1)
         self.n = self.over = self.under = 0
         self._lock = Lock()
-        self._dtype: np.dtype[Any] | None = None
-        self._ends = (inf, -inf)
+        self._about: tuple[np.dtype[Any], float, float] | None = None  # precision, smallest and largest score
         self._buffer: Scores = np.empty(0)  # unsorted, the first `_filled` are in use
         self._filled = 0
         self._levels: list[Scores | None] = []  # a sorted buffer of weight 2^level, or None
@@ -92,19 +76,22 @@ class ScoreSketch:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The precision of the scores. An empty sketch has none."""
-        return self._known_dtype()
+        return self._known()[0]
 
     @property
     def smallest(self) -> float:
         """The smallest score."""
-        self._known_dtype()
-        return self._ends[0]
+        return self._known()[1]
 
     @property
     def largest(self) -> float:
         """The largest score."""
-        self._known_dtype()
-        return self._ends[1]
+        return self._known()[2]
+
+    def _known(self) -> tuple[np.dtype[Any], float, float]:
+        if self._about is None:
+            raise_invalid("scores", "at least one", "none", "Call update first.")
+        return self._about
 
     def update(self, scores: Any) -> None:
         """Add an array, a file or a stream of scores, as for `choose_thresholds`, of the dtype of those before.
@@ -142,7 +129,7 @@ class ScoreSketch:
         if not given.n:
             return
         with self._lock:
-            self._start(given.dtype, *given._ends)
+            self._start(*given._known())
             self.n += given.n
             self.over, self.under = self.over + given.over, self.under + given.under
             for level, scores in enumerate(given._levels):
@@ -152,29 +139,32 @@ class ScoreSketch:
 
     def at_least(self, values: Any) -> NDArray[np.int64]:
         """Count the scores at or above each of the values, which are rounded to the scores' precision first."""
-        return np.asarray(self.runs().at_least(rounded(values, self._known_dtype())), np.int64)
+        given = rounded(values, self._known()[0])
+        counts = (weight * (len(scores) - np.searchsorted(scores, given)) for scores, weight in self._runs())
+        return np.asarray(sum(counts), np.int64)
 
-    def runs(self) -> Runs:
-        """All scores that are kept."""
+    def kept(self) -> tuple[Scores, NDArray[np.int64]]:
+        """The distinct scores that are kept, ascending, and how many scores reach each, with at most the error."""
+        runs = self._runs()
+        weights = np.repeat([weight for _, weight in runs], [len(scores) for scores, _ in runs])
+        return reached_by(np.concatenate([scores for scores, _ in runs]), weights)
+
+    def _runs(self) -> list[tuple[Scores, int]]:
+        """All scores that are kept: sorted arrays, each with the number of scores that an entry stands for."""
         with self._lock:
             merged = [(scores, 1 << level) for level, scores in enumerate(self._levels) if scores is not None]
-            return Runs([(_sorted(self._buffer[: self._filled]), 1), *merged])
-
-    def _known_dtype(self) -> np.dtype[Any]:
-        if self._dtype is None:
-            raise_invalid("scores", "at least one", "none", "Call update first.")
-        return self._dtype
+            return [(sorted_scores(self._buffer[: self._filled]), 1), *merged]
 
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
-        if self._dtype is not None and self._dtype != dtype:
-            raise_invalid("scores", f"of dtype {self._dtype}, like those before", str(dtype), "Convert to one dtype.")
+        if self._about is not None and self.dtype != dtype:
+            raise_invalid("scores", f"of dtype {self.dtype}, like those before", str(dtype), "Convert to one dtype.")
 
     def _start(self, dtype: np.dtype[Any], smallest: float, largest: float) -> None:
         """Make the buffer when the first scores come, or check that they have its dtype, and widen the range."""
         self._check_dtype(dtype)
-        if self._dtype is None:
-            self._dtype, self._buffer = dtype, np.empty(self.size, dtype)
-        self._ends = (min(self._ends[0], smallest), max(self._ends[1], largest))
+        if self._about is None:
+            self._buffer, self._about = np.empty(self.size, dtype), (dtype, smallest, largest)
+        self._about = dtype, min(self.smallest, smallest), max(self.largest, largest)
 
     def _fill(self, scores: Scores) -> None:
         """Put scores into the buffer. Whenever it is full, sort it and pass it on."""
@@ -184,18 +174,16 @@ class ScoreSketch:
             self._filled += len(part)
             scores = scores[len(part) :]
             if self._filled == self.size:
-                self._carry(_sorted(self._buffer), 0)
+                self._carry(sorted_scores(self._buffer), 0)
                 self._filled = 0
 
     def _carry(self, scores: Scores, level: int) -> None:
         """Put a full buffer on its level. Two on one level become one on the next, as in binary addition."""
         while level < len(self._levels) and (other := self._levels[level]) is not None:
             upper = self.over <= self.under
-            merged = _sorted(np.concatenate([other, scores]))
-            if upper:
-                self.over += 1 << level
-            else:
-                self.under += 1 << level
+            merged = sorted_scores(np.concatenate([other, scores]))
+            self.over += upper << level
+            self.under += (not upper) << level
             self._levels[level] = None
             scores, level = merged[int(upper) :: 2].copy(), level + 1
         self._levels += [None] * (level + 1 - len(self._levels))
@@ -203,8 +191,3 @@ class ScoreSketch:
 
     def __repr__(self) -> str:
         return described(self, f"{self.n:,} scores")
-
-
-def _sorted(scores: Scores) -> Scores:
-    """A sorted copy. NumPy sorts 16 bits by radix if the sort is to be stable, and wider floats with vectors if not."""
-    return np.sort(scores, kind="stable" if scores.dtype.itemsize == 2 else None)

@@ -44,13 +44,8 @@ class SoftClusters:
         suspicion = (1 + a) / 2 if both have the same nearest centre and reach `confidence`, else a / 2   ("cluster")
         suspicion = a                                                                                 ("probability")
 
-    The nearest centre has the largest q for any nu. With "cluster", a flagged slot has more suspicion than one that is
-    not flagged, and suspicion rises with a. "probability" reaches 1/2 only where q is sharp: with nu = 1 and vectors of
-    norm 1, whose squared distances are at most 4, all q are similar and a is near 1 / n_clusters. A very small nu makes
-    q proportional to 1 / distance at any scale, which is sharp only close to a centre.
-
-    With as many clusters as classes, all of the anchor's class is flagged, hard true negatives included. More, smaller
-    clusters flag fewer.
+    "probability" reaches 1/2 only where q is sharp: with nu = 1 and vectors of norm 1, whose squared distances are at
+    most 4, all q are similar and a is near 1 / n_clusters. More, smaller clusters flag fewer.
 
     Cost: k-means, O(n n_clusters d) per iteration and restart. suspicion: O((B + m) n_clusters d) for the m distinct
     ids of the batch, each embedded once, and O(B K n_clusters). The state is the centres; restore({"centres": ...})

@@ -65,9 +65,6 @@ def judge_some(
         m: The number of negatives to label.
         rng: The generator of the draw. After an error it has not moved, so the next call draws the same.
 
-    Returns:
-        The labelled slots.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100)
@@ -98,15 +95,12 @@ def spot_check(
     (1 - 0.01)^300 < 0.05. `judge_some` returns the labels themselves.
 
     Args:
-        query: The query of the negatives.
-        negatives: What a sampler or a policy returned. Slots of `mask` count.
-        judge: judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative, as for `judge_some`.
+        query: As for `judge_some`, like `negatives`, `judge`, `m` and `rng`.
+        negatives: What a sampler or a policy returned.
+        judge: judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative.
         m: The number of negatives to label, all slots equally likely.
-        rng: The generator of the draw. It is unchanged after an error.
+        rng: The generator of the draw.
         confidence: The confidence of the interval.
-
-    Returns:
-        The share and its interval.
 
     Examples:
         >>> import naysay as ns

@@ -36,11 +36,8 @@ class SupportViews:
         g(s)       = (s + 1) / (2 (t + 1)) below the threshold t,   1/2 + (s - t) / (2 (1 - t)) from it on
         suspicion  = g(score_j) for the row's top,   min(g(score_j), 0.49) for the others
 
-    so suspicion is 1/2 where a slot is in the top and at the threshold, and never falls as the score rises within a
-    row. Of equal scores the earlier slot ranks higher. Norms do not matter; a zero vector raises an error.
-
-    The threshold is a cosine of *this* encoder: if unrelated pairs have cosines near 0.9, then 0.7 flags the whole top.
-    Check `scores` of known positives first, or use a calibrated threshold.
+    Of equal scores the earlier slot ranks higher. Norms do not matter; a zero vector raises an error. The threshold is
+    a cosine of *this* encoder: check `scores` of known positives first.
 
     Cost: `embed` is called once for each id in the batch. O(B S n d) for n distinct ids if rows share them, as in a
     batch, else O(B K S d); memory in blocks; a sort of each row.
@@ -135,5 +132,4 @@ class SupportViews:
         check_width("query.vectors", own, found.shape[2], "the views'")
         return np.concatenate([found, own[:, None]], axis=1)
 
-    def __repr__(self) -> str:
-        return described(self)
+    __repr__ = described

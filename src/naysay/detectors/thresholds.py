@@ -86,8 +86,7 @@ def choose_thresholds(
     Files are read in blocks. Counts of a grid are exact, also of a stream. Without a grid an array or a file is read
     twice and the result is exact; a stream is read once into a `ScoreSketch`: see `rank_error`.
 
-    The rule is the reading of the note on threshold selection under which its own two tables give its own choice.
-    Its shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available.
+    The shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available.
 
     Cost: a sort of each block of scores; memory does not grow with an array or a file.
 
@@ -103,9 +102,6 @@ def choose_thresholds(
         start_low: The `low` at which the table of high values is counted.
         column: The column of a .parquet file. By default the one named score, or the only column of numbers.
         scope: "all" for one pair of thresholds; "anchor" for one pair for each row of (anchors, n), by its own scores.
-
-    Returns:
-        The thresholds, with both tables and notes.
 
     Raises:
         NaysayError: If all scores are equal, or no value of the grid fits the shares.
@@ -128,12 +124,12 @@ def choose_thresholds(
         raise_invalid("scores", rule, "a ScoreSketch", "A sketch serves quantiles of all scores.")
     if scope == "anchor":
         choice = choose_by_anchor(open_scores(scores, column), n_positives, false, hard, start)
-    elif values is not None:
-        positives = check_whole("n_positives", n_positives, 0)
-        choice = choose_from_grid(open_scores(scores, column), values, positives, false, hard, start)
     else:
         positives = check_whole("n_positives", n_positives, 0)
-        choice = choose_by_quantiles(scores, column, positives, false, hard, start)
+        if values is not None:
+            choice = choose_from_grid(open_scores(scores, column), values, positives, false, hard, start)
+        else:
+            choice = choose_by_quantiles(scores, column, positives, false, hard, start)
     rows = choice.by_low if scope == "anchor" else choice.by_low[:1]
     return Thresholds(
         low=choice.low,

@@ -126,11 +126,7 @@ def _information(labels: NDArray[np.int64], classes: NDArray[np.int64], average:
 
 def _rates(labels: NDArray[np.int64], classes: NDArray[np.int64]) -> tuple[float, float]:
     label, kind, pair = _counts(labels, classes)
-    labelled = labels >= 0
     same, other = kind - 1, len(labels) - kind
-    found = np.where(labelled, pair - 1, 0)[same > 0] / same[same > 0]
-    lost = np.where(labelled, label - pair, 0)[other > 0] / other[other > 0]
-    return (
-        float(found.mean()) if found.size else float("nan"),
-        1.0 - float(lost.mean()) if lost.size else float("nan"),
-    )
+    found = np.where(labels >= 0, pair - 1, 0)[same > 0] / same[same > 0]
+    lost = np.where(labels >= 0, label - pair, 0)[other > 0] / other[other > 0]
+    return float(found.mean()) if found.size else np.nan, 1.0 - float(lost.mean()) if lost.size else np.nan

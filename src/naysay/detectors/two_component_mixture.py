@@ -76,19 +76,17 @@ class TwoComponentMixture:
         For beta the log-odds are c + (a1 - a0) log x + (b1 - b0) log(1 - x), for normal a parabola, so there is at most
         one turning point y: (-inf, y) or (y, inf); (-inf, inf) without one.
         """
+        (first0, second0), (first1, second1) = self.lower, self.higher
         if self.family == "beta":
-            first, second = self.higher[0] - self.lower[0], self.higher[1] - self.lower[1]
-            if first * second <= 0:
-                return -math.inf, math.inf
-            place, rises_after = first / (first + second), first < 0
+            first, second = first1 - first0, second1 - second0
+            turns, rises_after = first * second > 0, first < 0
+            place = first / (first + second) if turns else 0.0
         else:
-            (mean0, spread0), (mean1, spread1) = self.lower, self.higher
-            bend = spread0**-2 - spread1**-2
-            if bend == 0:
-                return -math.inf, math.inf
-            place, rises_after = (mean0 * spread0**-2 - mean1 * spread1**-2) / bend, bend > 0
+            bend = second0**-2 - second1**-2
+            turns, rises_after = bend != 0, bend > 0
+            place = (first0 * second0**-2 - first1 * second1**-2) / bend if turns else 0.0
         turn = self.low + place * (self.high - self.low)
-        return (turn, math.inf) if rises_after else (-math.inf, turn)
+        return (turn if turns and rises_after else -math.inf, turn if turns and not rises_after else math.inf)
 
     def posterior(self, scores: Floats, *, monotone: bool) -> Floats:
         """Return the probability that a score belongs to the higher component.
@@ -185,8 +183,8 @@ def as_state(mixture: TwoComponentMixture | None) -> dict[str, Any]:
     if mixture is None:
         return {}
     state = {name: getattr(mixture, name) for name in _STATE}
-    parts = {name: np.array(state[name]) for name in ("lower", "higher")}
-    return {**state, **parts, "family": FAMILIES.index(mixture.family)}
+    pairs = {name: np.array(state[name]) for name in ("lower", "higher")}
+    return {**state, **pairs, "family": FAMILIES.index(mixture.family)}
 
 
 def from_state(state: Mapping[str, Any], family: str) -> TwoComponentMixture | None:
@@ -202,10 +200,13 @@ def from_state(state: Mapping[str, Any], family: str) -> TwoComponentMixture | N
         raise_invalid("low", f"below high, {given['high']:g}", given["low"])
     for name in ("lower", "higher"):
         first, second = given[name] = tuple(given[name])
-        if family == "beta" and not (0 < first <= _MAX_BETA and 0 < second <= _MAX_BETA):
-            raise_invalid(name, f"a component of numbers above 0 and at most {_MAX_BETA:g}", given[name])
-        if family == "normal" and not (abs(first) <= 2 and _EDGE <= second <= 2):
-            raise_invalid(name, f"a component of a mean from -2 to 2 and a deviation from {_EDGE:g} to 2", given[name])
+        good = 0 < first <= _MAX_BETA and 0 < second <= _MAX_BETA
+        rule = f"numbers above 0 and at most {_MAX_BETA:g}"
+        if family == "normal":
+            good = abs(first) <= 2 and _EDGE <= second <= 2
+            rule = f"a mean from -2 to 2 and a deviation from {_EDGE:g} to 2"
+        if not good:
+            raise_invalid(name, f"a component of {rule}", given[name])
     if mean_of(family, given["lower"]) > mean_of(family, given["higher"]):
         raise_invalid("lower", f"of a smaller mean than {given['higher']}", given["lower"])
     return TwoComponentMixture(**given | {"family": family, "converged": bool(given["converged"])})

@@ -14,18 +14,22 @@ from naysay.difficulty.measures import (
     percentiles,
     same_class_share,
 )
+from naysay.difficulty.monitor import Monitor
 from naysay.difficulty.result import Profile, Study
 from naysay.difficulty.study import study
+from naysay.difficulty.wordnet import ClassTree, read_wordnet
 
 __all__ = [
     "ClassPair",
     "ClassPairs",
+    "ClassTree",
     "Consistency",
     "Curve",
     "Dispersion",
     "Drift",
     "Gap",
     "Mean",
+    "Monitor",
     "Profile",
     "Study",
     "ancestor_depth",
@@ -38,6 +42,7 @@ __all__ = [
     "gradient_mass",
     "mean_score",
     "percentiles",
+    "read_wordnet",
     "same_class_share",
     "study",
 ]

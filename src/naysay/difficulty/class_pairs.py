@@ -85,24 +85,11 @@ class ClassPairs:
         return [ClassPair(*values) for values in zip(*(part.tolist() for part in parts), strict=True)]
 
 
-@final
-class PairSums:
-    """The table's sums over blocks of anchors."""
-
-    def __init__(self, classes: NDArray[np.int64]) -> None:
-        """The labels, ascending."""
-        self.classes = classes
-        self.totals = np.zeros((len(classes), 4, len(classes)))
-
-    def add(self, names: NDArray[np.int64], sums: Floats) -> None:
-        """A block: places of its anchors' classes (B,), and its `class_sums` (B, 4, c)."""
-        kernels.add_rows(names, sums, self.totals)
-
-    def result(self) -> ClassPairs:
-        """The means."""
-        pairs, hard, scores, below = self.totals.transpose(1, 0, 2)
-        with np.errstate(invalid="ignore"):
-            return ClassPairs(self.classes, pairs.astype(np.int64), scores / pairs, below / pairs, hard / pairs)
+def mean_table(classes: NDArray[np.int64], totals: Floats) -> ClassPairs:
+    """The table of labels (c,), from the `class_sums` of anchors added up by class (c, 4, c)."""
+    pairs, hard, scores, below = totals.transpose(1, 0, 2)
+    with np.errstate(invalid="ignore"):
+        return ClassPairs(classes, pairs.astype(np.int64), scores / pairs, below / pairs, hard / pairs)
 
 
 @public
@@ -129,6 +116,6 @@ def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None
     own = read_labels("labels", labels, rows, "anchors")
     theirs = read_labels("negative_labels", negative_labels, width, "negatives")
     classes, places = np.unique(np.concatenate([own, theirs]), return_inverse=True)
-    sums = PairSums(classes)
-    sums.add(places[:rows], class_sums(ranked, places[rows:], len(classes), hard_share))
-    return sums.result()
+    totals = np.zeros((len(classes), 4, len(classes)))
+    kernels.add_rows(places[:rows], class_sums(ranked, places[rows:], len(classes), hard_share), totals)
+    return mean_table(classes, totals)

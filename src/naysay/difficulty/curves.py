@@ -149,17 +149,20 @@ class Gap:
 class CurveSums:
     """The sums of one measure, for each group (low, high) of percentiles.
 
-    With `shares`, the sum over a group counts as a share of the anchor's whole, not as a mean over pairs.
+    With `shares`, the sum over a group counts as a share of the anchor's whole, not as a mean over pairs. `compared`
+    are the indices of two groups, easy and hard, for `gap`.
     """
 
-    def __init__(self, groups: list[tuple[float, float]], *, shares: bool = False) -> None:
-        self.groups, self.shares = np.array(groups), shares
+    def __init__(
+        self, groups: list[tuple[float, float]], *, shares: bool = False, compared: tuple[int, int] = (0, 0)
+    ) -> None:
+        self.groups, self.shares, self.compared = np.array(groups), shares, list(compared)
         self.intervals = Intervals.of([*groups, (0.0, 1.0)])
-        self.moments = np.zeros((len(groups), 6))
+        self.moments, self.differences = np.zeros((len(groups), 6)), np.zeros((1, 6))
         self.pairs = np.zeros(len(groups), np.int64)
 
-    def add(self, ranked: Ranked, values: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Add a block of anchors, values (B, m); return the sums (B, g) and the number of pairs in each."""
+    def add(self, ranked: Ranked, values: NDArray[Any]) -> None:
+        """Add a block of anchors, values (B, m)."""
         sums, sizes = self.intervals.sums(ranked, values), self.intervals.sizes(ranked.counts)
         self.pairs += sizes[:, :-1].sum(axis=0).astype(np.int64)
         if self.shares:
@@ -167,7 +170,9 @@ class CurveSums:
             sums = sums / np.where(whole > 0, whole, 1.0)
             sizes = np.broadcast_to(whole > 0, sums.shape).astype(np.float64)
         kernels.add_moments(sums[:, :-1], sizes[:, :-1], self.moments)
-        return sums[:, :-1], sizes[:, :-1]
+        part, whole = sums[:, self.compared], sizes[:, self.compared]
+        means, both = part / np.maximum(whole, 1), (whole > 0).all(axis=1, keepdims=True).astype(np.float64)
+        kernels.add_moments(means[:, 1:] - means[:, :1], both, self.differences)
 
     def curve(self, groups: slice) -> Curve:
         """The means of some of the groups."""
@@ -175,30 +180,13 @@ class CurveSums:
         mean, error = ratio(self.moments[groups])
         return Curve(low, high, mean, error, self.pairs[groups])
 
-
-@final
-class GapSums:
-    """The sums of the difference between two groups of a measure, at the indices `easy` and `hard` of its groups."""
-
-    def __init__(self, easy: int, hard: int) -> None:
-        self.chosen = [easy, hard]
-        self.moments, self.sides = np.zeros((1, 6)), np.zeros((2, 6))
-
-    def add(self, sums: Floats, sizes: Floats) -> None:
-        """Add a block, as returned by `CurveSums.add`."""
-        part, whole = sums[:, self.chosen], sizes[:, self.chosen]
-        kernels.add_moments(part, whole, self.sides)
-        means = part / np.maximum(whole, 1)
-        both = (whole > 0).all(axis=1, keepdims=True).astype(np.float64)
-        kernels.add_moments(means[:, 1:] - means[:, :1], both, self.moments)
-
     def gap(self) -> Gap:
-        """The difference, with its interval."""
+        """The difference of the two compared groups, with its interval."""
         from scipy.special import stdtrit
 
-        easy, hard = ratio(self.sides)[0].tolist()
-        anchors = int(self.moments[0, 0])
-        difference, error = (part.item() for part in ratio(self.moments))
+        easy, hard = ratio(self.moments[self.compared])[0].tolist()
+        anchors = int(self.differences[0, 0])
+        difference, error = (part.item() for part in ratio(self.differences))
         half = float(stdtrit(anchors - 1, 0.975)) * error if anchors > 1 else np.nan
         return Gap(hard, easy, difference, difference - half, difference + half, anchors)
 
@@ -268,7 +256,5 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> Mask:
 
 def even_intervals(bins: Any) -> list[tuple[float, float]]:
     """Intervals of one width, the easiest first."""
-    many = check_whole("bins", bins, 1)
-    if many > _MAX_BINS:
-        raise_invalid("bins", f"at most {_MAX_BINS:,}", many)
+    many = check_whole("bins", bins, 1, _MAX_BINS)
     return [(i / many, (i + 1) / many) for i in range(many)]

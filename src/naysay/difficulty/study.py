@@ -20,7 +20,7 @@ from naysay.difficulty._study_inputs import (
     rows_of,
     source_of,
 )
-from naysay.difficulty.class_pairs import PairSums
+from naysay.difficulty.class_pairs import mean_table
 from naysay.difficulty.consistency import HardCounts, class_sums
 from naysay.difficulty.curves import (
     BINS,
@@ -28,7 +28,6 @@ from naysay.difficulty.curves import (
     HARDEST,
     TEMPERATURE,
     CurveSums,
-    GapSums,
     Ranked,
     check_shares,
     check_temperature,
@@ -38,6 +37,7 @@ from naysay.difficulty.curves import (
 from naysay.difficulty.drift import agreement, summary
 from naysay.difficulty.measures import softmax_weights
 from naysay.difficulty.result import Profile, Study
+from naysay.kernels import percentiles as kernels
 from naysay.positives import Positives
 
 _BUDGET = 1 << 28
@@ -131,9 +131,9 @@ def study(
         metric="given" if callable(negatives) else metric,
         by_band=sums.profile(slice(parts, parts + 3)),
         by_percentile=sums.profile(slice(0, parts)),
-        gaps={name: gap.gap() for name, gap in sums.gaps.items()},
+        gaps={name: sums.curves[name].gap() for name in sums.known},
         consistency=sums.hard.result(labelled=classes is not None),
-        class_pairs=None if sums.pairs is None else sums.pairs.result(),
+        class_pairs=None if classes is None else mean_table(classes.labels, sums.pairs),
         drift=drift,
         names=called,
     )
@@ -150,13 +150,13 @@ class _Sums:
         groups = [*even_intervals(bins), *bands]
         self.classes, self.temperature = classes, temperature
         self.depths = None if classes is None else classes.depths()
-        self.pairs = None if classes is None else PairSums(classes.labels)
-        known = [] if classes is None else ["same_class"] if self.depths is None else ["same_class", "depth"]
-        self.curves = {name: CurveSums(groups) for name in ("score", "below_zero", *known)}
+        self.known = [] if classes is None else ["same_class"] if self.depths is None else ["same_class", "depth"]
+        compared = (bins, bins + 3)
+        self.curves = {name: CurveSums(groups, compared=compared) for name in ("score", "below_zero", *self.known)}
         self.curves["gradient"] = CurveSums(groups, shares=True)
-        self.gaps = {name: GapSums(bins, bins + 3) for name in known}
-        theirs = np.zeros(source.m, np.int64) if classes is None else classes.theirs
-        self.hard = HardCounts(theirs, 1 if classes is None else len(classes.labels), hard)
+        theirs, many = (np.zeros(source.m, np.int64), 1) if classes is None else (classes.theirs, len(classes.labels))
+        self.hard = HardCounts(theirs, many, hard)
+        self.pairs = np.zeros((many, 4, many))  # the sums of `class_sums` by class of the anchors
 
     def add(self, ranked: Ranked, block: slice) -> None:
         """Add a block of anchors."""
@@ -165,15 +165,13 @@ class _Sums:
         self.curves["gradient"].add(ranked, softmax_weights(ranked, self.temperature))
         by_class = class_sums(ranked, self.hard.classes, len(self.hard.sizes), self.hard.hard)
         self.hard.add(ranked, by_class)
-        if self.classes is None or self.pairs is None:
+        if self.classes is None:
             return
-        own = self.classes.own[block]
-        self.pairs.add(own, by_class)
-        values: dict[str, Any] = {"same_class": own[:, None] == self.classes.theirs}
+        own, theirs = self.classes.own[block], self.classes.theirs
+        kernels.add_rows(own, by_class, self.pairs)
+        self.curves["same_class"].add(ranked, own[:, None] == theirs)
         if self.depths is not None:
-            values["depth"] = self.depths[own].take(self.classes.theirs, axis=1)
-        for name, given in values.items():
-            self.gaps[name].add(*self.curves[name].add(ranked, given))
+            self.curves["depth"].add(ranked, self.depths[own].take(theirs, axis=1))
 
     def profile(self, groups: slice) -> Profile:
         found = {name: sums.curve(groups) for name, sums in self.curves.items()}

@@ -26,32 +26,32 @@ def text_array(parameter: str, texts: Any) -> Any:
             raise_invalid(parameter, "strings", f"an Arrow column of {kind}")
         wide = texts.cast(pa.large_string())
         found = wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
-    else:
-        found = _of_list(parameter, texts)
-    if found.null_count:
-        rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
-        raise_invalid(parameter, "strings", at_row(None, rows[0], len(rows)))
-    return found
-
-
-def _of_list(parameter: str, texts: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or getattr(texts, "shape", None) == ():
-        raise_invalid(parameter, "a sequence of strings", shown(texts))
-    listed = texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
-    if not {*map(type, listed)} <= {str, type(None)}:
-        bad = [row for row, text in enumerate(listed) if not isinstance(text, str)]
-        if bad:
-            raise_invalid(parameter, "strings", at_row(shown(listed[bad[0]]), bad[0], len(bad)))
+        if found.null_count:
+            rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
+            raise_invalid(parameter, "strings", at_row(None, rows[0], len(rows)))
+        return found
+    listed = string_list(parameter, texts)
     try:
         return pa.array(listed, pa.large_string())
     except UnicodeEncodeError as error:
-        row = next(row for row, text in enumerate(listed) if text is not None and _is_broken(text))
+        row = next(row for row, text in enumerate(listed) if is_broken(text))
         raise_invalid(parameter, "text that UTF-8 can hold", f"{shown(listed[row])} at row {row} ({error.reason})")
 
 
-def _is_broken(text: str) -> bool:
+def string_list(parameter: str, texts: Any) -> list[str]:
+    """Return strings as a list, from a list or an array; raise for a single string and for other values."""
+    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or getattr(texts, "shape", None) == ():
+        raise_invalid(parameter, "a sequence of strings", shown(texts))
+    listed = texts.tolist() if isinstance(texts, np.ndarray) else texts if isinstance(texts, list) else list(texts)
+    if not {*map(type, listed)} <= {str}:
+        bad = [row for row, text in enumerate(listed) if not isinstance(text, str)]
+        if bad:
+            raise_invalid(parameter, "strings", at_row(shown(listed[bad[0]]), bad[0], len(bad)))
+    return listed
+
+
+def is_broken(text: str) -> bool:
+    """Whether UTF-8 cannot hold a text."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -65,19 +65,13 @@ def distinct(texts: Any) -> tuple[Any, Ids]:
     return coded.dictionary, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def add_texts(digest: Any, texts: Any) -> None:
-    """Add an Arrow array of texts, which begins at offset 0, to a hash: lengths, then bytes."""
-    _, ends, data = texts.buffers()
-    count = len(texts)
-    edges = np.frombuffer(ends, np.int64, count + 1) if count else np.zeros(1, np.int64)
+def texts_hash(texts: Any, rows: Ids) -> str:
+    """Return the hash of a list of texts: the distinct ones, by lengths and bytes, and which of them is in each row."""
+    digest = hashlib.sha256(len(texts).to_bytes(8, "little"))
+    _, ends, data = texts.buffers()  # of an array that begins at offset 0
+    edges = np.frombuffer(ends, np.int64, len(texts) + 1) if len(texts) else np.zeros(1, np.int64)
     digest.update(np.diff(edges).astype("<i8").tobytes())
     if edges[-1]:
         digest.update(memoryview(data)[: edges[-1]])
-
-
-def texts_hash(texts: Any, rows: Ids) -> str:
-    """Return the hash of a list of texts: the distinct ones, and which of them is in each row."""
-    digest = hashlib.sha256(len(texts).to_bytes(8, "little"))
-    add_texts(digest, texts)
     digest.update(rows.astype("<i8").tobytes())
     return digest.hexdigest()

@@ -59,21 +59,16 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
         message = "sentence-transformers is not installed. Run: pip install sentence-transformers"
         raise MissingExtraError(message) from error
     if device is not None:
-        _check_device(device)
+        torch = need_torch()
+        try:
+            torch.empty(0, device=device)
+        except Exception as error:  # torch raises several kinds
+            raise_invalid("device", "one that torch can use here", shown(device), first_line(error))
     try:
         return package.SentenceTransformer(str(name), device=device, local_files_only=not download)
     except Exception as error:  # of any of the packages that read the files
         advice = f"{type(error).__name__}: {first_line(error)}"
         raise_invalid("name", "a model that sentence-transformers can load", shown(str(name)), advice)
-
-
-def _check_device(device: str) -> None:
-    """Raise unless torch can use a device here."""
-    torch = need_torch()
-    try:
-        torch.empty(0, device=device)
-    except Exception as error:  # torch raises several kinds
-        raise_invalid("device", "one that torch can use here", shown(device), first_line(error))
 
 
 @public

@@ -96,8 +96,16 @@ def encode_texts(
     if len(given) == 0:
         raise_invalid("texts", "at least one text", "none")
     once, rows = distinct(given)
-    target = _made_folder(folder)
-    key = _key(model, once, rows, (prompt, prompt_name, side)) if cache else None
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise_invalid("folder", "a folder that can be written", f"{shown(str(target))} ({error.strerror})")
+    weights = weights_hash(model) if cache else None
+    key = None
+    if weights is not None:
+        parts = [_FORMAT, weights, settings_of(model), texts_hash(once, rows), prompt, prompt_name, side]
+        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
     if cache and key is None:
         text = f"encode_texts: {type(model).__name__} has no weights and no cache_key, so its vectors are not cached."
         warnings.warn(text, stacklevel=3)  # past the decorator
@@ -184,24 +192,6 @@ def _clear(parts: Path) -> None:
             if _OWN.fullmatch(file.name):
                 file.unlink()
         parts.rmdir()
-
-
-def _made_folder(folder: str | Path) -> Path:
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise_invalid("folder", "a folder that can be written", f"{shown(str(target))} ({error.strerror})")
-    return target
-
-
-def _key(model: Any, texts: Any, rows: Ids, how: tuple[Any, ...]) -> str | None:
-    """Return a hash of all that the vectors depend on, or None if the model has neither weights nor a cache_key."""
-    weights = weights_hash(model)
-    if weights is None:
-        return None
-    whole = [_FORMAT, weights, settings_of(model), texts_hash(texts, rows), *how]
-    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:32]
 
 
 def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[NDArray[np.float32]]:

@@ -13,7 +13,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import at_row, raise_invalid, shown
+from naysay.checks import raise_invalid, shown
+from naysay.encode._inputs import is_broken, string_list
 from naysay.vocabulary import Vocabulary
 
 Gather = Callable[[NDArray[np.int64]], list[str]]
@@ -36,7 +37,9 @@ class Labels:
         for name, size in sizes.items():
             if size != self.n:
                 raise_invalid(name, f"of {self.n} strings, one for each row", size)
-        self.names, self.texts, self.titles = (_gather(*pair) for pair in given.items())
+        self.names, self.texts, self.titles = (
+            None if values is None else _gather(name, values) for name, values in given.items()
+        )
         if self.names is not None and not isinstance(ids, Vocabulary):
             check_distinct(f"{side}_ids", self.names(np.arange(self.n)))
 
@@ -66,9 +69,7 @@ class Labels:
         """Raise for strings that UTF-8 cannot hold, for files that must be UTF-8."""
         for name, gather in (("ids", self.names), ("texts", self.texts), ("titles", self.titles)):
             for row, text in enumerate(chain.from_iterable(self.blocks(gather))):
-                try:
-                    text.encode()
-                except UnicodeEncodeError:
+                if is_broken(text):
                     got = f"{shown(text)} at row {row}"
                     advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
                     raise_invalid(f"{side}_{name}", "text that UTF-8 can hold", got, advice)
@@ -83,29 +84,16 @@ def sized(parameter: str, values: Any) -> int:
 
 def strings(parameter: str, values: Any) -> list[str]:
     """Return a list of strings from a list, an array, an Arrow array or a vocabulary."""
-    size = sized(parameter, values)
-    gather = _gather(parameter, values)
-    return gather(np.arange(size)) if gather is not None else []
+    return _gather(parameter, values)(np.arange(sized(parameter, values)))
 
 
-def _gather(parameter: str, values: Any) -> Gather | None:
-    """Return the function that gathers strings by row; raise for values that are not strings."""
-    if values is None:
-        return None
+def _gather(parameter: str, values: Any) -> Gather:
+    """Return the function that gathers strings by row, without a copy of an Arrow array; raise for other values."""
     if isinstance(values, Vocabulary):
         return values.names
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        return _from_arrow(parameter, values)
-    listed = values.tolist() if isinstance(values, np.ndarray) else values if isinstance(values, list) else list(values)
-    if not {*map(type, listed)} <= {str}:
-        bad = [place for place, value in enumerate(listed) if not isinstance(value, str)]
-        if bad:
-            raise_invalid(parameter, "strings", at_row(shown(listed[bad[0]]), bad[0], len(bad)))
-    return lambda rows: list(map(listed.__getitem__, rows.tolist()))
-
-
-def _from_arrow(parameter: str, values: Any) -> Gather:
-    """Do the same for an Arrow array, which is not copied."""
+    if type(values).__module__.partition(".")[0] != "pyarrow":
+        listed = string_list(parameter, values)
+        return lambda rows: list(map(listed.__getitem__, rows.tolist()))
     import pyarrow as pa
 
     if not isinstance(values, pa.Array | pa.ChunkedArray) or values.null_count:

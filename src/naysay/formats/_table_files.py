@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,24 +79,16 @@ def line_blocks(path: Path, parameter: str = "path") -> Iterator[tuple[list[int]
 def json_blocks(path: Path, parameter: str = "path") -> Iterator[tuple[list[int], list[Any]]]:
     """Yield blocks of (numbers, values), one JSON value per line."""
     for numbers, lines in line_blocks(path, parameter):
-        texts = [decoded(line) for line in lines]
+        values: list[Any] = []
         try:
-            values = list(map(json.loads, texts))
-        except (ValueError, RecursionError):
-            _raise_first(parameter, path, numbers, texts)
-        yield numbers, values
-
-
-def _raise_first(parameter: str, path: Path, numbers: list[int], texts: list[str]) -> None:
-    """Raise for the first line that is not JSON."""
-    for number, text in zip(numbers, texts, strict=True):
-        try:
-            json.loads(text)
+            values.extend(map(json.loads, map(decoded, lines)))
         except (ValueError, RecursionError) as error:
             what = first_line(error)
             if isinstance(error, json.JSONDecodeError):
                 what = f"{error.msg} at character {error.pos}"
-            raise_invalid(parameter, "a file of one JSON value a line", f"{what} in line {number} of {path.name}")
+            got = f"{what} in line {numbers[len(values)]} of {path.name}"
+            raise_invalid(parameter, "a file of one JSON value a line", got)
+        yield numbers, values
 
 
 def decoded(line: bytes) -> str:
@@ -156,16 +148,10 @@ def _checked(parameter: str, path: Path, head: tuple[Sequence[int], list[Any]], 
 
 
 def _parquet(path: Path) -> tuple[tuple[str, ...], Blocks]:
-    def read() -> Blocks:
-        start = 0
-        with _reading("path", "a file of Parquet", path):  # a damaged page is found only when it is read
-            for batch in parquet_batches(path):
-                yield range(start, start + len(batch)), batch.to_pylist()
-                start += len(batch)
-
     check_file("path", path)
     with _reading("path", "a file of Parquet", path):
-        return tuple(parquet_schema(path).names), read()
+        names = tuple(parquet_schema(path).names)
+    return names, _numbered(path, "a file of Parquet", (batch.to_pylist() for batch in parquet_batches(path)))
 
 
 def _data_set(path: Path) -> tuple[tuple[str, ...], Blocks]:
@@ -176,15 +162,7 @@ def _data_set(path: Path) -> tuple[tuple[str, ...], Blocks]:
     with _reading("path", "a data set on disk", path):
         data = datasets.load_from_disk(str(path))
         names = tuple(data.column_names)
-
-    def read() -> Blocks:
-        with _reading("path", "a data set on disk", path):
-            for start in range(0, len(data), _ROWS):
-                columns = data[start : start + _ROWS]
-                rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-                yield range(start, start + len(rows)), rows
-
-    return names, read()
+    return names, _numbered(path, "a data set on disk", (data[at : at + _ROWS] for at in range(0, len(data), _ROWS)))
 
 
 def _document(path: Path) -> Blocks:
@@ -198,9 +176,19 @@ def _document(path: Path) -> Blocks:
     rows = found.get("data") if isinstance(found, dict) else found
     if not isinstance(rows, list):
         raise_invalid("path", 'a file of one JSON object with a list "data"', f"{shown(rows)} in {path.name}")
-    for start in range(0, len(rows), _ROWS):
-        part = rows[start : start + _ROWS]
-        yield range(start, start + len(part)), part
+    return _numbered(path, "", (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)))
+
+
+def _numbered(path: Path, rule: str, blocks: Iterable[Any]) -> Blocks:
+    """Yield (numbers, rows) of blocks: rows, or {column: values}. A damaged page is found only when it is read."""
+    start = 0
+    with _reading("path", rule, path):
+        for block in blocks:
+            rows = block
+            if isinstance(block, dict):
+                rows = [dict(zip(block, row, strict=True)) for row in zip(*block.values(), strict=True)]
+            yield range(start, start + len(rows)), rows
+            start += len(rows)
 
 
 def column_names(parameter: str, path: Path) -> list[str]:
@@ -241,15 +229,13 @@ def batches(parameter: str, path: Path, columns: list[str], optional: Sequence[s
 
 
 def _columns(parameter: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of columns as they are."""
     kind = _kind(path)
     if kind == ".jsonl":
         for rows in _objects(parameter, path):
             yield [[row.get(name) for row in rows] for name in columns]
         return
     with _reading(parameter, _WHOLE, path):
-        found = parquet_batches(path, columns) if kind == ".parquet" else _csv(path, kind, columns)
-        for batch in found:
+        for batch in parquet_batches(path, columns) if kind == ".parquet" else _csv(path, kind, columns):
             yield [batch.column(name).to_pylist() for name in columns]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from naysay.checks import raise_invalid
 from naysay.errors import MissingExtraError
 from naysay.files import check_target, draft_of
-from naysay.formats._blocks import Column, Columns, Job, arrow_schema, rows_of
+from naysay.formats._blocks import Block, Column, Columns, Job, arrow_schema, column_of, rows_of
 from naysay.formats._table import Format
 
 Write = Callable[[Columns], None]
@@ -40,43 +40,32 @@ def check_place(path: Path) -> None:
 
 
 def write_blocks(
-    target: Path,
-    chosen: Format,
-    job: Job,
-    corpus_path: str | None,
-    wrote: Callable[[int], None] | None = None,
+    target: Path, chosen: Format, job: Job, corpus_path: str | None, wrote: Callable[[int], None] | None = None
 ) -> int:
     """Write all blocks to `target`, by way of a draft, and return the number of rows.
 
-    Args:
-        target: The file.
-        chosen: Its format.
-        job: What is written.
-        corpus_path: The path of the corpus, for NeMo's header.
-        wrote: Called with the number of anchors of each block, or None.
+    `corpus_path` is for NeMo's header; `wrote` is called with the number of anchors of each block.
     """
-    rows, kind = 0, target.suffix.lower()
-    with (
-        draft_of(target, "path") as draft,
-        _writer(draft, kind, chosen, job, corpus_path) as write,
-    ):
+
+    def columns_of(block: Block) -> Columns:
+        return {name: column_of(part, job) for name, part in chosen.columns(block).items()}
+
+    def writer(draft: Path, kind: str) -> AbstractContextManager[Write]:
+        if kind not in (".parquet", ".hf"):
+            header = {"corpus": {"path": corpus_path}} if kind == ".json" else None
+            return json_rows(draft, arrays=chosen.arrays, header=header)
+        empty = columns_of(job.block(0, 0))
+        return parquet(draft, empty) if kind == ".parquet" else data_set(draft, empty)
+
+    rows = 0
+    with draft_of(target, "path") as draft, writer(draft, target.suffix.lower()) as write:
         for block in job.blocks():
-            columns = chosen.columns(block)
+            columns = columns_of(block)
             write(columns)
             rows += rows_of(columns)
             if wrote is not None:
                 wrote(len(block.anchors))
     return rows
-
-
-def _writer(draft: Path, kind: str, chosen: Format, job: Job, corpus_path: str | None) -> AbstractContextManager[Write]:
-    """Return the writer for a kind of file."""
-    if kind == ".json":
-        return json_document(draft, {"corpus": {"path": corpus_path}})
-    if kind not in (".parquet", ".hf"):
-        return json_lines(draft, arrays=chosen.arrays)
-    empty = chosen.columns(job.block(0, 0))
-    return parquet(draft, empty) if kind == ".parquet" else data_set(draft, empty)
 
 
 def json_line(row: Any) -> bytes:
@@ -87,36 +76,23 @@ def json_line(row: Any) -> bytes:
     return text.encode()
 
 
-def _objects(columns: Columns, *, arrays: bool) -> Iterator[Any]:
-    """Yield the rows as JSON objects, or as arrays without names."""
-    rows = zip(*(column.values for column in columns.values()), strict=True)
-    names = list(columns)
-    return map(list, rows) if arrays else (dict(zip(names, row, strict=True)) for row in rows)
-
-
 @contextmanager
-def json_lines(draft: Path, *, arrays: bool) -> Iterator[Write]:
-    """Write one JSON object, or one array, per line."""
+def json_rows(draft: Path, *, arrays: bool, header: dict[str, Any] | None) -> Iterator[Write]:
+    """Write one JSON object, or one array, per line; with a header one JSON object, its list "data" the rows."""
     with draft.open("wb", buffering=1 << 20) as stream:
-        yield lambda columns: stream.writelines(
-            chain.from_iterable((json_line(row), b"\n") for row in _objects(columns, arrays=arrays))
-        )
-
-
-@contextmanager
-def json_document(draft: Path, header: dict[str, Any]) -> Iterator[Write]:
-    """Write one JSON object: the header, and the rows as the list "data", streamed."""
-    with draft.open("wb", buffering=1 << 20) as stream:
-        stream.write(json_line(header)[:-1] + b', "data": [')
-        between = [b"\n"]
+        before, after = (b"", b"\n") if header is None else (b"\n", b"")
+        if header is not None:
+            stream.write(json_line(header)[:-1] + b', "data": [')
 
         def write(columns: Columns) -> None:
-            for row in _objects(columns, arrays=False):
-                stream.writelines((between[0], json_line(row)))
-                between[0] = b",\n"
+            nonlocal before
+            for values in zip(*(column.values for column in columns.values()), strict=True):
+                row = list(values) if arrays else dict(zip(columns, values, strict=True))
+                stream.writelines((before, json_line(row), after))
+                before = b"" if header is None else b",\n"
 
         yield write
-        stream.write(b"\n]}\n")
+        stream.write(b"" if header is None else b"\n]}\n")
 
 
 @contextmanager
@@ -194,6 +170,6 @@ def _characters(column: Column) -> int:
         return sum(map(len, column.values))
     if column.kind == "texts":
         return sum(map(len, chain.from_iterable(column.values)))
-    if column.kind in ("passages", "titled"):
+    if column.kind.endswith("passages"):
         return sum(len(passage["text"]) for passage in chain.from_iterable(column.values))
     return 0

@@ -80,8 +80,8 @@ def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) ->
     if not root.is_dir():
         raise_invalid("folder", "an existing folder", repr(str(root)))
     judged = _file(root / "qrels", f"{split}.tsv", "split")
-    corpus_ids, documents = _records(_file(root, "corpus.jsonl", "folder"), ("title",))
-    query_ids, queries = _records(_file(root, "queries.jsonl", "folder"), ())
+    corpus_ids, titles, texts = _records(_file(root, "corpus.jsonl", "folder"))
+    query_ids, _, queries = _records(_file(root, "queries.jsonl", "folder"))
     anchors, items, grades = _judgements(judged, query_ids, corpus_ids)
     used = np.unique(anchors)
     positive = grades >= min_grade
@@ -97,10 +97,10 @@ def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) ->
     below = int((~positive).sum())
     return Beir(
         query_ids=[names[row] for row in used.tolist()],
-        query_texts=[queries["text"][row] for row in used.tolist()],
+        query_texts=[queries[row] for row in used.tolist()],
         corpus_ids=list(corpus_ids),
-        corpus_titles=documents["title"],
-        corpus_texts=documents["text"],
+        corpus_titles=titles,
+        corpus_texts=texts,
         positives=positives,
         dropped={f"grade below {min_grade}": below} if below else {},
     )
@@ -116,43 +116,35 @@ def _file(folder: Path, name: str, parameter: str) -> Path:
     raise_invalid(parameter, rule, f"{shown(', '.join(there)) if there else 'no such folder, or nothing in it'}")
 
 
-def _records(path: Path, optional: tuple[str, ...]) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """{id: row} and the columns of a file of objects with _id and text."""
+def _records(path: Path) -> tuple[dict[str, int], list[str], list[str]]:
+    """{id: row}, titles and texts of a file of objects with _id, text and perhaps a title."""
     rows: dict[str, int] = {}
-    columns: dict[str, list[str]] = {name: [] for name in (*optional, "text")}
+    titles, texts = [], []
     for numbers, values in json_blocks(path, "folder"):
         for number, value in zip(numbers, values, strict=True):
-            name, text = _parts(path, number, value)
+            given = value if isinstance(value, dict) else {}
+            name, text, title = given.get("_id"), given.get("text"), given.get("title")
+            name = str(name) if type(name) is int else name
+            if not (isinstance(name, str) and isinstance(text, str) and isinstance(title, str | None)):
+                rule = "one with an object of _id and text, both strings, in every line"
+                raise_invalid("folder", rule, f"{shown(value)} {_at(path, number)}")
             if rows.setdefault(name, len(rows)) != len(rows) - 1:
-                raise_invalid(
-                    "folder", "one in which every id is there once", f"{shown(name)} again {_at(path, number)}"
-                )
-            columns["text"].append(text)
-            for extra in optional:
-                columns[extra].append(value.get(extra) or "")
-    return rows, columns
-
-
-def _parts(path: Path, number: int, value: Any) -> tuple[str, str]:
-    """The id and the text of a record."""
-    if isinstance(value, dict):
-        name, text, title = value.get("_id"), value.get("text"), value.get("title")
-        name = str(name) if type(name) is int else name
-        if isinstance(name, str) and isinstance(text, str) and isinstance(title, str | None):
-            return name, text
-    rule = "one with an object of _id and text, both strings, in every line"
-    raise_invalid("folder", rule, f"{shown(value)} {_at(path, number)}")
+                rule = "one in which every id is there once"
+                raise_invalid("folder", rule, f"{shown(name)} again {_at(path, number)}")
+            titles.append(title or "")
+            texts.append(text)
+    return rows, titles, texts
 
 
 def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> tuple[Any, Any, Any]:
     """(queries, documents, grades) as rows; the first line is a header."""
     judged: list[tuple[int, int, int]] = []
-    head = True
+    first = 0
     for numbers, lines in line_blocks(path, "split"):
+        first = first or numbers[0]
         for number, line in zip(numbers, lines, strict=True):
             fields = decoded(line).rstrip("\r\n").split("\t")
-            if head:
-                head = False
+            if number == first:
                 continue
             if len(fields) != 3 or not _GRADE.fullmatch(fields[2]):
                 rule = "one whose judgements are query, document and a whole number, with tabs between"

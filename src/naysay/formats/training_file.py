@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import public, raise_invalid, shown
+from naysay.formats._table import FORMATS
 from naysay.positives import Positives
 
 Ids = NDArray[np.int64]
@@ -116,12 +117,6 @@ class Side:
             self.index = {names[row]: place for place, row in enumerate(back)}
         return order
 
-    def check_gaps(self, count: int) -> None:
-        """Raise for sparse numbers, such as database keys: most rows would be empty."""
-        if self.size > _MANY and self.size > 100 * count:
-            rule = f"a file with {self.what} numbered from 0 without wide gaps"
-            raise_invalid("path", rule, f"{self.size - 1} among {count} of them")
-
     def result(self, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
         """(ids, texts) of all rows; either may be None."""
         if self.texts:
@@ -132,44 +127,55 @@ class Side:
         return (None, list(self.index)) if are_texts else (list(self.index), None)
 
 
+Pairs = tuple[Ids, Ids, NDArray[np.float32]]  # anchors, items and scores
+
+
 @final
 class Collector:
     """Pairs of rows, collected block by block."""
 
     def __init__(self) -> None:
         self.queries, self.corpus = Side("queries"), Side("documents")
-        self.positive: list[tuple[Ids, Ids, NDArray[np.float32]]] = []
-        self.negative: list[tuple[Ids, Ids, NDArray[np.float32]]] = []
+        self.pairs: dict[bool, list[Pairs]] = {True: [], False: []}  # of positives, and of negatives
+        self.scored = {True: False, False: False}
         self.rows = 0
-        self.scored = {True: False, False: False}  # positives, and negatives
 
-    def add(self, anchors: Ids, items: Ids, scores: Sequence[float] | None, *, positive: bool) -> None:
+    def add(self, anchors: Ids, items: Ids, scores: Any, *, positive: bool) -> None:
         """Add (m,) pairs, and their scores if the file has any."""
         self.scored[positive] |= scores is not None
         beside = np.full(len(items), np.nan, np.float32) if scores is None else np.array(scores, np.float32)
-        (self.positive if positive else self.negative).append((anchors, items, beside))
+        self.pairs[positive].append((anchors, items, beside))
 
-    def finished(self, path: Path, name: str, *, are_texts: bool) -> TrainingFile:
+    def add_marked(self, anchors: Ids, items: Ids, scores: Any, positive: NDArray[np.bool_]) -> None:
+        """Add (m,) pairs of both kinds."""
+        beside = None if scores is None else np.array(scores, np.float32)
+        for kind, chosen in ((True, positive), (False, ~positive)):
+            self.add(anchors[chosen], items[chosen], None if beside is None else beside[chosen], positive=kind)
+
+    def finished(self, path: Path, name: str) -> TrainingFile:
         """Return everything as arrays; a repeated pair is kept once, with its first score."""
+        every = [items for _, items, _ in (*self.pairs[True], *self.pairs[False])]
+        count = sum(map(len, every))
         for side in (self.queries, self.corpus):
-            side.check_gaps(sum(len(part[1]) for part in (*self.positive, *self.negative)))
-        n, size = self.queries.size, self.corpus.size
-        order = self.corpus.in_order([items for _, items, _ in (*self.positive, *self.negative)])
-        anchors, items, scores = _first(self.negative, order, by_item=False)
+            if side.size > _MANY and side.size > 100 * count:  # database keys: most rows would be empty
+                rule = f"a file with {side.what} numbered from 0 without wide gaps"
+                raise_invalid("path", rule, f"{side.size - 1} among {count} of them")
+        order = self.corpus.in_order(every)
+        anchors, items, scores = _first(self.pairs[False], order, by_item=False)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
-        shape = (n, int(places.max(initial=-1)) + 1)
+        shape = (self.queries.size, int(places.max(initial=-1)) + 1)
         ids, values = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
         ids[anchors, places], values[anchors, places] = items, scores
-        owners, known, beside = _first(self.positive, order, by_item=True)
-        query_ids, query_texts = self.queries.result(are_texts=are_texts)
-        corpus_ids, corpus_texts = self.corpus.result(are_texts=are_texts)
+        owners, known, beside = _first(self.pairs[True], order, by_item=True)
+        query_ids, query_texts = self.queries.result(are_texts=FORMATS[name].text_only)
+        corpus_ids, corpus_texts = self.corpus.result(are_texts=FORMATS[name].text_only)
         return TrainingFile(
             path=path,
             format=name,
             rows=self.rows,
             ids=ids,
             scores=values if self.scored[False] else None,
-            positives=Positives.from_pairs(owners, known, n, size),
+            positives=Positives.from_pairs(owners, known, self.queries.size, self.corpus.size),
             positive_scores=beside if self.scored[True] else None,
             query_ids=query_ids,
             query_texts=query_texts,
@@ -178,9 +184,7 @@ class Collector:
         )
 
 
-def _first(
-    parts: list[tuple[Ids, Ids, NDArray[np.float32]]], order: Ids, *, by_item: bool
-) -> tuple[Ids, Ids, NDArray[np.float32]]:
+def _first(parts: list[Pairs], order: Ids, *, by_item: bool) -> Pairs:
     """Return the distinct pairs, sorted by anchor, then by item or by order of occurrence."""
     none = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     anchors, items, scores = (np.concatenate(column) for column in zip(none, *parts, strict=True))

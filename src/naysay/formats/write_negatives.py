@@ -128,28 +128,26 @@ def write_negatives(
     used = with_scores or name == "trec"
     number = _score_array("scores", scores, negatives.shape, (negatives >= 0) & used)
     if name == "trec":
-        return _run(target, negatives, number, queries, corpus, tag)
+        if number is None:
+            raise_invalid("scores", "given for the format 'trec'", None)
+        rows = runs.write_lines(target, negatives, number, queries, corpus, "naysay" if tag is None else tag)
+        return Written(target, "trec", rows)
     chosen = FORMATS[name]
     indptr, items, kept = _pairs(positives, len(negatives))
     beside = _score_array("positive_scores", positive_scores, kept.shape, kept & used)
     number, beside = (number, None if beside is None else beside[kept]) if with_scores else (None, None)
     _check_needs(chosen, target, queries, corpus)
-    if with_scores:
-        _check_scores(chosen, number, beside)
+    if with_scores and chosen.scores == "none":
+        raise_invalid("with_scores", f"False for the format {name!r}, which has no place for scores", True)
+    if with_scores and number is None:
+        raise_invalid("scores", "given for a file with scores", None)
+    if with_scores and chosen.scores == "both" and beside is None:
+        raise_invalid("positive_scores", f"given for a file with scores in the format {name!r}", None)
     corpus_id = "" if corpus_path is None else Path(corpus_path).name
     job = Job(negatives, number, indptr, items, beside, queries, corpus, corpus_id)
     dropped = _dropped(chosen, job, short)
     rows = write_blocks(target, chosen, job, corpus_path)
     return Written(target, name, rows, dropped)
-
-
-def _run(
-    target: Path, ids: Ids, scores: NDArray[np.float32] | None, queries: Labels, corpus: Labels, tag: str | None
-) -> Written:
-    if scores is None:
-        raise_invalid("scores", "given for the format 'trec'", None)
-    rows = runs.write_lines(target, ids, scores, queries, corpus, "naysay" if tag is None else tag)
-    return Written(target, "trec", rows)
 
 
 def _pairs(positives: Positives, n: int) -> tuple[Ids, Ids, NDArray[np.bool_]]:
@@ -184,13 +182,12 @@ def check_options(name: str, short: str | None, corpus_path: str | None, tag: st
         check_one_of("short", short, ("drop", "raise"))
         if name == "trec" or not FORMATS[name].rectangular:
             raise_invalid("short", f"left out for the format {name!r}, which holds rows of any length", repr(short))
-    if corpus_path is not None and name != "nemo":
-        raise_invalid("corpus_path", f"left out for the format {name!r}", repr(corpus_path))
+    for parameter, given, only in (("corpus_path", corpus_path, "nemo"), ("tag", tag, "trec")):
+        if given is not None and name != only:
+            raise_invalid(parameter, f"left out for the format {name!r}", repr(given))
     if corpus_path is None and name == "nemo":
         advice = "It is the folder of the corpus that the documents' ids are of."
         raise_invalid("corpus_path", "given for the format 'nemo'", None, advice)
-    if tag is not None and name != "trec":
-        raise_invalid("tag", f"left out for the format {name!r}", repr(tag))
 
 
 def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) -> None:
@@ -203,18 +200,6 @@ def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) 
             raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None)
         if target.suffix.lower() in (".parquet", ".hf"):
             labels.check_utf8(side)
-
-
-def _check_scores(
-    chosen: Format, scores: NDArray[np.float32] | None, positive_scores: NDArray[np.float32] | None
-) -> None:
-    """Raise if the format cannot hold scores, or if scores that it needs are missing."""
-    if chosen.scores == "none":
-        raise_invalid("with_scores", f"False for the format {chosen.name!r}, which has no place for scores", True)
-    if scores is None:
-        raise_invalid("scores", "given for a file with scores", None)
-    if chosen.scores == "both" and positive_scores is None:
-        raise_invalid("positive_scores", f"given for a file with scores in the format {chosen.name!r}", None)
 
 
 def _check_known(positives: Positives, ids: Ids, n_items: int) -> None:

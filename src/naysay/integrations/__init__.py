@@ -1,4 +1,5 @@
 """Integrations with other frameworks, one module each; import the one you use.
 
 naysay.integrations.sentence_transformers    mine_hard_negatives, with the arguments of the package's own
+naysay.integrations.lightning                monitor_callback, a callback around difficulty.Monitor
 """

@@ -15,29 +15,20 @@ from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.detectors.calibrated import Calibrated
 from naysay.encode._inputs import distinct, text_array
 from naysay.encode.texts import check_encoder
-from naysay.mining._rules import ALPHA, check_judge, check_judge_text, judge_of
+from naysay.mining.judge import ALPHA, check_judge, check_judge_text, judge_of
 from naysay.positives import Positives
 from naysay.search._scores import METRICS
 
 Ids = NDArray[np.int64]
+BOUNDS = ("absolute_margin", "relative_margin", "max_score", "min_score")
 STRATEGIES = ("top", "random", "softmax", "spread")
 MORE = 10  # candidates for each negative, where some will be dropped
 _METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}
 _BLOCK = 4096  # texts that are Python strings at a time
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """The two columns of a data set: [anchor, positive], and an Arrow array of the texts of each."""
-
-    names: list[str]
-    anchors: Any
-    positives: Any
-
-
-def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> Columns:
-    """Read two columns of a `datasets.Dataset`, an Arrow table, or a dictionary of lists; by default the first two.
+def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> dict[str, Any]:
+    """Return {name: texts} of the anchors and the positives, by default of the first two columns.
 
     An unknown name raises: to take the first column instead would mine something else.
     """
@@ -67,7 +58,7 @@ def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> Colu
         raise_invalid("dataset", "columns of one length", f"{len(anchors)} anchors and {len(positives)} positives")
     if len(anchors) == 0:
         raise_invalid("dataset", "of at least one row", "none")
-    return Columns(chosen, anchors, positives)
+    return dict(zip(chosen, (anchors, positives), strict=True))
 
 
 @final
@@ -92,13 +83,13 @@ class TextPairs:
         return Positives.from_pairs(self.anchors, self.items, len(self.queries), len(self.corpus))
 
 
-def pair_up(columns: Columns, corpus: Any) -> TextPairs:
+def pair_up(columns: dict[str, Any], corpus: Any) -> TextPairs:
     """Number the texts of two columns; documents of `corpus`, a list of texts or None, come first."""
     import pyarrow as pa
 
-    queries, anchors = distinct(columns.anchors)
+    given_anchors, documents = columns.values()
+    queries, anchors = distinct(given_anchors)
     extra = 0
-    documents = columns.positives
     if corpus is not None:
         given = text_array("corpus", corpus)
         extra, documents = len(given), pa.concat_arrays([given, documents])
@@ -159,11 +150,9 @@ def check_switches(switches: Mapping[str, Any], processes: Any, model: Any) -> N
         raise_invalid("use_multi_process", rule, shown(processes))
 
 
-def check_bounds(bounds: Mapping[str, Any]) -> None:
-    """Raise for a margin or a bound that is not a finite number."""
-    for name, value in bounds.items():
-        if value is not None:
-            check_number(name, value, finite=True)
+def checked_bounds(given: Mapping[str, Any]) -> dict[str, float]:
+    """Return the margins and bounds that are not None; raise for one that is not a finite number."""
+    return {name: check_number(name, value, finite=True) for name, value in given.items() if value is not None}
 
 
 def check_model(model: Any, cross_encoder: Any) -> None:

@@ -3,119 +3,44 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import offsets
+from naysay.formats._blocks import Block, Part
+from naysay.formats._table import FORMATS as _FORMATS
+from naysay.formats._table import format_called
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negatives import Picked
 
 Ids = NDArray[np.int64]
-Floats = NDArray[np.float64]
 FORMATS = ("triplet", "n-tuple", "labeled-pair", "labeled-list")
 _CHUNK = 1 << 27  # bytes of text in a chunk: 32-bit offsets, which `datasets` uses, end at 2^31
 _ROW = 8  # bytes that a row counts for, besides its text
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """The contents of a result: the names of its columns, [anchor, positive], the pairs, and their negatives."""
+def table_of(format: str, names: list[str], pairs: TextPairs, picked: Picked, *, with_scores: bool) -> Any:
+    """Return an Arrow table in one of the four formats; `names` are those of its columns [anchor, positive]."""
+    import pyarrow as pa
 
-    names: list[str]
-    pairs: TextPairs
-    picked: Picked
-
-    def table(self, format: str, *, with_scores: bool) -> Any:
-        """Return an Arrow table in one of the four formats."""
-        makers = dict(zip(FORMATS, (self._triplets, self._tuples, self._labelled_pairs, self._lists), strict=True))
-        return makers[format](with_scores=with_scores)
-
-    def triples(self) -> tuple[Ids, Ids, Ids]:
-        """For each (anchor, positive, negative): its pair, the row of its anchor, the column of its negative."""
-        places, columns = np.nonzero(self.picked.ids[self.pairs.anchors] >= 0)
-        return places, self.pairs.anchors[places], columns
-
-    def _triplets(self, *, with_scores: bool) -> Any:
-        places, rows, columns = self.triples()
-        found = self._texts(rows, self.pairs.items[places]) | {
-            "negative": texts(self.pairs.corpus, self.picked.ids[rows, columns])
-        }
-        if with_scores:
-            both = np.stack([self.picked.positive_scores[places], self.picked.scores[rows, columns]], axis=1)
-            found["scores"] = number_lists(both)
-        return _table(found)
-
-    def _tuples(self, *, with_scores: bool) -> Any:
-        full = np.all(self.picked.ids >= 0, axis=1)
-        places = np.flatnonzero(full[self.pairs.anchors])
-        rows = self.pairs.anchors[places]
-        found = self._texts(rows, self.pairs.items[places])
-        for column in range(self.picked.ids.shape[1]):
-            found[f"negative_{column + 1}"] = texts(self.pairs.corpus, self.picked.ids[rows, column])
-        if with_scores:
-            both = np.concatenate([self.picked.positive_scores[places, None], self.picked.scores[rows]], axis=1)
-            found["scores"] = number_lists(both)
-        return _table(found)
-
-    def _labelled_pairs(self, *, with_scores: bool) -> Any:
-        import pyarrow as pa
-
-        rows, columns = np.nonzero(self.picked.ids >= 0)
-        anchors = np.concatenate([self.pairs.anchors, rows])
-        order = np.argsort(anchors, kind="stable")  # the positives of an anchor, then its negatives
-        items = np.concatenate([self.pairs.items, self.picked.ids[rows, columns]])[order]
-        found = self._texts(anchors[order], items)
-        if with_scores:
-            scores = np.concatenate([self.picked.positive_scores, self.picked.scores[rows, columns]])[order]
-            found["score"] = pa.chunked_array([pa.array(scores.astype(np.float64))])
-        else:
-            found["label"] = pa.chunked_array([pa.array((order < len(self.pairs.anchors)).astype(np.int64))])
-        return _table(found)
-
-    def _lists(self, *, with_scores: bool) -> Any:
-        some = np.any(self.picked.ids >= 0, axis=1)
-        pairs = np.flatnonzero(some[self.pairs.anchors])
-        anchors = self.pairs.anchors[pairs]
-        rows, columns = np.nonzero(self.picked.ids[anchors] >= 0)
-        owners = np.concatenate([np.arange(len(pairs)), rows])
-        order = np.argsort(owners, kind="stable")  # the positive, then the negatives
-        negatives = self.picked.ids[anchors[rows], columns]
-        items = np.concatenate([self.pairs.items[pairs], negatives])[order]
-        counts = np.bincount(owners, minlength=len(pairs))
-        anchor, positive = self.names
-        found = {anchor: texts(self.pairs.queries, anchors), positive: text_lists(self.pairs.corpus, items, counts)}
-        if with_scores:
-            scores = np.concatenate([self.picked.positive_scores[pairs], self.picked.scores[anchors[rows], columns]])
-            found["scores"] = lists_of(scores[order].astype(np.float64), counts)
-        else:
-            found["labels"] = lists_of((order < len(pairs)).astype(np.int64), counts)
-        return _table(found)
-
-    def _texts(self, anchors: Ids, items: Ids) -> dict[str, Any]:
-        anchor, positive = self.names
-        return {anchor: texts(self.pairs.queries, anchors), positive: texts(self.pairs.corpus, items)}
+    scores = (picked.scores, picked.positive_scores) if with_scores else (None, None)
+    parts = _parts(format, picked.ids, scores, (pairs.anchors, pairs.items))
+    columns = [_column(part, pairs) for part in parts.values()]
+    return pa.Table.from_arrays(columns, names=[*names, *list(parts)[2:]])
 
 
 def names_of(format: str, count: int, *, with_scores: bool) -> list[str]:
     """Return the names of the columns of a format after the first two."""
-    if format == "triplet":
-        return ["negative", *["scores"] * with_scores]
-    if format == "n-tuple":
-        return [*(f"negative_{place + 1}" for place in range(count)), *["scores"] * with_scores]
-    singular = "score" if with_scores else "label"
-    return [singular if format == "labeled-pair" else f"{singular}s"]
+    none, ids = np.empty(0, np.int64), np.empty((0, count), np.int64)
+    scores = (np.empty((0, count), np.float32), np.empty(0, np.float32)) if with_scores else (None, None)
+    return list(_parts(format, ids, scores, (none, none)))[2:]
 
 
-def _table(columns: dict[str, Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+def _parts(format: str, ids: Ids, scores: tuple[Any, Any], pairs: tuple[Ids, Ids]) -> dict[str, Part]:
+    block = Block(np.arange(len(ids)), ids, scores[0], *pairs, scores[1])
+    return _FORMATS[format_called(format)].columns(block)
 
 
 def fingerprint(table: Any) -> str:
@@ -132,64 +57,34 @@ def fingerprint(table: Any) -> str:
     return digest.hexdigest()
 
 
-def texts(array: Any, ids: Ids) -> Any:
-    """Return the texts of these rows as a column of strings, in chunks that 32-bit offsets can hold."""
+def _column(part: Part, pairs: TextPairs) -> Any:
+    """Return a column of texts or numbers, or of lists of them, in chunks that 32-bit offsets can hold."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    chunks = [_taken(array, ids[start:stop]) for start, stop in pairwise(_edges(_weights(array, ids)))]
-    return pa.chunked_array(chunks, pa.string())
+    starts = part.starts
+    if part.what == "number":
+        flat = part.values.astype(np.float64 if part.values.dtype.kind == "f" else np.int64)
+        kind, sizes = pa.from_numpy_dtype(flat.dtype), np.full(len(flat), flat.itemsize)
+    else:
+        texts = pairs.queries if part.what == "query" else pairs.corpus
+        kind, sizes = pa.string(), pc.binary_length(texts).to_numpy(zero_copy_only=False)[part.values] + _ROW
 
+    def values(start: int, stop: int) -> Any:
+        if part.what == "number":
+            return pa.array(flat[start:stop])
+        return texts.take(pa.array(part.values[start:stop])).cast(pa.string())
 
-def text_lists(array: Any, ids: Ids, counts: Ids) -> Any:
-    """Return lists of texts, `counts` of them in each row."""
-    import pyarrow as pa
-
-    starts = offsets(counts)[:-1]
-    weights = np.add.reduceat(_weights(array, ids), starts) if len(counts) else np.empty(0, np.int64)
-    return _lists(lambda part: _taken(array, ids[part]), counts, weights, pa.string())
-
-
-def lists_of(values: NDArray[Any], counts: Ids) -> Any:
-    """Return lists of numbers, `counts` of them in each row."""
-    import pyarrow as pa
-
-    return _lists(
-        lambda part: pa.array(values[part]), counts, counts * values.itemsize, pa.from_numpy_dtype(values.dtype)
-    )
-
-
-def _lists(values: Callable[[slice], Any], counts: Ids, weights: Ids, kind: Any) -> Any:
-    """A column of lists, `counts` of values in each row, in chunks by the weights of rows."""
-    import pyarrow as pa
-
-    starts = offsets(counts)
+    if starts is None:
+        return pa.chunked_array([values(start, stop) for start, stop in pairwise(_edges(sizes))], kind)
+    weights = np.add.reduceat(sizes, starts[:-1]) if len(starts) > 1 else sizes[:0]
     chunks = [
         pa.ListArray.from_arrays(
-            pa.array((starts[first : last + 1] - starts[first]).astype(np.int32)),
-            values(slice(starts[first], starts[last])),
+            pa.array((starts[first : last + 1] - starts[first]).astype(np.int32)), values(starts[first], starts[last])
         )
         for first, last in pairwise(_edges(weights))
     ]
     return pa.chunked_array(chunks, pa.list_(kind))
-
-
-def number_lists(rows: NDArray[np.float32]) -> Any:
-    """Return (rows, w) numbers as lists of float64, like Python's floats."""
-    return lists_of(rows.astype(np.float64).reshape(-1), np.full(len(rows), rows.shape[1]))
-
-
-def _taken(array: Any, ids: Ids) -> Any:
-    import pyarrow as pa
-
-    return array.take(pa.array(ids)).cast(pa.string())
-
-
-def _weights(array: Any, ids: Ids) -> Ids:
-    """(rows,) the bytes of each of these texts."""
-    import pyarrow.compute as pc
-
-    sizes: Ids = pc.binary_length(array).to_numpy(zero_copy_only=False)
-    return sizes[ids] + _ROW
 
 
 def _edges(weights: Ids) -> list[int]:
@@ -208,20 +103,18 @@ def measured(scores: NDArray[np.float32]) -> dict[str, float]:
     return values | {"Median": median, "75%": three, "Max": highest}
 
 
-def statistics(rows: Rows, values: dict[str, Any], wanted: int) -> str:
+def statistics(pairs: TextPairs, picked: Picked, values: dict[str, Any], wanted: int) -> str:
     """Return a table of scores, and of what was skipped and what is missing, as text.
 
     "Negative" is over (anchor, positive, negative), so an anchor with two positives has each of its negatives twice, as
     in a file of triplets. A candidate is counted for one rule, the first that it broke. Shares are of all candidates
     within the ranks. `values` are {parameter: value}, for the rules that dropped something; `wanted` is k.
     """
-    picked, pairs = rows.picked, rows.pairs
-    places, owners, columns = rows.triples()
-    positive, negative = picked.positive_scores, picked.scores[owners, columns]
-    parts = (positive, negative, positive[places] - negative)
+    places, columns = np.nonzero(picked.ids[pairs.anchors] >= 0)
+    positive, negative = picked.positive_scores, picked.scores[pairs.anchors[places], columns]
     lines = [f"{'':<6} {'Positive':>14} {'Negative':>14} {'Difference':>14}"]
     lines.append(f"{'Count':<6} {len(positive):>14,} {len(negative):>14,}")
-    measures = [measured(part) for part in parts]
+    measures = [measured(part) for part in (positive, negative, positive[places] - negative)]
     for name in measures[0]:
         cells = [f"{of[name]:.4f}" if of else "-" for of in measures]
         lines.append(f"{name:<6} {cells[0]:>14} {cells[1]:>14} {cells[2]:>14}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining._rules import decide, judge_of
+from naysay.mining._rules import decide
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import judge as judged
+from naysay.mining.judge import judge_of
 from naysay.mining.mined import slots_of
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.select import NOT_SELECTED, select
@@ -36,17 +38,23 @@ _ONE_OF_EACH = 1 << 63  # a step of the seed that no block has
 _SKIPPED, _CONSIDERED = "range_min", "considered"
 
 
+# {rule: whether scores (n, m) break it, by the lowest score of the anchor's positives (n, 1) and the number given}
+_BROKEN: dict[str, Callable[[Scores, Scores, np.float32], NDArray[np.bool_]]] = {
+    "absolute_margin": lambda scores, lowest, margin: np.asarray(scores + margin > lowest),
+    "relative_margin": lambda scores, lowest, margin: np.asarray(scores > lowest - np.abs(lowest) * margin),
+    "max_score": lambda scores, lowest, high: np.asarray(scores > high),
+    "min_score": lambda scores, lowest, low: np.asarray(scores < low),
+}
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which candidates may be negatives, and which of them are selected. s+: the lowest score of the positives."""
+    """Which candidates may be negatives, and which of them are selected."""
 
     first: int  # the first rank, from 1, among all that are not excluded, before anything is dropped
     last: int  # the last rank
-    absolute_margin: float | None  # drop s + margin > s+
-    relative_margin: float | None  # drop s > s+ - |s+| margin
-    max_score: float | None  # drop s > max_score
-    min_score: float | None  # drop s < min_score
+    bounds: Mapping[str, float]  # {rule: number}, in the order of `_BROKEN`
     count: int  # how many to select
     how: str  # "top", "random", "softmax" or "spread"
     temperature: float | None
@@ -59,35 +67,25 @@ class Rules:
         """
         if self.how != "top":
             return self.last
-        bounds = (self.absolute_margin, self.relative_margin, self.max_score, self.min_score)
-        some_dropped = choosy or any(bound is not None for bound in bounds)
-        return self.first - 1 + self.count + (self.count + _SPARE if some_dropped else 0)
+        return self.first - 1 + self.count + (self.count + _SPARE if choosy or self.bounds else 0)
 
     def upper_bound(self) -> str | None:
         """Return the rule that is one threshold per anchor, if the best below it are selected, or None."""
-        bounds = ("absolute_margin", "relative_margin", "max_score")
-        given = [name for name in bounds if getattr(self, name) is not None]
+        given = [name for name in self.bounds if name != "min_score"]
         # s + margin is rounded before it is compared, so the threshold of an absolute margin is not a float32 number.
         return given[0] if self.how == "top" and len(given) == 1 and given[0] != "absolute_margin" else None
 
     def thresholds(self, lowest: Scores) -> Scores:
         """The thresholds of `upper_bound`, by the lowest scores of the anchors' positives."""
-        if self.relative_margin is not None:
-            return np.asarray(lowest - np.abs(lowest) * np.float32(self.relative_margin))
-        return np.full(len(lowest), self.max_score, np.float32)
+        if "relative_margin" in self.bounds:
+            return np.asarray(lowest - np.abs(lowest) * np.float32(self.bounds["relative_margin"]))
+        return np.full(len(lowest), self.bounds["max_score"], np.float32)
 
     def dropped(self, candidates: Candidates) -> Candidates:
         """Drop the candidates that break a rule; each is counted for the first rule that it breaks."""
         scores, lowest = candidates.scores, candidates.positive_scores[:, None]
-        if self.absolute_margin is not None:
-            candidates = candidates.drop(scores + np.float32(self.absolute_margin) > lowest, "absolute_margin")
-        if self.relative_margin is not None:
-            threshold = lowest - np.abs(lowest) * np.float32(self.relative_margin)
-            candidates = candidates.drop(scores > threshold, "relative_margin")
-        if self.max_score is not None:
-            candidates = candidates.drop(scores > np.float32(self.max_score), "max_score")
-        if self.min_score is not None:
-            candidates = candidates.drop(scores < np.float32(self.min_score), "min_score")
+        for name, value in self.bounds.items():
+            candidates = candidates.drop(_BROKEN[name](scores, lowest, np.float32(value)), name)
         return candidates
 
 
@@ -181,24 +179,24 @@ class _Search:
         below = None if self.bound is None else rules.thresholds(self.lowest[rows])
         options: dict[str, Any] = {"metric": self.metric, "exclude": excluded, "budget": budget}
         found, above = search_below(vectors, self.corpus, depth, below, **options)
-        candidates = replace(_within(found, above, rules.last), positive_scores=self.lowest[rows])
+        ranks = above[:, None] + np.arange(1, found.ids.shape[1] + 1)  # among all
+        inside = found.filled & (ranks <= rules.last)
+        kept = Found(np.where(inside, found.ids, -1), np.where(inside, found.scores, np.float32(-np.inf)))
+        rank = np.where(inside, ranks, 0).astype(np.int32)
+        candidates = replace(Candidates.of(kept), rank=rank, positive_scores=self.lowest[rows])
         candidates = candidates.drop(candidates.rank < rules.first, _SKIPPED)
         if self.rescore is not None:
-            candidates = _rescored(candidates, self.rescore, rows)
+            row, slot = np.nonzero(candidates.kept)
+            scores = candidates.scores.copy()
+            ids = candidates.ids[row, slot]
+            scores[row, slot] = answers_of(self.rescore, rows[row], ids, _PAIRS, "cross_encoder")
+            candidates = replace(candidates, scores=scores)
         candidates = rules.dropped(candidates)
         if self.judge is not None:
             query = Query(rows, positives=self.pairs.items[self.pairs.indptr[:-1][rows]], vectors=vectors)
             candidates = judged(candidates, self.judge, query=query)
         rng = rng_for(rules.seed, int(rows[0])) if rules.how in ("random", "softmax") else None
         return select(candidates, rules.count, rules.how, rng=rng, temperature=rules.temperature), above
-
-
-def _within(found: Found, above: Ids, last: int) -> Candidates:
-    """Return what was found with its ranks among all, up to the last one."""
-    ranks = above[:, None] + np.arange(1, found.ids.shape[1] + 1)
-    far = ranks > last
-    ids, scores = np.where(far, -1, found.ids), np.where(far, np.float32(-np.inf), found.scores)
-    return replace(Candidates.of(Found(ids, scores)), rank=np.where(ids >= 0, ranks, 0).astype(np.int32))
 
 
 def budget_of(depth: int, corpus: Vectors, count: int) -> int:
@@ -219,11 +217,3 @@ def _count(totals: Counter[str], candidates: Candidates, rows: NDArray[np.bool_]
             totals[_CONSIDERED] -= int(counts[rows].sum())
         elif reason != NOT_SELECTED and counts[rows].any():
             totals[reason] += int(counts[rows].sum())
-
-
-def _rescored(candidates: Candidates, rescore: ScorePairs, anchors: Ids) -> Candidates:
-    """Replace the scores of candidates that are left by those of a better model, many anchors at a time."""
-    rows, slots = np.nonzero(candidates.kept)
-    scores = candidates.scores.copy()
-    scores[rows, slots] = answers_of(rescore, anchors[rows], candidates.ids[rows, slots], _PAIRS, "cross_encoder")
-    return replace(candidates, scores=scores)

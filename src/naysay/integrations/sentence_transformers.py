@@ -19,7 +19,7 @@ from naysay.files import as_path
 from naysay.formats._whole_files import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
-from naysay.integrations._hard_negative_tables import FORMATS, Rows, fingerprint, names_of, statistics
+from naysay.integrations._hard_negative_tables import FORMATS, fingerprint, names_of, statistics, table_of
 from naysay.integrations._hard_negatives import Rules, pick
 from naysay.mining._task import pairs_of
 from naysay.mining.rescore import ScorePairs
@@ -153,19 +153,11 @@ def mine_hard_negatives(
         absolute_margin = check_number("margin", margin, finite=True)
         warnings.warn("margin is deprecated: pass absolute_margin.", DeprecationWarning, stacklevel=3)
     check_one_of("output_format", output_format, FORMATS)
-    for name, value, lowest in (
-        ("batch_size", batch_size, 1),
-        ("faiss_batch_size", faiss_batch_size, 1),
-        ("seed", seed, 0),
-    ):
-        check_whole(name, value, lowest)
-    bounds: dict[str, float | None] = {
-        "absolute_margin": absolute_margin,
-        "relative_margin": relative_margin,
-        "max_score": max_score,
-        "min_score": min_score,
-    }
-    inputs.check_bounds(bounds)
+    check_whole("batch_size", batch_size, 1)
+    check_whole("faiss_batch_size", faiss_batch_size, 1)
+    check_whole("seed", seed, 0)
+    given = (absolute_margin, relative_margin, max_score, min_score)
+    bounds = inputs.checked_bounds(dict(zip(inputs.BOUNDS, given, strict=True)))
     check_one_of("sampling_strategy", sampling_strategy, inputs.STRATEGIES)
     check_method_options(sampling_strategy, {"temperature": temperature})
     inputs.check_model(model, cross_encoder)
@@ -182,10 +174,9 @@ def mine_hard_negatives(
     if include_positives and output_format != "n-tuple":
         _print("include_positives: the format is n-tuple, so that the ranking keeps its order.", show=verbose)
         output_format = "n-tuple"
-    inputs.check_names(columns.names, names_of(output_format, num_negatives, with_scores=output_scores))
+    inputs.check_names([*columns], names_of(output_format, num_negatives, with_scores=output_scores))
     _print(_opening(pairs, first, last), show=verbose)
-    selection = (num_negatives, sampling_strategy, temperature, seed)
-    rules = Rules(first + 1, last, absolute_margin, relative_margin, max_score, min_score, *selection)
+    rules = Rules(first + 1, last, bounds, num_negatives, sampling_strategy, temperature, seed)
     excluded = _excluded(pairs, duplicates=duplicates, include_positives=include_positives)
     with ExitStack() as stack:
         if cache_folder is None:
@@ -202,10 +193,9 @@ def mine_hard_negatives(
             pool = stack.enter_context(pool_of(cross_encoder, use_multi_process))
             score = _pair_scorer(cross_encoder, pairs, batch_size, pool)
         picked = pick(queries, documents, pairs, excluded, search_metric, rules, rescore=score, judge=judge)
-    rows = Rows(columns.names, pairs, picked)
-    table = rows.table(output_format, with_scores=output_scores)
+    table = table_of(output_format, [*columns], pairs, picked, with_scores=output_scores)
     if verbose:
-        _print(statistics(rows, bounds, num_negatives), show=True)
+        _print(statistics(pairs, picked, bounds, num_negatives), show=True)
     return table if package is None else package.Dataset(table, fingerprint=fingerprint(table))
 
 

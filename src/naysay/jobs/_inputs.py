@@ -1,4 +1,4 @@
-"""The tables of a job: pairs, queries and documents, as row numbers and as texts on disk."""
+"""The tables of a job: pairs, queries and documents, as row numbers and as texts on disk; anchors among documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.checks import check_range, raise_invalid, shown, with_option_names
 from naysay.formats._table_files import batches, chosen_column, column_names
@@ -25,8 +24,8 @@ from naysay.jobs._texts import (
     write_keys,
     write_texts,
 )
+from naysay.mining._known import Ids, Pairs, equal_pairs, text_keys
 
-Ids = NDArray[np.int64]
 _TOO_LARGE = 1 << 63  # a larger whole number is an id, not a row
 _ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")
 _TEXT = ("text", "contents", "passage", "document", "query", "question", "title")
@@ -233,3 +232,30 @@ def strings_of(side: Any) -> Any:
     except UnicodeEncodeError as error:
         raise_invalid("texts", "valid UTF-8 to be encoded", shown(error.object))
     return pa.chunked_array(parts, pa.large_string())
+
+
+def own_by_id(queries: Side, corpus: Side) -> Pairs:
+    """(anchors, documents) with the same id; without ids, or if none is shared, by row."""
+    if queries.ids is not None and corpus.ids is not None:
+        wanted = np.concatenate([np.empty((0, 2), np.uint64), *read_keys(queries.keys)])
+        rows = places_of(wanted, read_keys(corpus.keys))
+        anchors = np.flatnonzero(rows >= 0)
+        if len(anchors):
+            return anchors, rows[anchors]
+    if queries.n != corpus.n:
+        rule = f"left out unless anchors and documents share ids, or anchors are the {corpus.n:,} documents by row"
+        advice = "Pass --queries and --corpus with ids."
+        raise_invalid("--same-ids", rule, f"{queries.n:,} anchors without the id of a document", advice)
+    return np.arange(queries.n), np.arange(queries.n)
+
+
+def own_by_text(queries: Side, corpus: Side) -> Pairs:
+    """(anchors, documents) whose texts are equal but for whitespace; none where a side has no texts.
+
+    8 bytes of memory for each anchor, and a pass over the texts of both sides.
+    """
+    none: Ids = np.empty(0, np.int64)
+    if queries.texts is None or corpus.texts is None:
+        return none, none
+    keys = np.concatenate([np.empty(0, np.uint64), *map(text_keys, queries.texts.blocks())])
+    return equal_pairs(keys, map(text_keys, corpus.texts.blocks()))

@@ -73,7 +73,7 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
 def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:
     """Mine the anchors from start to stop, and keep the candidates of those that are sampled."""
     task = ready.task
-    rows, everyone = task.rows(start, stop, ready.known_scores), len(sampled) == stop - start
+    rows, everyone = task.some(np.arange(start, stop), ready.known_scores), len(sampled) == stop - start
     mined = mine_rows(task, rows, ready.threshold, list_all=everyone)
     shown, places = mined.candidates, sampled
     if not mined.listed_all and len(sampled):

@@ -19,17 +19,28 @@ from naysay.detectors.posterior import Posterior
 from naysay.formats._table_files import check_memory
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
-from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
-from naysay.jobs._own import own_by_id, own_by_text
+from naysay.jobs._inputs import (
+    Side,
+    open_side,
+    own_by_id,
+    own_by_text,
+    read_pairs,
+    reading,
+    rows_in,
+    strings_of,
+    write_distinct,
+    write_side,
+)
 from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
-from naysay.mining._decide import fit_posterior, pairs_to_review, sample_of, score_known, threshold_of
 from naysay.mining._false_share import as_record, fit_bytes, is_auto, unfitted
 from naysay.mining._known import known_of, own_note
-from naysay.mining._rules import Background, Threshold
+from naysay.mining._pipeline import fit_posterior, pairs_to_review
+from naysay.mining._rules import Background, sample_of, score_known, threshold_of
 from naysay.mining._search import surveyed, with_index
 from naysay.mining._task import LEAST_DEPTH, Task, task_of, without_own_vectors
 from naysay.mining.bm25 import bm25
+from naysay.mining.judge import Threshold
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
 from naysay.search._vector_files import WINDOW

@@ -16,14 +16,14 @@ from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
-from naysay.mining._decide import lists_of
 from naysay.mining._false_share import FitLists, estimated, is_auto
 from naysay.mining._false_share_text import trade
-from naysay.mining._rules import Background, limits_of
+from naysay.mining._pipeline import lists_of
+from naysay.mining._rules import Background
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import SUSPICIOUS
+from naysay.mining.judge import SUSPICIOUS, limits_of
 from naysay.mining.mined import Mined, slots_of
 from naysay.text import with_interval
 from naysay.types import Query
@@ -185,8 +185,6 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
     kept = candidates.kept & (candidates.kept_by >= 0)
     skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64))
     rate = estimated(ready.posterior, whole.rows, candidates, kept, skipped)
-    if task.reviewed is not None and isinstance(rate, Share):
-        rate = task.reviewed.widened(rate)
     return MinedFile(
         output=output,
         rows=rows,

@@ -17,7 +17,6 @@ from naysay.files import check_target
 from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
-from naysay.jobs.options import JobOptions
 from naysay.mining._review import ToReview
 
 Ids = NDArray[np.int64]
@@ -29,21 +28,14 @@ _ENDINGS = (".csv", ".jsonl", ".parquet")
 _ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False}
 
 
-def review_file(job: JobOptions) -> Path | None:
-    """Where the pairs to review are written, None if none are; raise if they cannot be there.
-
-    A file that exists is never replaced, because a person may have filled it in.
-    """
-    if job.review is None:
-        return None
-    path = job.review_file if job.review_file is not None else job.output.with_suffix(".review.csv")
+def check_review_file(path: Path) -> None:
+    """Raise if pairs to review cannot be written there. A file that exists may have been filled in by a person."""
     if path.suffix.lower() not in _ENDINGS:
         raise_invalid("--review-file", f"a file that ends in {', '.join(_ENDINGS[:-1])} or .parquet", repr(str(path)))
     check_target("--review-file", path)
     if path.exists():
         advice = "Move it away, or pass another --review-file."
         raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
-    return path
 
 
 def as_record(pairs: ToReview) -> dict[str, list[Any]]:

@@ -33,11 +33,11 @@ from naysay.jobs._inputs import Side
 from naysay.jobs._parts import mine_parts
 from naysay.jobs._prepare import Ready, prepare, read_tables
 from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
-from naysay.jobs._review import read_review, review_file, write_review
+from naysay.jobs._review import check_review_file, read_review, write_review
 from naysay.jobs.options import JobOptions, recorded
-from naysay.mining._rules import is_detector
 from naysay.mining._task import pairs_of
 from naysay.mining.backfill import notes_of
+from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
 from naysay.positives import POSITIVE
@@ -129,7 +129,9 @@ def _checked_place(job: JobOptions) -> Path:
         raise_invalid("--job", "a folder of its own", repr(str(place)))
     if job.report is not None:
         check_page("--report", job.report)
-    written = {"--output": job.output, "--report": job.report, "--review-file": review_file(job)}
+    if job.review_path is not None:
+        check_review_file(job.review_path)
+    written = {"--output": job.output, "--report": job.report, "--review-file": job.review_path}
     check_apart({**written, "--job": place}, job.read_files)
     for option, path in {**written, "--encoded": job.encoded}.items():
         if path is not None and path.resolve().is_relative_to(place.resolve()):
@@ -172,7 +174,7 @@ def _published(folder: JobFolder, job: JobOptions) -> Iterator[dict[str, Path]]:
 
     Nothing is published if an input changed.
     """
-    paths = {"output": job.output, "report": job.report, "review": review_file(job)}
+    paths = {"output": job.output, "report": job.report, "review": job.review_path}
     targets = {name: path for name, path in paths.items() if path is not None}
     names = {"output": "", "report": "", "review": "-review"}  # a review may have the ending of the output
     drafts = {part: path.with_name(f".naysay-{folder.id}{names[part]}{path.suffix}") for part, path in targets.items()}
@@ -223,8 +225,9 @@ def _finalize(
     notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
     sample = sampled(ready, whole, notes)
     summary = summarised(ready, whole, sample, job.output, rows)
-    review, report = review_file(job), job.report
+    review, report = job.review_path, job.report
     if review is not None:
+        check_review_file(review)
         with disk_errors(review, lambda: 1 << 24):
             write_review(drafts["review"], folder.done["review"], ready.queries, ready.corpus)
         summary = to_be_reviewed(summary, review, len(folder.done["review"]["anchors"]))

@@ -143,6 +143,12 @@ class JobOptions:
         return {flag: path for flag, path in values.items() if isinstance(path, Path)}
 
     @property
+    def review_path(self) -> Path | None:
+        """Where the pairs to review are written, None if none are."""
+        beside = self.output.with_suffix(".review.csv")
+        return None if self.review is None else self.review_file or beside
+
+    @property
     def vector_files(self) -> dict[str, Path]:
         """{"query" and "corpus": file}; empty where a model makes the vectors."""
         both = {"query": self.query_vectors, "corpus": self.corpus_vectors}

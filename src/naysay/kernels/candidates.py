@@ -1,6 +1,7 @@
-"""The candidates of one side of a triple: all its ids ("open", `begin` -1), or the list of a relation ("listed").
+"""The candidates of one side of a triple: all its ids ("open"), or the list of a relation ("listed").
 
-A candidate is free if it is neither in the known row indices[low:high] nor the triple's own id.
+A candidate is free if it is neither in the known row nor the triple's own id. Here row = (indices, filter, low, high)
+and listed = (lists, begin, end), where `begin` is -1 for an open side.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from naysay.kernels.random import below
 
 
 @compiled
-def count_listed_known(
-    start: Any, stop: Any, relations: Any, indptr: Any, indices: Any, list_ptr: Any, lists: Any, out: Any
-) -> None:
-    """out[row] = how many known ids of a row are in the list of its relation."""
+def count_listed_known(start: Any, stop: Any, relations: Any, known: Any, pointer: Any, lists: Any, out: Any) -> None:
+    """out[row] = how many known ids of a row are in the list of its relation; known = (indptr, indices)."""
+    indptr, indices = known
     for row in range(start, stop):
-        begin, end = list_ptr[relations[row]], list_ptr[relations[row] + 1]
+        begin, end = pointer[relations[row]], pointer[relations[row] + 1]
         count = 0
         for i in range(indptr[row], indptr[row + 1]):
             begin = lower_bound(lists, begin, end, indices[i])
@@ -40,23 +40,23 @@ def is_extra(indices: Any, bits: Any, low: Any, high: Any, own: Any, lists: Any,
 
 
 @inlined
-def free_at_rank(indices: Any, bits: Any, low: Any, high: Any, own: Any, rank: Any) -> Any:
+def free_at_rank(row: Any, own: Any, rank: Any) -> Any:
     """The rank-th id of an open side that is neither known nor own."""
-    if not row_contains(indices, bits, low, high, own):
-        own_rank = own - (lower_bound(indices, low, high, own) - low)
-        if rank >= own_rank:
-            rank += 1
+    indices, bits, low, high = row
+    own_rank = own - (lower_bound(indices, low, high, own) - low)
+    if rank >= own_rank and not row_contains(indices, bits, low, high, own):
+        rank += 1
     return shifted(indices, low, high, rank)
 
 
 @inlined
-def lay_out(
-    indices: Any, bits: Any, low: Any, high: Any, own: Any, free: Any, lists: Any, begin: Any, end: Any, deck: Any
-) -> None:
+def lay_out(row: Any, own: Any, free: Any, listed: Any, deck: Any) -> None:
     """All candidates of a side, ascending, to deck[:free]."""
+    indices, bits, low, high = row
+    lists, begin, end = listed
     if begin < 0:
         for rank in range(free):
-            deck[rank] = free_at_rank(indices, bits, low, high, own, rank)
+            deck[rank] = free_at_rank(row, own, rank)
         return
     dealt = 0
     for i in range(begin, end):
@@ -67,38 +67,25 @@ def lay_out(
 
 
 @inlined
-def tried_id(
-    bits64: Any, indices: Any, bits: Any, low: Any, high: Any, own: Any, size: Any, free: Any, lists: Any, begin: Any
-) -> Any:
-    """One try: a candidate that is neither known nor own, or -1."""
+def tried_id(bits64: Any, row: Any, own: Any, span: Any, free: Any, listed: Any) -> Any:
+    """One try among the `span` ids of a side: a candidate that is neither known nor own, or -1."""
+    indices, bits, low, high = row
+    lists, begin, _ = listed
     if begin < 0:
-        if 2 * (high - low) > size:
-            return free_at_rank(indices, bits, low, high, own, below(bits64, free))
-        item = below(bits64, size)
+        if 2 * (high - low) > span:
+            return free_at_rank(row, own, below(bits64, free))
+        item = below(bits64, span)
     else:
-        item = np.int64(lists[begin + below(bits64, size)])
-    if item == own or row_contains(indices, bits, low, high, item):
-        return np.int64(-1)
-    return item
+        item = np.int64(lists[begin + below(bits64, span)])
+    return np.int64(-1) if item == own or row_contains(indices, bits, low, high, item) else item
 
 
 @inlined
-def counted_id(
-    rank: Any,
-    indices: Any,
-    bits: Any,
-    low: Any,
-    high: Any,
-    own: Any,
-    size: Any,
-    lists: Any,
-    begin: Any,
-    codes: Any,
-    used: Any,
-    side: Any,
-) -> Any:
+def counted_id(rank: Any, row: Any, own: Any, span: Any, listed: Any, codes: Any, used: Any, side: Any) -> Any:
     """The rank-th candidate that is neither known, nor own, nor in the row already, by counting from the first."""
-    for i in range(size):
+    indices, bits, low, high = row
+    lists, begin, _ = listed
+    for i in range(span):
         item = np.int64(i) if begin < 0 else np.int64(lists[begin + i])
         if item == own or row_contains(indices, bits, low, high, item):
             continue

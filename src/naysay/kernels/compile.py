@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 _P = ParamSpec("_P")
@@ -39,22 +40,32 @@ def compiled(function: Callable[_P, _R], *, reorder: bool = False) -> Callable[_
     index: Any = getattr(getattr(loop, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # numba's own; without it only an edit of a kernel could go unseen
         index._source_stamp = (index._source_stamp, _SOURCE)
-    if hasattr(getattr(loop, "_cache", None), "load_overload"):
-        loop._cache.load_overload = _saying(loop._cache.load_overload)
+    cache: Any = getattr(loop, "_cache", None)
+    if all(hasattr(cache, name) for name in ("_load_overload", "_guard_against_spurious_io_errors")):  # numba's own
+        cache.load_overload = _saying(cache)
     return cast("Callable[_P, _R]", loop)
 
 
-def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
-    """The look-up of the cache, with a message the first time that a loop is not in it and must be compiled."""
+def _saying(cache: Any) -> Callable[..., Any]:
+    """The look-up of numba's cache, with a message the first time that a loop is not in it and must be compiled.
 
-    def look_up(*arguments: Any) -> Any:
+    A loop that is in the cache is machine code. It needs none of the functions that numba loads to compile one, so
+    those are loaded only if it is not there: they take longer than all our loops.
+    """
+    look_up_and_load = cache.load_overload
+
+    def look_up(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)  # numba's memory manager: machine code calls it
+        with cache._guard_against_spurious_io_errors():
+            found = cache._load_overload(signature, context)
+        if found is not None:
+            return found
         if "numba.np.arraymath" not in sys.modules:
             _load_array_functions()
-        found = load(*arguments)
-        if found is None and not _SAID and sys.stderr is not None and sys.stderr.isatty():
+        if not _SAID and sys.stderr is not None and sys.stderr.isatty():
             _SAID.append(True)
             sys.stderr.write("naysay: compiling loops at their first use, once for this installation: about 10 s.\n")
-        return found
+        return look_up_and_load(signature, context)
 
     return look_up
 

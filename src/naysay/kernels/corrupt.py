@@ -76,23 +76,14 @@ def of_side(side: Any, first: Any, second: Any, third: Any) -> Any:
 
 
 @inlined
-def first_tries(
-    state: Any,
-    wanted: Any,
-    bounds: Any,
-    sizes: Any,
-    owns: Any,
-    lows: Any,
-    highs: Any,
-    indices: Any,
-    bits: Any,
-    which: Any,
-    items: Any,
-    one: Any,
-    other: Any,
-    marked: Any,
-) -> None:
-    """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own."""
+def first_tries(state: Any, wanted: Any, parts: Any, known: Any, which: Any, items: Any, scratch: Any) -> None:
+    """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own.
+
+    parts = (bounds, sizes, owns, lows, highs) of the sides; known = (indices, filter).
+    """
+    bounds, sizes, owns, lows, highs = parts
+    indices, bits = known
+    one, other, marked = scratch
     b, c = min(1, len(sizes) - 1), len(sizes) - 1  # fewer sides than three: the last is used, and never picked
     bound_1, bound_2 = bounds[0], bounds[b]
     size_1, size_2, size_3 = sizes[0], sizes[b], sizes[c]
@@ -131,106 +122,79 @@ def prefetch_rows(rows: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -
 
 
 @compiled
-def settle(
-    state: Any,
-    slot: Any,
-    attempt: Any,
-    tries: Any,
-    repeat: Any,
-    left: Any,
-    indices: Any,
-    bits: Any,
-    low: Any,
-    high: Any,
-    own: Any,
-    span: Any,
-    free: Any,
-    lists: Any,
-    begin: Any,
-    codes: Any,
-    side: Any,
-    table: Any,
-) -> Any:
-    """An id for a slot: by trial from `attempt` on, then by counting through what is left."""
-    for i in range(attempt, tries):
-        item = tried_id(retry(state, slot, i), indices, bits, low, high, own, span, free, lists, begin)
+def settle(state: Any, slot: Any, attempts: Any, left: Any, part: Any, codes: Any, side: Any, table: Any) -> Any:
+    """An id for a slot: by trial, then by counting through what is left.
+
+    attempts = (first, end, repeat); part = (row, own, span, free, listed) as in `candidates`.
+    """
+    first, end, repeat = attempts
+    row, own, span, free, listed = part
+    for i in range(first, end):
+        item = tried_id(retry(state, slot, i), row, own, span, free, listed)
         if item >= 0 and (repeat or not seen_before(codes, slot, 3 * item + side, table)):
             return item
-    rank, used = below(retry(state, slot, tries), left), 0 if repeat else slot
-    item = counted_id(rank, indices, bits, low, high, own, span, lists, begin, codes, used, side)
+    rank, used = below(retry(state, slot, end), left), 0 if repeat else slot
+    item = counted_id(rank, row, own, span, listed, codes, used, side)
     if not repeat:
         seen_before(codes, slot, 3 * item + side, table)
     return item
 
 
 @compiled
-def draw(
-    start: Any,
-    stop: Any,
-    key: Any,
-    tries: Any,
-    repeat: Any,
-    triples: Any,
-    counts: Any,
-    sides: Any,
-    sizes: Any,
-    chance: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    bits: Any,
-    covered: Any,
-    list_ptr: Any,
-    lists: Any,
-    deck_room: Any,
-    out: Any,
-    out_side: Any,
-    out_chance: Any,
-) -> None:
+def draw(start: Any, stop: Any, how: Any, queries: Any, parts: Any, known: Any, candidates: Any, out: Any) -> None:
     """Fill counts[row] slots with (id, side), distinct as pairs unless `repeat`, and P(side) P(id | side), 1 if empty.
 
-    triples (B, 3); sides (S,) which part each side replaces; sizes (S,) ids on each side; chance (relations, S);
-    rows (B, S) the known row; covered (all rows,) how many candidates a row knows; list_ptr (S, relations + 1) into
-    `lists`, first entry -1 for an open side; deck_room the longest list.
+    Args:
+        how: (key, tries, repeat).
+        queries: (triples (B, 3), counts (B,), rows (B, S) the known row of each side).
+        parts: (sides (S,) which part each side replaces, sizes (S,) ids on each side, chance (relations, S)).
+        known: (indptr, indices, filter).
+        candidates: (covered (all rows,) how many candidates a row knows, starts (S, relations + 1) into `lists`, first
+            entry -1 for an open side, lists, the length of the longest).
+        out: (ids, sides, chances).
     """
-    width, n_sides = out.shape[1], len(sides)
+    key, tries, repeat = how
+    triples, counts, rows = queries
+    sides, sizes, chance = parts
+    indptr, indices, bits = known
+    covered, list_ptr, lists, longest = candidates
+    out_ids, out_side, out_chance = out
+    width, n_sides = out_ids.shape[1], len(sides)
     codes, which, items = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
     marked, one, other = np.empty(width + 1, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
     bitmap, doubtful = np.empty(bitmap_size(width), np.uint64), np.empty(width, np.uint8)
-    deck = np.empty((n_sides, max(deck_room, 2 * width)), np.int64)
+    deck = np.empty((n_sides, max(longest, 2 * width)), np.int64)
     weight, bounds = np.empty(n_sides, np.float64), np.empty(n_sides, np.uint64)
     free, used, spans, owns = np.empty((4, n_sides), np.int64)
-    lows, highs, begins = np.empty((3, n_sides), np.int64)
+    lows, highs, begins, ends = np.empty((4, n_sides), np.int64)
     dealt = np.empty(n_sides, np.bool_)
     for row in range(start, stop):
         prefetch_rows(rows, row + AHEAD, indptr, indices, bits)
         wanted = counts[row]
         relation = triples[row, 1]
-        plain = True
+        plain = tries > 0
         for s in range(n_sides):
-            low, high = indptr[rows[row, s]], indptr[rows[row, s] + 1]
-            lows[s], highs[s] = low, high
+            lows[s], highs[s] = indptr[rows[row, s]], indptr[rows[row, s] + 1]
             owns[s] = triples[row, sides[s]]
-            begins[s], end, spans[s] = np.int64(-1), np.int64(-1), sizes[s]
+            begins[s], ends[s], spans[s] = -1, -1, sizes[s]
             if list_ptr[s, 0] >= 0:
-                begins[s], end = list_ptr[s, relation], list_ptr[s, relation + 1]
-                spans[s] = end - begins[s]
+                begins[s], ends[s] = list_ptr[s, relation], list_ptr[s, relation + 1]
+                spans[s] = ends[s] - begins[s]
             free[s] = spans[s] - covered[rows[row, s]]
-            free[s] -= is_extra(indices, bits, low, high, owns[s], lists, begins[s], end)
+            free[s] -= is_extra(indices, bits, lows[s], highs[s], owns[s], lists, begins[s], ends[s])
             used[s] = 0
             weight[s] = chance[relation, s] if free[s] > 0 else 0.0
             dealt[s] = (not repeat and free[s] < 2 * wanted) or (begins[s] >= 0 and 4 * free[s] < wanted)
             if dealt[s] and free[s] > 0:
-                lay_out(indices, bits, low, high, owns[s], free[s], lists, begins[s], end, deck[s])
-            plain &= begins[s] < 0 and not dealt[s] and 0 < 2 * (high - low) <= sizes[s] and weight[s] > 0.0
+                mine, listed = (indices, bits, lows[s], highs[s]), (lists, begins[s], ends[s])
+                lay_out(mine, owns[s], free[s], listed, deck[s])
+            plain &= begins[s] < 0 and not dealt[s] and 0 < 2 * (highs[s] - lows[s]) <= sizes[s] and weight[s] > 0.0
         total = set_bounds(weight, bounds)
         state = row_state(key, row)
-        plain &= tries > 0
         if plain:
-            first_tries(
-                state, wanted, bounds, sizes, owns, lows, highs, indices, bits, which, items, one, other, marked
-            )
+            open_sides = (bounds, sizes, owns, lows, highs)
+            first_tries(state, wanted, open_sides, (indices, bits), which, items, (one, other, marked))
             if not repeat:
                 for slot in range(wanted):
                     codes[slot] = 3 * items[slot] + sides[which[slot]]
@@ -252,15 +216,16 @@ def draw(
                     deck[s, place], deck[s, used[s]] = deck[s, used[s]], item
                     seen_before(codes, slot, 3 * item + side, table)
             elif item < 0 or (not repeat and doubtful[slot] and seen_before(codes, slot, 3 * item + side, seen)):
-                known = (indices, bits, lows[s], highs[s], owns[s], spans[s], free[s], lists, begins[s])
+                mine, listed = (indices, bits, lows[s], highs[s]), (lists, begins[s], ends[s])
                 # A list of which little is free deserves more tries: going through it is dearer than them.
                 most = tries * min(64, max(1, spans[s] // (4 * free[s]))) if begins[s] >= 0 else tries
-                item = settle(state, slot, int(plain), most, repeat, left, *known, codes, side, seen)
+                part = (mine, owns[s], spans[s], free[s], listed)
+                item = settle(state, slot, (int(plain), most, repeat), left, part, codes, side, seen)
                 if plain and not repeat:  # a later slot may hold the new id
                     for later in range(slot + 1, wanted):
                         doubtful[later] |= np.uint8(codes[later] == 3 * item + side)
             codes[slot] = 3 * item + side
-            out[row, slot] = item
+            out_ids[row, slot] = item
             out_side[row, slot] = side
             out_chance[row, slot] = weight[s] / (total * left)
             if repeat:
@@ -270,6 +235,6 @@ def draw(
                 weight[s] = 0.0
                 total = set_bounds(weight, bounds)
         for slot in range(wanted, width):
-            out[row, slot] = -1
+            out_ids[row, slot] = -1
             out_side[row, slot] = -1
             out_chance[row, slot] = 1.0

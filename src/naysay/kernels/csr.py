@@ -82,6 +82,17 @@ def shifted(indices: Any, start: Any, stop: Any, rank: Any) -> Any:
     return rank + (low - start)
 
 
+@inlined
+def sort_on(line: Any, used: Any, stop: Any, ordered: Any) -> None:
+    """line[:stop] in ascending order, to ordered[:stop], where ordered[:used] is in order already; both may be one."""
+    for i in range(used, stop):
+        value, j = line[i], i
+        while j > 0 and ordered[j - 1] > value:
+            ordered[j] = ordered[j - 1]
+            j -= 1
+        ordered[j] = value
+
+
 @compiled
 def scatter(anchors: Any, items: Any, cursor: Any, out: Any) -> None:
     """Counting sort by anchor; `cursor` holds each row's start and is moved to its end."""
@@ -98,12 +109,7 @@ def sort_rows(start: Any, stop: Any, indptr: Any, indices: Any, kept: Any) -> No
         low, high = indptr[row], indptr[row + 1]
         ids = indices[low:high]
         if high - low <= _INSERTION:
-            for i in range(1, high - low):
-                value, j = ids[i], i
-                while j > 0 and ids[j - 1] > value:
-                    ids[j] = ids[j - 1]
-                    j -= 1
-                ids[j] = value
+            sort_on(ids, 0, high - low, ids)
         else:
             ids.sort()
         count = 0
@@ -165,19 +171,17 @@ def damaged_rows(start: Any, stop: Any, n_items: Any, indptr: Any, indices: Any,
 
 
 @compiled
-def contains(start: Any, stop: Any, anchors: Any, items: Any, indptr: Any, indices: Any, bits: Any, out: Any) -> None:
-    """out[i] = position of items[i] in the row of anchors[i], or -1."""
+def contains(start: Any, stop: Any, anchors: Any, items: Any, known: Any, out: Any) -> None:
+    """out[i] = position of items[i] in the row of anchors[i], or -1; known = (indptr, indices, filter)."""
+    indptr, indices, bits = known
     for i in range(start, stop):
         anchor, item = anchors[i], items[i]
         out[i] = -1
         if anchor < 0 or item < 0:
             continue
         low, high = indptr[anchor], indptr[anchor + 1]
-        if low == high or may_contain(bits, low, high - low, item) == 0:
-            continue
-        position = lower_bound(indices, low, high, item)
-        if position < high and indices[position] == item:
-            out[i] = position
+        if row_contains(indices, bits, low, high, item):
+            out[i] = lower_bound(indices, low, high, item)
 
 
 @compiled

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import inlined
+from naysay.kernels.csr import sort_on
 from naysay.kernels.random import below, number
 
 # Up to this many slots all pairs are compared for repeats; beyond that a hash table is used.
@@ -55,12 +56,7 @@ def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
 @inlined
 def unused_rank(bits: Any, ranks: Any, used: Any, free: Any) -> Any:
     """A uniform rank in [0, free) outside ranks[:used], which is put in order on the way."""
-    for i in range(1, used):
-        value, j = ranks[i], i
-        while j > 0 and ranks[j - 1] > value:
-            ranks[j] = ranks[j - 1]
-            j -= 1
-        ranks[j] = value
+    sort_on(ranks, 0, used, ranks)
     rank = below(bits, free - used)
     for i in range(used):
         if ranks[i] <= rank:

@@ -17,45 +17,25 @@ DOT, COSINE, L2 = 0, 1, 2
 
 
 @inlined
-def _dot(query: Any, row: Any) -> Any:
-    total = 0.0
-    for i in range(len(query)):
-        total += query[i] * np.float64(row[i])
-    return total
-
-
-@inlined
-def _dots(query: Any, one: Any, two: Any, three: Any, four: Any) -> Any:
+def _sums(metric: Any, query: Any, one: Any, two: Any, three: Any, four: Any) -> Any:
+    """Of four rows: the dot products with the query, or for L2 the squared distances from it."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(len(query)):
-        value = query[i]
-        a += value * np.float64(one[i])
-        b += value * np.float64(two[i])
-        c += value * np.float64(three[i])
-        d += value * np.float64(four[i])
-    return a, b, c, d
-
-
-@inlined
-def _apart(query: Any, row: Any) -> Any:
-    total = 0.0
-    for i in range(len(query)):
-        gap = query[i] - np.float64(row[i])
-        total += gap * gap
-    return total
-
-
-@inlined
-def _aparts(query: Any, one: Any, two: Any, three: Any, four: Any) -> Any:
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(len(query)):
-        value = query[i]
-        first, second = value - np.float64(one[i]), value - np.float64(two[i])
-        third, fourth = value - np.float64(three[i]), value - np.float64(four[i])
-        a += first * first
-        b += second * second
-        c += third * third
-        d += fourth * fourth
+    if metric == L2:
+        for i in range(len(query)):
+            value = query[i]
+            first, second = value - np.float64(one[i]), value - np.float64(two[i])
+            third, fourth = value - np.float64(three[i]), value - np.float64(four[i])
+            a += first * first
+            b += second * second
+            c += third * third
+            d += fourth * fourth
+    else:
+        for i in range(len(query)):
+            value = query[i]
+            a += value * np.float64(one[i])
+            b += value * np.float64(two[i])
+            c += value * np.float64(three[i])
+            d += value * np.float64(four[i])
     return a, b, c, d
 
 
@@ -72,26 +52,18 @@ def _score(metric: Any, total: Any, query_norm: Any, norm: Any) -> Any:
 @compiled
 def norms(start: Any, stop: Any, rows: Any, out: Any) -> None:
     """out[row] = the square root of the sum of squares, in index order."""
-    width = rows.shape[1]
-    row = start
-    while row + 4 <= stop:
+    for row in range(start, stop, 4):
+        # Past the last row the same row is done again: one loop, and no case for what is left over.
+        second, third, fourth = min(row + 1, stop - 1), min(row + 2, stop - 1), min(row + 3, stop - 1)
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        for i in range(width):
-            one, two = np.float64(rows[row, i]), np.float64(rows[row + 1, i])
-            three, four = np.float64(rows[row + 2, i]), np.float64(rows[row + 3, i])
+        for i in range(rows.shape[1]):
+            one, two = np.float64(rows[row, i]), np.float64(rows[second, i])
+            three, four = np.float64(rows[third, i]), np.float64(rows[fourth, i])
             a += one * one
             b += two * two
             c += three * three
             d += four * four
-        out[row], out[row + 1], out[row + 2], out[row + 3] = np.sqrt(a), np.sqrt(b), np.sqrt(c), np.sqrt(d)
-        row += 4
-    while row < stop:
-        total = 0.0
-        for i in range(width):
-            value = np.float64(rows[row, i])
-            total += value * value
-        out[row] = np.sqrt(total)
-        row += 1
+        out[row], out[second], out[third], out[fourth] = np.sqrt(a), np.sqrt(b), np.sqrt(c), np.sqrt(d)
 
 
 @compiled
@@ -99,12 +71,27 @@ def all_scores(
     start: Any, stop: Any, metric: Any, queries: Any, query_norms: Any, rows: Any, row_norms: Any, out: Any
 ) -> None:
     """out[query, row] = the score of every pair."""
+    every = np.arange(len(rows))
     query = np.empty(queries.shape[1], np.float64)
     for q in range(start, stop):
         query[:] = queries[q]
-        for row in range(len(rows)):
-            total = _apart(query, rows[row]) if metric == L2 else _dot(query, rows[row])
-            out[q, row] = _score(metric, total, query_norms[q], row_norms[row])
+        _score_listed(metric, query, query_norms[q], rows, row_norms, every, 0, len(rows), 0, out[q])
+
+
+@inlined
+def _score_listed(
+    metric: Any, query: Any, norm: Any, rows: Any, norms: Any, ids: Any, slot: Any, end: Any, first: Any, out: Any
+) -> None:
+    """out[slot:end] = the scores of rows[ids[slot:end] - first], four at a time."""
+    while slot < end:
+        second, third, fourth = min(slot + 1, end - 1), min(slot + 2, end - 1), min(slot + 3, end - 1)
+        i, j, k, m = ids[slot] - first, ids[second] - first, ids[third] - first, ids[fourth] - first
+        a, b, c, d = _sums(metric, query, rows[i], rows[j], rows[k], rows[m])
+        out[slot] = _score(metric, a, norm, norms[i])
+        out[second] = _score(metric, b, norm, norms[j])
+        out[third] = _score(metric, c, norm, norms[k])
+        out[fourth] = _score(metric, d, norm, norms[m])
+        slot += 4
 
 
 @compiled
@@ -125,29 +112,10 @@ def listed_scores(
 
     `rows` are those from the id `first` on. A query has counts[query] ids, ascending; others are left as they are.
     """
-    last = first + len(rows)
     query = np.empty(queries.shape[1], np.float64)
     for q in range(start, stop):
-        line = ids[q]
-        slot = lower_bound(line, 0, counts[q], first)
-        end = lower_bound(line, slot, counts[q], last)
-        if slot == end:
-            continue
-        query[:] = queries[q]
-        norm = query_norms[q]
-        while slot + 4 <= end:
-            i, j, k, m = line[slot] - first, line[slot + 1] - first, line[slot + 2] - first, line[slot + 3] - first
-            if metric == L2:
-                a, b, c, d = _aparts(query, rows[i], rows[j], rows[k], rows[m])
-            else:
-                a, b, c, d = _dots(query, rows[i], rows[j], rows[k], rows[m])
-            out[q, slot] = _score(metric, a, norm, row_norms[i])
-            out[q, slot + 1] = _score(metric, b, norm, row_norms[j])
-            out[q, slot + 2] = _score(metric, c, norm, row_norms[k])
-            out[q, slot + 3] = _score(metric, d, norm, row_norms[m])
-            slot += 4
-        while slot < end:
-            i = line[slot] - first
-            total = _apart(query, rows[i]) if metric == L2 else _dot(query, rows[i])
-            out[q, slot] = _score(metric, total, norm, row_norms[i])
-            slot += 1
+        slot = lower_bound(ids[q], 0, counts[q], first)
+        end = lower_bound(ids[q], slot, counts[q], first + len(rows))
+        if slot < end:
+            query[:] = queries[q]
+            _score_listed(metric, query, query_norms[q], rows, row_norms, ids[q], slot, end, first, out[q])

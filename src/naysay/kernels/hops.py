@@ -37,19 +37,19 @@ def pick(state: Any, wanted: Any, repeat: Any, pool: Any, size: Any, line: Any, 
 
 
 @compiled
-def candidates(
-    mark: Any, anchor: Any, row: Any, own: Any, nearest: Any, farthest: Any, edges: Any, scratch: Any
-) -> Any:
+def candidates(mark: Any, anchor: Any, row: Any, own: Any, distances: Any, edges: Any, scratch: Any) -> Any:
     """The unknown nodes at distance nearest ... farthest go to queue[:size], in order of visit; size is returned.
 
     Args:
         row: The anchor's row of the known pairs.
         own: One more node that counts as known; the anchor itself if there is none.
-        edges: (indptr, indices) of the edges, and of the known pairs.
+        distances: (nearest, farthest).
+        edges: ((indptr, indices) of the edges, (indptr, indices, filter) of the known pairs).
         scratch: (stamps, queue). stamps (n,): `mark` on a known node that was not visited, mark + 1 on a visited one,
             less on any other. queue (n + 1,): the visited nodes, level after level; a known one is kept as ~node.
     """
-    indptr, indices, known_indptr, known_indices = edges
+    nearest, farthest = distances
+    (indptr, indices), (known_indptr, known_indices, _) = edges
     stamps, queue = scratch
     for position in range(known_indptr[row], known_indptr[row + 1]):
         stamps[known_indices[position]] = mark
@@ -84,23 +84,16 @@ def candidates(
 
 @compiled
 def draw_at_distance(
-    start: Any,
-    stop: Any,
-    scratch: Any,
-    key: Any,
-    repeat: Any,
-    anchors: Any,
-    rows: Any,
-    owns: Any,
-    counts: Any,
-    distances: Any,
-    edges: Any,
-    out: Any,
-    log_q: Any,
+    start: Any, stop: Any, scratch: Any, how: Any, starts: Any, counts: Any, distances: Any, edges: Any, out: Any
 ) -> None:
-    """Uniform draws from the unknown nodes at the distances (nearest, farthest); the stamps must be zeros."""
-    nearest, farthest = distances
+    """Uniform draws from the unknown nodes at the distances (nearest, farthest); the stamps must be zeros.
+
+    how = (key, repeat); starts = (anchors, rows, owns), as `candidates` takes them; out = (ids, log_q).
+    """
+    key, repeat = how
+    anchors, rows, owns = starts
+    ids, log_q = out
     for row in range(start, stop):
         mark = 2 * (row - start) + 1  # above all that earlier rows left: nothing is to be cleared
-        size = candidates(mark, anchors[row], rows[row], owns[row], nearest, farthest, edges, scratch)
-        pick(row_state(key, row), counts[row], repeat, scratch[1], size, out[row], log_q[row])
+        size = candidates(mark, anchors[row], rows[row], owns[row], distances, edges, scratch)
+        pick(row_state(key, row), counts[row], repeat, scratch[1], size, ids[row], log_q[row])

@@ -1,8 +1,8 @@
-"""Draws from lists: places in a list per row, and entries of one list that all rows share.
+"""Draws from lists: entries of a list per row, and entries of one list that all rows share.
 
-A list per row (its candidates, its cache) has been cleared of known ids before, so a place below its length is all that
-is drawn. One list for all rows (a batch, a memory) holds entries (item, owner), and which of them a row may use is
-asked of each candidate; after `tries` rejections the row's usable entries are listed once and drawn from exactly.
+A list per row (its candidates, its cache) holds no known id, so a place below its length is all that is drawn. One list
+for all rows (a batch, a memory) holds entries (item, owner), and each candidate is checked: may the row use it? After
+`tries` rejections the row's usable entries are listed once and drawn from exactly.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, t
 
 
 @compiled
-def draw_places(start: Any, stop: Any, key: Any, sizes: Any, counts: Any, repeat: Any, out: Any, log_q: Any) -> None:
-    """counts[row] places in [0, sizes[row]), distinct unless `repeat`, then -1, each with its exact log_q.
+def draw_places(start: Any, stop: Any, key: Any, repeat: Any, counts: Any, lists: Any, out: Any, log_q: Any) -> None:
+    """counts[row] entries of the row's list, at places that are distinct unless `repeat`, then -1; and their log_q.
 
-    log_q is -log(size) with repetition and -log(size - slot) without. Sizes are below 2^32.
+    lists = (begins, sizes, values): the list of row r is values[begins[r] : begins[r] + sizes[r]]. log_q is -log(size)
+    with repetition and -log(size - slot) without. Sizes are below 2^32.
     """
+    begins, sizes, values = lists
     width = out.shape[1]
     line = np.empty(width, np.int64)
     ranks = np.empty(2 * width, np.int64)
@@ -68,17 +70,9 @@ def draw_places(start: Any, stop: Any, key: Any, sizes: Any, counts: Any, repeat
             wanted = min(counts[row], size)
             distinct_places(state, TRIES, wanted, size, line, table, ranks)
             fill_log_q(log_q[row], wanted, size)
-        out[row, :wanted] = line[:wanted]
+        for slot in range(wanted):
+            out[row, slot] = values[begins[row] + line[slot]]
         out[row, wanted:] = -1
-
-
-@compiled
-def look_up(start: Any, stop: Any, begins: Any, values: Any, places: Any) -> None:
-    """Turn places of row r into values[begins[r] + place], where they are; -1 stays."""
-    for row in range(start, stop):
-        for slot in range(places.shape[1]):
-            if places[row, slot] >= 0:
-                places[row, slot] = values[begins[row] + places[row, slot]]
 
 
 @compiled
@@ -128,27 +122,18 @@ def may_use(item: Any, owner: Any, anchor: Any, positive: Any, indices: Any, bit
 
 
 @compiled
-def all_entries(
-    start: Any,
-    stop: Any,
-    anchors: Any,
-    positives: Any,
-    items: Any,
-    owners: Any,
-    indptr: Any,
-    indices: Any,
-    bits: Any,
-    out: Any,
-    excluded: Any,
-) -> None:
+def all_entries(start: Any, stop: Any, batch: Any, known: Any, out: Any, excluded: Any) -> None:
     """out[row, j] = items[j] where the row may use entry j, else -1.
 
-    excluded[row] counts the others: the same item, else the same anchor, else known.
+    excluded[row] counts the others: the same item, else the same anchor, else known. `batch` is (anchors, positives,
+    items, owners), `known` is (indptr, indices, filter).
     """
+    anchors, positives, items, owners = batch
+    indptr, indices, bits = known
     marked = np.empty(len(items) + 1, np.int64)
     for row in range(start, stop):
         anchor, positive = anchors[row], positives[row]
-        same_item, same_anchor, known = 0, 0, 0
+        same_item, same_anchor, n_known = 0, 0, 0
         for j in range(len(items)):
             mine, own = items[j] == positive, owners[j] == anchor
             out[row, j] = -1 if mine or own else items[j]
@@ -156,33 +141,21 @@ def all_entries(
             same_anchor += own and not mine
         low, high = known_row(indptr, anchor)
         for i in range(known_slots(indices, bits, low, high, items, len(items), marked)):
-            known += out[row, marked[i]] >= 0
+            n_known += out[row, marked[i]] >= 0
             out[row, marked[i]] = -1
-        excluded[row, 0], excluded[row, 1], excluded[row, 2] = same_item, same_anchor, known
+        excluded[row, 0], excluded[row, 1], excluded[row, 2] = same_item, same_anchor, n_known
 
 
 @compiled
-def draw_entries(
-    start: Any,
-    stop: Any,
-    key: Any,
-    tries: Any,
-    repeat: Any,
-    counts: Any,
-    anchors: Any,
-    positives: Any,
-    items: Any,
-    owners: Any,
-    indptr: Any,
-    indices: Any,
-    bits: Any,
-    out: Any,
-    places: Any,
-) -> None:
+def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known: Any, out: Any, places: Any) -> None:
     """counts[row] usable entries, uniform; unless `repeat`, uniform over those whose item is not in the row yet.
 
-    Items go to `out` and the entries' places to `places`, -1 in both once nothing is left.
+    Items go to `out` and the entries' places to `places`, -1 in both once nothing is left. `how` is (key, tries,
+    repeat); batch and known are those of `all_entries`.
     """
+    key, tries, repeat = how
+    anchors, positives, items, owners = batch
+    indptr, indices, bits = known
     width, held = out.shape[1], len(items)
     line = np.empty(width, np.int64)
     table = np.empty(table_size(width), np.int64)

@@ -12,27 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from naysay.kernels import csr, distinct
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import (
-    HASH_A,
-    HASH_B,
-    bit_at,
-    filter_bit,
-    lower_bound,
-    may_contain,
-    prefetch_row,
-    row_contains,
-    shifted,
-)
-from naysay.kernels.distinct import (
-    bitmap_size,
-    mark_collisions,
-    met_before,
-    seen_before,
-    shuffle_ranks,
-    table_size,
-    unused_rank,
-)
 from naysay.kernels.random import below, number, retry, row_state
 
 TRIES = 32
@@ -50,7 +31,7 @@ def truly_known(indices: Any, low: Any, high: Any, line: Any, marked: Any, suspe
     known = 0
     for i in range(suspects):
         item = line[marked[i]]
-        position = lower_bound(indices, low, high, item)
+        position = csr.lower_bound(indices, low, high, item)
         if position < high and indices[position] == item:
             marked[known] = marked[i]
             known += 1
@@ -64,15 +45,8 @@ def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted:
     if low < high:
         for slot in range(wanted):
             marked[suspects] = slot
-            suspects += np.int64(may_contain(bits, low, high - low, line[slot]))
+            suspects += np.int64(csr.may_contain(bits, low, high - low, line[slot]))
     return truly_known(indices, low, high, line, marked, suspects)
-
-
-@inlined
-def by_rank(state: Any, wanted: Any, indices: Any, low: Any, high: Any, size: Any, line: Any) -> None:
-    """The first candidate of each slot in a row that is mostly known: a free item, by its rank."""
-    for slot in range(wanted):
-        line[slot] = shifted(indices, low, high, below(number(state, slot), size - (high - low)))
 
 
 @inlined
@@ -81,8 +55,8 @@ def drawn_and_hashed(state: Any, wanted: Any, size: Any, degree: Any, line: Any,
     for slot in range(wanted):
         item = below(number(state, slot), size)
         line[slot] = item
-        one[slot] = filter_bit(item, degree, HASH_A)
-        other[slot] = filter_bit(item, degree, HASH_B)
+        one[slot] = csr.filter_bit(item, degree, csr.HASH_A)
+        other[slot] = csr.filter_bit(item, degree, csr.HASH_B)
 
 
 @inlined
@@ -91,7 +65,7 @@ def suspect_slots(bits: Any, low: Any, wanted: Any, one: Any, other: Any, marked
     suspects: Any = 0
     for slot in range(wanted):
         marked[suspects] = slot
-        suspects += np.int64(bit_at(bits, low, one[slot]) & bit_at(bits, low, other[slot]))
+        suspects += np.int64(csr.bit_at(bits, low, one[slot]) & csr.bit_at(bits, low, other[slot]))
     return suspects
 
 
@@ -103,156 +77,103 @@ def free_item(
     if 2 * (high - low) <= size:
         for i in range(tries):
             item = below(retry(state, slot, attempt + i), size)
-            if not row_contains(indices, bits, low, high, item):
+            if not csr.row_contains(indices, bits, low, high, item):
                 return item
-    rank = below(retry(state, slot, attempt + tries), size - (high - low))
-    return shifted(indices, low, high, rank)
-
-
-@compiled
-def with_replacement(
-    start: Any,
-    stop: Any,
-    key: Any,
-    tries: Any,
-    anchors: Any,
-    counts: Any,
-    indptr: Any,
-    indices: Any,
-    bits: Any,
-    size: Any,
-    out: Any,
-    chance: Any,
-) -> None:
-    """Independent uniform draws: counts[row] of them, then -1; all -1 where nothing is free. chance is (B,)."""
-    width = out.shape[1]
-    line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
-    marked = np.empty(width + 1, np.int64)
-    for row in range(start, stop):
-        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
-        low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
-        free = size - (high - low)
-        wanted = counts[row] if free > 0 else 0
-        chance[row] = 1.0 / max(free, 1)
-        state = row_state(key, row)
-        # These lines are also in `distinct`: as one step with several exits they ran a quarter slower.
-        known = 0
-        if 2 * (high - low) > size:
-            by_rank(state, wanted, indices, low, high, size, line)
-        else:
-            drawn_and_hashed(state, wanted, size, high - low, line, one, other)
-            if low < high:
-                suspects = suspect_slots(bits, low, wanted, one, other, marked)
-                known = truly_known(indices, low, high, line, marked, suspects)
-        for i in range(known):
-            slot = marked[i]
-            line[slot] = free_item(state, slot, 0, tries, indices, bits, low, high, size)
-        for slot in range(width):
-            out[row, slot] = line[slot] if slot < wanted else -1
+    return csr.shifted(indices, low, high, below(retry(state, slot, attempt + tries), size - (high - low)))
 
 
 @inlined
-def make_distinct(
-    state: Any,
-    tries: Any,
-    indices: Any,
-    bits: Any,
-    low: Any,
-    high: Any,
-    size: Any,
-    line: Any,
-    wanted: Any,
-    bitmap: Any,
-    doubtful: Any,
-    table: Any,
-    ranks: Any,
-) -> None:
+def make_distinct(state: Any, tries: Any, row: Any, size: Any, line: Any, wanted: Any, scratch: Any) -> None:
     """Redraw, slot by slot, what is known (doubtful is KNOWN) or repeats an earlier slot (it may where doubtful).
 
     A redrawn slot puts later slots with its new id in doubt. Most new ids are not in the bitmap of
     the row's, so that no slot need be compared. With a table, of wide rows, every slot is looked up instead.
+
+    row = (indices, filter, low, high); scratch = (bitmap, doubtful, table, ranks).
     """
+    indices, bits, low, high = row
+    bitmap, doubtful, table, ranks = scratch
     table[:] = -1
     wide = len(table) > 0
     for slot in range(wanted):
         if doubtful[slot] == 0 and not wide:
             continue
-        if doubtful[slot] != KNOWN and not seen_before(line, slot, line[slot], table):
+        if doubtful[slot] != KNOWN and not distinct.seen_before(line, slot, line[slot], table):
             continue
         settled, met = False, np.uint8(1)
         for i in range(tries):
-            attempt = i * (tries + 1)
-            line[slot] = free_item(state, slot, attempt, tries, indices, bits, low, high, size)
-            met = np.uint8(1) if wide else met_before(bitmap, line[slot])
-            settled = met == 0 or not seen_before(line, slot, line[slot], table)
+            line[slot] = free_item(state, slot, i * (tries + 1), tries, indices, bits, low, high, size)
+            met = np.uint8(1) if wide else distinct.met_before(bitmap, line[slot])
+            settled = met == 0 or not distinct.seen_before(line, slot, line[slot], table)
             if settled:
                 break
         if not settled:  # all tries failed: count past the earlier slots instead
             for earlier in range(slot):
-                ranks[earlier] = line[earlier] - (lower_bound(indices, low, high, line[earlier]) - low)
-            rank = unused_rank(retry(state, slot, tries * (tries + 1)), ranks, slot, size - (high - low))
-            line[slot] = shifted(indices, low, high, rank)
-            seen_before(line, slot, line[slot], table)  # enters it in the table
-            met_before(bitmap, line[slot])
+                ranks[earlier] = line[earlier] - (csr.lower_bound(indices, low, high, line[earlier]) - low)
+            rank = distinct.unused_rank(retry(state, slot, tries * (tries + 1)), ranks, slot, size - (high - low))
+            line[slot] = csr.shifted(indices, low, high, rank)
+            distinct.seen_before(line, slot, line[slot], table)  # enters it in the table
+            distinct.met_before(bitmap, line[slot])
         if met != 0 and not wide:
             for later in range(slot + 1, wanted):
                 doubtful[later] |= line[later] == line[slot]
 
 
 @compiled
-def distinct(
-    start: Any,
-    stop: Any,
-    key: Any,
-    tries: Any,
-    anchors: Any,
-    counts: Any,
-    indptr: Any,
-    indices: Any,
-    bits: Any,
-    size: Any,
-    out: Any,
-    log_q: Any,
-) -> None:
-    """Distinct uniform draws, and log_q = -log(free - slot): the chance given the row's earlier slots.
+def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out: Any, log_q: Any) -> None:
+    """Uniform draws: distinct ones, or independent ones if `repeat`; -1 in slots that are not wanted or not free.
 
-    log_q has the shape of out, or (B, 0) if it is not needed.
+    Args:
+        how: (key, tries, repeat).
+        rows: (anchors, counts).
+        known: (indptr, indices, filter) of the known ids.
+        log_q: Of distinct draws (B, K) -log(free - slot), the chance given the row's earlier slots, or (B, 0) if it is
+            not needed; of independent ones (B, 1), the chance 1 / free of each.
     """
+    key, tries, repeat = how
+    anchors, counts = rows
+    indptr, indices, bits = known
     width = out.shape[1]
     line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
-    marked = np.empty(width + 1, np.int64)
-    ranks = np.empty(2 * width, np.int64)
-    bitmap, doubtful = np.empty(bitmap_size(width), np.uint64), np.empty(width, np.uint8)
-    table = np.empty(table_size(width) if width > _WIDE else 0, np.int64)
+    marked, ranks = np.empty(width + 1, np.int64), np.empty(2 * width, np.int64)
+    bitmap, doubtful = np.empty(distinct.bitmap_size(width), np.uint64), np.empty(width, np.uint8)
+    table = np.empty(distinct.table_size(width) if width > _WIDE and not repeat else 0, np.int64)
     for row in range(start, stop):
-        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
+        csr.prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
         free = size - (high - low)
         wanted = min(counts[row], free)
+        if repeat:
+            wanted = counts[row] if free > 0 else 0
+            log_q[row, 0] = 1.0 / max(free, 1)
         state = row_state(key, row)
-        if 2 * wanted > free:  # more than half: shuffle all, at most twice as many
-            shuffle_ranks(state, wanted, free, ranks)
+        if 2 * wanted > free and not repeat:  # more than half: shuffle all, at most twice as many
+            distinct.shuffle_ranks(state, wanted, free, ranks)
             for slot in range(wanted):
-                line[slot] = shifted(indices, low, high, ranks[slot])
+                line[slot] = csr.shifted(indices, low, high, ranks[slot])
         else:
-            known = 0
-            if 2 * (high - low) > size:
-                by_rank(state, wanted, indices, low, high, size, line)
+            n_known = 0
+            if 2 * (high - low) > size:  # a row that is mostly known: free items by their rank
+                for slot in range(wanted):
+                    line[slot] = csr.shifted(indices, low, high, below(number(state, slot), free))
             else:
                 drawn_and_hashed(state, wanted, size, high - low, line, one, other)
                 if low < high:
                     suspects = suspect_slots(bits, low, wanted, one, other, marked)
-                    known = truly_known(indices, low, high, line, marked, suspects)
-            doubtful[:] = 0
-            if len(table) > 0 or mark_collisions(line, wanted, bitmap, doubtful) + known > 0:
-                for i in range(known):
-                    doubtful[marked[i]] = KNOWN
-                make_distinct(
-                    state, tries, indices, bits, low, high, size, line, wanted, bitmap, doubtful, table, ranks
-                )
+                    n_known = truly_known(indices, low, high, line, marked, suspects)
+            if repeat:
+                for i in range(n_known):
+                    line[marked[i]] = free_item(state, marked[i], 0, tries, indices, bits, low, high, size)
+            else:
+                doubtful[:] = 0
+                if len(table) > 0 or distinct.mark_collisions(line, wanted, bitmap, doubtful) + n_known > 0:
+                    for i in range(n_known):
+                        doubtful[marked[i]] = KNOWN
+                    mine, scratch = (indices, bits, low, high), (bitmap, doubtful, table, ranks)
+                    make_distinct(state, tries, mine, size, line, wanted, scratch)
         for slot in range(width):
             out[row, slot] = line[slot] if slot < wanted else -1
-        if log_q.shape[1] > 0:
+        if not repeat and log_q.shape[1] > 0:
             fill_log_q(log_q[row], wanted, free)
 
 

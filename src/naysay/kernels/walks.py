@@ -1,6 +1,6 @@
 """Random walks from an anchor, and where they spend their time: walk ends, and personalised PageRank by forward push.
 
-Edges and known pairs are CSR rows, as in `hops`. The push (Andersen, Chung and Lang 2006) keeps, for each node that it
+Edges and known pairs are those of `hops`. The push (Andersen, Chung and Lang 2006) keeps, for each node that it
 reached, a score p and a residual r with
 
     pagerank(anchor) = p + sum over u of r(u) pagerank(u)
@@ -46,24 +46,14 @@ def walk_ends(start: Any, stop: Any, key: Any, anchors: Any, length: Any, indptr
 
 
 @compiled
-def draw_walk_ends(
-    start: Any,
-    stop: Any,
-    key: Any,
-    repeat: Any,
-    anchors: Any,
-    counts: Any,
-    length: Any,
-    walks: Any,
-    edges: Any,
-    out: Any,
-) -> None:
+def draw_walk_ends(start: Any, stop: Any, how: Any, rows: Any, length: Any, walks: Any, edges: Any, out: Any) -> None:
     """The ends of the row's walks in order, without the anchor, what is known, and (unless `repeat`) repetitions.
 
-    Args:
-        edges: (indptr, indices) of the edges, and of the known pairs, whose filter is last.
+    how = (key, repeat), rows = (anchors, counts); edges as in `hops`.
     """
-    indptr, indices, known_indptr, known_indices, known_bits = edges
+    key, repeat = how
+    anchors, counts = rows
+    (indptr, indices), (known_indptr, known_indices, known_bits) = edges
     table = np.empty(table_size(out.shape[1]), np.int64)
     for row in range(start, stop):
         anchor, line, state = anchors[row], out[row], row_state(key, row)
@@ -162,29 +152,24 @@ def part_at(rank: Any, low: Any, high: Any, order: Any, score: Any) -> None:
 
 @compiled
 def draw_ranks(
-    start: Any,
-    stop: Any,
-    scratch: Any,
-    key: Any,
-    repeat: Any,
-    anchors: Any,
-    counts: Any,
-    accuracy: Any,
-    window: Any,
-    edges: Any,
-    out: Any,
-    log_q: Any,
+    start: Any, stop: Any, scratch: Any, how: Any, rows: Any, accuracy: Any, window: Any, edges: Any, out: Any
 ) -> None:
     """Uniform draws from ranks low ... high - 1 of each anchor's unknown nodes, or from shares of their number.
 
     Args:
+        how: (key, repeat).
+        rows: (anchors, counts).
         accuracy: (restart, tolerance).
         window: (low, high, whether they are shares).
-        edges: (indptr, indices) of the edges, and of the known pairs.
+        edges: As in `hops`.
+        out: (ids, log_q).
     """
+    key, repeat = how
+    anchors, counts = rows
     restart, tolerance = accuracy
     low, high, shares = window
-    indptr, indices, known_indptr, known_indices = edges
+    (indptr, indices), (known_indptr, known_indices, _) = edges
+    out_ids, log_q = out
     nodes, queue, score, residual = scratch
     for row in range(start, stop):
         anchor = anchors[row]
@@ -202,7 +187,7 @@ def draw_ranks(
         last = min(ranked, np.int64(high * ranked if shares else high))
         part_at(first, 0, ranked, queue, score)
         part_at(last, first, ranked, queue, score)
-        pick(row_state(key, row), counts[row], repeat, queue[first:last], last - first, out[row], log_q[row])
+        pick(row_state(key, row), counts[row], repeat, queue[first:last], last - first, out_ids[row], log_q[row])
         for i in range(reached):  # as clean as it came: the next row starts from zeros
             score[nodes[i]] = 0.0
             residual[2 * nodes[i]] = 0.0

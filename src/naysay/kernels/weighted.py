@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import prefetch_row, row_contains
+from naysay.kernels.csr import prefetch_row, row_contains, sort_on
 from naysay.kernels.distinct import repeats, seen_before, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
 from naysay.kernels.uniform import AHEAD, known_slots
@@ -130,24 +130,15 @@ def sums_before(cumulative: Any, indices: Any, low: Any, high: Any) -> Any:
 
 
 @inlined
-def free_item(
-    state: Any,
-    slot: Any,
-    attempt: Any,
-    tries: Any,
-    indices: Any,
-    bits: Any,
-    low: Any,
-    high: Any,
-    cumulative: Any,
-    alias: Any,
-    free: Any,
-    before: Any,
-) -> Any:
-    """An item outside the row by weight, from the slot's tries from `attempt` on; `before` is empty in a light row."""
+def free_item(state: Any, slot: Any, attempt: Any, tries: Any, row: Any, weights: Any, before: Any) -> Any:
+    """An item outside the row by weight, from the slot's tries from `attempt` on; `before` is empty in a light row.
+
+    row = (indices, filter, low, high), weights = (cumulative, alias, the free weight of the row).
+    """
+    indices, bits, low, high = row
+    cumulative, alias, free = weights
     if len(before) > 0:
-        x = below_wide(retry(state, slot, attempt), free)
-        return heavy_item(x, cumulative, indices, low, high, before)
+        return heavy_item(below_wide(retry(state, slot, attempt), free), cumulative, indices, low, high, before)
     for i in range(tries):
         item = alias_item(retry(state, slot, attempt + i), len(cumulative) - 1, alias)
         if not row_contains(indices, bits, low, high, item):
@@ -157,38 +148,16 @@ def free_item(
 
 
 @inlined
-def sort_on(line: Any, used: Any, slot: Any, taken: Any) -> None:
-    """line[:slot] in ascending order, to taken[:slot], where line[:used] is in order already."""
-    for i in range(used, slot):
-        value, j = line[i], i
-        while j > 0 and taken[j - 1] > value:
-            taken[j] = taken[j - 1]
-            j -= 1
-        taken[j] = value
-
-
-@inlined
 def make_distinct(
-    state: Any,
-    tries: Any,
-    indices: Any,
-    bits: Any,
-    low: Any,
-    high: Any,
-    cumulative: Any,
-    alias: Any,
-    free: Any,
-    before: Any,
-    line: Any,
-    wanted: Any,
-    marked: Any,
-    table: Any,
-    taken: Any,
+    state: Any, tries: Any, row: Any, weights: Any, before: Any, line: Any, wanted: Any, scratch: Any
 ) -> Any:
     """Redraw, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot.
 
-    Returns how many slots there are candidates for: items of weight 0 are none.
+    scratch = (marked, table, taken). Returns how many slots there are candidates for: items of weight 0 are none.
     """
+    indices, _, low, high = row
+    cumulative, _, free = weights
+    marked, table, taken = scratch
     table[:] = -1
     next_known, used, left = 0, 0, free
     for slot in range(wanted):
@@ -198,10 +167,7 @@ def make_distinct(
         for i in range(tries):
             if settled:
                 break
-            attempt = i * (tries + 1)
-            line[slot] = free_item(
-                state, slot, attempt, tries, indices, bits, low, high, cumulative, alias, free, before
-            )
+            line[slot] = free_item(state, slot, i * (tries + 1), tries, row, weights, before)
             settled = not seen_before(line, slot, line[slot], table)
         if not settled:  # all tries failed: walk past the earlier slots instead
             sort_on(line, used, slot, taken)
@@ -216,41 +182,32 @@ def make_distinct(
 
 
 @compiled
-def draw(
-    start: Any,
-    stop: Any,
-    key: Any,
-    tries: Any,
-    repeat: Any,
-    anchors: Any,
-    counts: Any,
-    indptr: Any,
-    indices: Any,
-    bits: Any,
-    cumulative: Any,
-    alias: Any,
-    known_weight: Any,
-    out: Any,
-    chance: Any,
-) -> None:
+def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, weights: Any, out: Any, chance: Any) -> None:
     """counts[row] draws by weight, distinct unless `repeat`, then -1, each with its exact chance (1 in empty slots).
 
     The chance is w_i / W_free of the item, of distinct rows w_i / (W_free - sum of the earlier w).
+
+    Args:
+        how: (key, tries, repeat).
+        rows: (anchors, counts).
+        known: (indptr, indices, filter) of the known ids.
+        weights: (cumulative, alias, known weight of each anchor).
     """
+    key, tries, repeat = how
+    anchors, counts = rows
+    indptr, indices, bits = known
+    cumulative, alias, known_weight = weights
     width, size, total = out.shape[1], len(cumulative) - 1, cumulative[-1]
-    line, taken = np.empty(width, np.int64), np.empty(width, np.int64)
-    marked = np.empty(width + 1, np.int64)
-    table = np.empty(table_size(width), np.int64)
-    nothing = np.empty(0, np.int64)
+    line, taken, marked = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1, np.int64)
+    table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
     for row in range(start, stop):
         prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
-        anchor = anchors[row]
-        low, high = indptr[anchor], indptr[anchor + 1]
-        free = total - known_weight[anchor]
+        low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
+        free = total - known_weight[anchors[row]]
         wanted = counts[row] if free > 0 else 0
         state = row_state(key, row)
         before = nothing
-        known = 0
+        n_known = 0
         if free < total - free:  # not 2 * free, which may reach 2^63
             before = sums_before(cumulative, indices, low, high)
             for slot in range(wanted):
@@ -259,15 +216,14 @@ def draw(
         else:
             for slot in range(wanted):
                 line[slot] = alias_item(number(state, slot), size, alias)
-            known = known_slots(indices, bits, low, high, line, wanted, marked)
-        marked[known] = -1
+            n_known = known_slots(indices, bits, low, high, line, wanted, marked)
+        marked[n_known] = -1
+        mine, of_free = (indices, bits, low, high), (cumulative, alias, free)
         if repeat:
-            for i in range(known):
-                slot = marked[i]
-                line[slot] = free_item(state, slot, 0, tries, indices, bits, low, high, cumulative, alias, free, before)
-        elif known > 0 or len(table) > 0 or repeats(line, wanted):
-            where = (indices, bits, low, high, cumulative, alias, free, before)
-            wanted = make_distinct(state, tries, *where, line, wanted, marked, table, taken)
+            for i in range(n_known):
+                line[marked[i]] = free_item(state, marked[i], 0, tries, mine, of_free, before)
+        elif n_known > 0 or len(table) > 0 or repeats(line, wanted):
+            wanted = make_distinct(state, tries, mine, of_free, before, line, wanted, (marked, table, taken))
         left = free
         for slot in range(wanted):
             item = line[slot]

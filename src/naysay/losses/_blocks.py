@@ -12,16 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, check_whole, first_bad, raise_invalid
-from naysay.losses._inputs import (
-    as_log_q,
-    as_mask,
-    as_partner,
-    as_temperature,
-    as_vectors,
-    as_weights,
-    computing_dtype,
-    label_pair,
-)
+from naysay.losses import _inputs
 
 # A form turns a block of scores, in place, into the gradient of its rows' losses in those scores. It returns the
 # losses (rows,) and their gradients in the row inputs (R, rows), if there are any.
@@ -140,7 +131,7 @@ class Columns:
         """(M,) or (rows, M) bool, True where a column is masked; None if none is."""
         mask: Tensor | None = self.mask
         if callable(self.mask):
-            mask = as_mask(self.mask(rows), self.shape(rows), self.like.device)
+            mask = _inputs.as_mask(self.mask(rows), self.shape(rows), self.like.device)
         elif mask is not None and mask.ndim == 2:
             mask = mask[rows]
         if self.filled is not None:
@@ -151,7 +142,7 @@ class Columns:
         """(M,) or (rows, M) log w_j - log q_j, -inf for a weight of 0; None if all are 1."""
         weights = self.weights
         if callable(weights):
-            weights = as_weights(weights(rows), self.shape(rows), self.like).log()
+            weights = _inputs.as_weights(weights(rows), self.shape(rows), self.like).log()
         elif weights is not None:
             weights = (weights if weights.ndim == 1 else weights[rows]).log()
         log_weights: Tensor | None = weights
@@ -185,9 +176,9 @@ def columns(
     filled: Tensor | None = None,
 ) -> Columns:
     """Check mask, weights and log_q; the results of functions are checked when they are called."""
-    mask = _per_column("mask", mask, rows, size, lambda value, shape: as_mask(value, shape, like.device))
-    weights = _per_column("weights", weights, rows, size, lambda value, shape: as_weights(value, shape, like))
-    log_q = None if log_q is None else as_log_q(log_q, (size,), like)
+    mask = _per_column("mask", mask, rows, size, lambda value, shape: _inputs.as_mask(value, shape, like.device))
+    weights = _per_column("weights", weights, rows, size, lambda value, shape: _inputs.as_weights(value, shape, like))
+    log_q = None if log_q is None else _inputs.as_log_q(log_q, (size,), like)
     return Columns(size, like.detach(), own, mask, weights, log_q, filled)
 
 
@@ -220,7 +211,7 @@ class Batch:
 
     def partner(self, values: Any) -> Tensor:
         """Return (N,) the row of each row's positive, checked."""
-        return as_partner(values, len(self.left), len(self.left), self.left.device, own=True)
+        return _inputs.as_partner(values, len(self.left), len(self.left), self.left.device, own=True)
 
     def losses(self, form: Form) -> Tensor:
         """Return the (N,) losses of a form in the caller's dtype."""
@@ -232,17 +223,17 @@ def own_batch(
 ) -> Batch:
     """Check the inputs of a loss over a batch and prepare them."""
     check_whole("block", block, 1)
-    given = as_vectors("z", z)
-    scale = as_temperature(temperature, given)
+    given = _inputs.as_vectors("z", z)
+    scale = _inputs.as_temperature(temperature, given)
     if keys is None and key_labels is not None:
         raise_invalid("key_labels", "given with keys", "key_labels without them")
-    right = given if keys is None else torch.cat([given, as_vectors("keys", keys, given)])
-    rows, size, left = len(given), len(right), given.to(computing_dtype(given)) / scale
+    right = given if keys is None else torch.cat([given, _inputs.as_vectors("keys", keys, given)])
+    rows, size, left = len(given), len(right), given.to(_inputs.computing_dtype(given)) / scale
     return Batch(
         left,
         right.to(left.dtype),
         columns(rows, size, left, own=True, mask=mask, weights=weights),
-        *label_pair(labels, key_labels, rows, size, given.device, own=True),
+        *_inputs.label_pair(labels, key_labels, rows, size, given.device, own=True),
         block,
         given.dtype,
     )

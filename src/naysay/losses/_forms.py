@@ -30,6 +30,8 @@ class Contrast:
     prior: float = 0.0
     beta: float = 0.0
     backprop_weights: bool = True
+    form: str = "sampled"  # of `sampled_softmax`
+    positive_log_q: Tensor | None = None  # (N,)
 
     def __call__(self, scores: Tensor, rows: slice, inputs: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Return the losses of a block and their gradients in the row inputs."""
@@ -72,9 +74,14 @@ class Contrast:
         log_sum, total = soften(logits, (1 + self.beta) * positive)
         log_base, base_total = soften(tilted, self.beta * positive) if tilted is not None else (None, None)
         count = self._log_count(rows, hidden, bias, scores) if self.beta or self.prior else log_sum
+        if self.positive_log_q is not None:
+            own = self.positive_log_q[rows]
+            log_sum = log_sum + (own + drawn if self.form == "classic" else (-torch.expm1(own)).log())
         loss, by_log_sum, by_log_base, by_inputs = self._head(
             log_sum - drawn, count - drawn if log_base is None else log_base - drawn, count - drawn, inputs
         )
+        if self.form == "refined":  # the gradient of "sampled", and another value: sg(1 - P) (log sum - p)
+            loss = (torch.sigmoid(log_sum - drawn) * log_sum).masked_fill(log_sum == -torch.inf, 0.0)
         logits.mul_((by_log_sum / total)[:, None])
         if tilted is not None and base_total is not None and self.backprop_weights:
             logits.mul_(1 + self.beta).add_(tilted.mul_((self.beta * by_log_base / base_total)[:, None]))

@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay.checks import check_number, check_whole, public, raise_invalid
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.losses._blocks import BLOCK, blockwise, columns
 from naysay.losses._forms import Contrast
 from naysay.losses._inputs import as_mask, as_partner, as_temperature, as_vectors, computing_dtype, label_pair
 from naysay.losses.debiased import check_debiasing, lowest_gap
+from naysay.losses.sampled_softmax import FORMS, as_positive_log_q
 
 
 @public
@@ -27,6 +28,8 @@ def in_batch(
     mask: Any = None,
     weights: Any = None,
     log_q: Any = None,
+    positive_log_q: Any = None,
+    form: str = "sampled",
     labels: Any = None,
     key_labels: Any = None,
     prior: float = 0.0,
@@ -61,6 +64,8 @@ def in_batch(
             (rows, M). The positive always counts.
         weights: At least 0, in the same three shapes.
         log_q: (M,) log-probability with which each key came into the batch, as in `info_nce`.
+        positive_log_q: (N,) the same for the anchors' positives, as in `sampled_softmax`; it needs log_q.
+        form: "sampled", "refined" or "classic", as in `sampled_softmax`; the last two need log_q.
         labels: (N,) or (G, N): keys with the anchor's own label are left out, -1 matches nothing; for G granularities,
             the mean of the losses.
         key_labels: (M,) or (G, M); without keys, `labels` are used for both.
@@ -88,6 +93,7 @@ def in_batch(
     pairs = as_partner(partner, rows, len(right), device, own=own)
     wide, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
     left, positive = wide / scale, (wide * right[pairs]).sum(dim=1)
+    own_log_q = _checked_form(form, log_q, positive_log_q, positive, corrected=bool(prior or beta))
     filled, row_inputs = None, [lowest_gap(min_score, positive, scale)]
     if negatives is not None:
         further = as_vectors("negatives", negatives, given, middle=True).to(left.dtype)
@@ -111,8 +117,18 @@ def in_batch(
     elif key_labels is not None:
         raise_invalid("key_labels", "given with labels", "key_labels without them")
     candidates = columns(rows, size, left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
-    form = Contrast(candidates, pairs, *same, prior, beta, backprop_weights)
-    return blockwise(left, right, torch.stack(row_inputs), form, block, "anchors").to(given.dtype)
+    head = Contrast(candidates, pairs, *same, prior, beta, backprop_weights, form, own_log_q)
+    return blockwise(left, right, torch.stack(row_inputs), head, block, "anchors").to(given.dtype)
+
+
+def _checked_form(form: str, log_q: Any, own: Any, like: Tensor, *, corrected: bool) -> Tensor | None:
+    """Return (N,) the positives' log_q. Raises if the form and what is given do not fit."""
+    check_one_of("form", form, FORMS)
+    if log_q is None and (own is not None or form != "sampled"):
+        raise_invalid("log_q", "given with `positive_log_q` and for forms other than 'sampled'", "None")
+    if corrected and (own is not None or form != "sampled"):
+        raise_invalid("form", "'sampled', without positive_log_q, if there is a `prior` or `beta`", repr(form))
+    return as_positive_log_q(own, form, like)
 
 
 def _log_sums(logits: Tensor, valid: Tensor, beta: float, *, backprop_weights: bool) -> list[Tensor]:

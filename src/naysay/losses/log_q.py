@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.arrays import is_torch, of_type, to_numpy
 from naysay.checks import as_array, check_all, public, raise_invalid
 
 
@@ -45,7 +45,7 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
     after = drawn[:, ::-1].cumsum(axis=1)[:, ::-1] - drawn
     with np.errstate(divide="ignore"):
         result = np.where(drawn, -np.logaddexp(np.log(after), -np.where(drawn, given, 0.0)), 0.0)
-    return _like(result, log_q)
+    return of_type(result, log_q) if is_torch(log_q) else result
 
 
 @public
@@ -85,7 +85,8 @@ def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
         _check_below_0("log_qs", part)
     with np.errstate(divide="ignore"):
         terms = [np.log(part) + log_q for part, log_q in zip(share / share.sum(), parts, strict=True)]
-    return _like(np.logaddexp.reduce(terms), log_qs[0])
+    mixed = np.logaddexp.reduce(terms)
+    return of_type(mixed, log_qs[0]) if is_torch(log_qs[0]) else mixed
 
 
 def _numbers(parameter: str, values: Any) -> NDArray[Any]:
@@ -99,8 +100,3 @@ def _check_below_0(parameter: str, values: NDArray[Any], where: Any = True) -> N
     check_all(
         parameter, values, (values <= 1e-6) | ~np.asarray(where), "at most 0", "It is the logarithm of a probability."
     )
-
-
-def _like(values: NDArray[Any], like: Any) -> Any:
-    """The same in the array type, the dtype and on the device of a tensor, or as it is."""
-    return to_torch(values, like.device).to(like.dtype) if is_torch(like) else values

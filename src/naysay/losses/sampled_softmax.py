@@ -12,7 +12,7 @@ from naysay.checks import check_one_of, first_bad, public, raise_invalid
 from naysay.losses._inputs import as_log_q, as_temperature
 from naysay.losses._slots import slots, softplus
 
-_FORMS = ("sampled", "refined", "classic")
+FORMS = ("sampled", "refined", "classic")
 
 
 @public
@@ -65,24 +65,32 @@ def sampled_softmax(
         >>> sampled_softmax(torch.zeros(1), torch.zeros(1, 2), log_q=uniform)
         tensor([1.6094])
     """
-    check_one_of("form", form, _FORMS)
+    check_one_of("form", form, FORMS)
     if log_q is None:
         raise_invalid("log_q", "given", "None", "Without it, use `info_nce`.")
-    if form == "classic" and positive_log_q is None:
-        advice = "It is the log-probability with which each positive would be drawn."
-        raise_invalid("positive_log_q", "given for form 'classic'", "None", advice)
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
     gap = ready.log_sum(ready.gaps(scale))  # of the sum from the positive
-    if positive_log_q is not None:
-        own = as_log_q(positive_log_q, (len(gap),), ready.positive, parameter="positive_log_q")
-        certain = own >= 0
-        if certain.any() and form != "classic":
-            got = first_bad(to_numpy(own), to_numpy(certain))
-            raise_invalid("positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
+    own = as_positive_log_q(positive_log_q, form, ready.positive)
+    if own is not None:
         if form == "classic":
             return ready.answer(softplus(gap + ready.log_drawn + own))
         gap = gap + (-torch.expm1(own)).log()
     if form == "refined":
         return ready.answer(torch.sigmoid(gap).detach() * (gap + ready.log_drawn))
     return ready.answer(softplus(gap))
+
+
+def as_positive_log_q(values: Any, form: str, like: Tensor) -> Tensor | None:
+    """Return (B,) the log-probabilities of the positives, checked, or None if a form does without."""
+    if values is None:
+        if form == "classic":
+            advice = "It is the log-probability with which each positive would be drawn."
+            raise_invalid("positive_log_q", "given for form 'classic'", "None", advice)
+        return None
+    own = as_log_q(values, (len(like),), like, parameter="positive_log_q")
+    certain = own >= 0
+    if certain.any() and form != "classic":
+        got = first_bad(to_numpy(own), to_numpy(certain))
+        raise_invalid("positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
+    return own

@@ -3,6 +3,7 @@
 from naysay.mining.backfill import backfill
 from naysay.mining.bm25 import bm25
 from naysay.mining.candidates import Candidates, join
+from naysay.mining.disagreement import Disagreement, disagreement
 from naysay.mining.exclude import drop_below, exclude, window
 from naysay.mining.explain import Explanation, Outcome
 from naysay.mining.judge import judge
@@ -14,12 +15,14 @@ from naysay.mining.select import select
 
 __all__ = [
     "Candidates",
+    "Disagreement",
     "Explanation",
     "Merged",
     "Mined",
     "Outcome",
     "backfill",
     "bm25",
+    "disagreement",
     "drop_below",
     "exclude",
     "join",

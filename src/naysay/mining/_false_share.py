@@ -8,9 +8,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
-from naysay.detectors.posterior_summary import OUT_OF_REACH, summary_of
+from naysay.detectors.posterior_summary import OUT_OF_REACH
 from naysay.detectors.share import Share
 from naysay.mining._false_share_text import sentence
 from naysay.mining._task import FITTED, Task
@@ -173,8 +172,7 @@ def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
         truth = task.reviewed.of_lists(lists)
         if (truth >= 0).any():
             detector.correct(lists.scores, own, truth, alike=lists.alike)
-        detector = recut(task, detector, lists, detector.false_share)
-    elif not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
+    if task.reviewed is not None or not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
         detector = recut(task, detector, lists, detector.false_share)
     summary, state = detector.summary, detector.state()
     short = summary.short - int((np.count_nonzero(lists.free, axis=1) < counts).sum())
@@ -196,24 +194,7 @@ def counts_of(task: Task, anchors: Ids) -> Ids:
 def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> Posterior:
     """The same posterior, cut so that what the task returns has another estimated share of false negatives."""
     own, counts = own_positives(detector, lists.anchors), counts_of(task, lists.anchors)
-    posterior = detector.posterior(lists.scores, own, alike=lists.alike)
-    shown = np.where(lists.free, posterior, 2.0)
-    found = cut_at(shown, counts, false_share, lists.scores)
-    masks = nearest_below(shown, counts, 1.0), found.kept
-    before, after = (detector.share(lists.scores, own, mask, alike=lists.alike) for mask in masks)
-    if task.reviewed is not None:
-        before, after = map(task.reviewed.widened, (before, after))
-    summary = summary_of(detector.summary, detector.summary.c, found, before, after)
-    other = Posterior(
-        detector.k,
-        false_share,
-        depth=detector.depth,
-        positive_scores=detector.positive_scores,
-        alike=detector.alike,
-        seed=detector.seed,
-    )
-    other.restore({**detector.state(), "summary": summary.state()})
-    return other
+    return detector.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)
 
 
 def cut_again(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> tuple[Posterior, str]:

@@ -65,10 +65,11 @@ def basis(summary: PosteriorSummary, task: Task | None = None) -> str:
     if stated is not None:
         return f"{labels}, which are {100 * stated:g} % of all positives, as stated."
     check = summary.check
-    if check is None or np.isnan(check.by_vectors):
-        return f"{labels}; whether they are a random part of all positives could not be checked."
-    if check.shift:
+    known = check is not None and not np.isnan(check.by_vectors)
+    if check is not None and check.shift:
         return f"{labels}, which item vectors show to be easier than others; this is corrected."
-    if check.verdict.startswith("not corrected"):
+    if check is not None and check.verdict.startswith("not corrected"):
         return f"{labels}; item vectors suggest more false negatives: label about 100 candidates to be sure."
-    return f"{labels}; item vectors agree with them."
+    if summary.reach[0] < 1:
+        return f"{labels}, which look easier than other positives, or those are none: label about 100 candidates."
+    return f"{labels}, which score like a random part of all positives{'; item vectors agree' if known else ''}."

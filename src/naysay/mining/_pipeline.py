@@ -5,7 +5,7 @@ What comes out for an anchor depends on the task and on that anchor alone, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -15,33 +15,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.detectors.posterior import Posterior
-from naysay.mining._early_stop import SLOTS, first_depth, open_rows, stacked, stitched, stops_early, trimmed
-from naysay.mining._rules import Threshold, decide, judge_of, without_positive
+from naysay.mining._false_share import (
+    FitLists,
+    counts_of,
+    fit_depth,
+    fitted,
+    sampled_anchors,
+    unfitted,
+)
+from naysay.mining._review import ToReview, drawn_pairs
+from naysay.mining._rules import Background, decide, lowest_score
 from naysay.mining._search import (
-    found_of,
+    first_depth,
     highest_scores,
     in_parts,
-    nearest_below,
-    nearest_of,
-    slots_of_memory,
-    wanted_of,
+    nearest,
+    open_rows,
+    stacked,
+    stitched,
+    stops_early,
+    trimmed,
 )
 from naysay.mining._task import FILLED, SELECTED, Rows, Task
 from naysay.mining.backfill import backfill
-from naysay.mining.candidates import Candidates, Mask, canonical_order, join
-from naysay.mining.exclude import drop_below, exclude, window
-from naysay.mining.judge import SUSPICIOUS, drop_at, judge, judged_slots
+from naysay.mining.candidates import Candidates, canonical_order, join, listed
+from naysay.mining.exclude import drop_below, exclude, same_vectors, window, with_left_out
+from naysay.mining.judge import Threshold, drop_at, judge, judge_of, judged_slots, without_positive
 from naysay.mining.rescore import ScorePairs, answers_of, rescored
 from naysay.mining.select import select
 from naysay.rng import rng_for
 from naysay.search._scores import lowest_of, pair_scores, taken
 from naysay.search.exact import Found
-from naysay.search.vectors import Vectors
 from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_NUMBERS = 1 << 22  # of vectors that are compared at a time
+_SLOTS = 1 << 18  # candidates that are searched for again, or judged, at a time
 
 
 @final
@@ -57,12 +66,7 @@ class MinedRows:
 
 
 def mine_rows(
-    task: Task,
-    rows: Rows,
-    threshold: Threshold,
-    before: tuple[Found, Candidates] | None = None,
-    *,
-    list_all: bool = False,
+    task: Task, rows: Rows, threshold: Threshold, collected: Candidates | None = None, *, list_all: bool = False
 ) -> MinedRows:
     """Mine negatives for some anchors.
 
@@ -70,72 +74,68 @@ def mine_rows(
         task: What all anchors share.
         rows: The anchors.
         threshold: What is suspected.
-        before: What was found and collected for them, if that was done before.
+        collected: What `collect` returned for them, if they were searched before to the depth of the task.
         list_all: List all candidates, also those that cannot change the negatives.
     """
-    early = None
-    if before is None and not list_all and stops_early(task, threshold):
-        early = _as_deep_as_needed(task, rows, threshold)
-    candidates = early
-    if candidates is None:
-        found, skipped = found_of(task, rows, threshold, None if before is None else before[0])
-        collected = before[1] if before is not None and skipped is None else collect(task, rows, found, skipped)
-        candidates = narrowed(task, _without_reviewed(task, rows, collected), threshold.min_score)
-        if task.options.rescore is not None:
-            candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
+    candidates, listed_all = _searched(task, rows, threshold, collected, list_all=list_all)
+    if task.options.rescore is not None:
+        candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
         if threshold.detector is not None:
             candidates = judge(candidates, threshold.detector, threshold=threshold.drop_at, query=rows.query)
     negatives = finish(candidates, threshold.detector, threshold.drop_at, task, rows)
-    return MinedRows(candidates, *negatives, threshold, listed_all=early is None)
+    return MinedRows(candidates, *negatives, threshold, listed_all)
 
 
-def _as_deep_as_needed(task: Task, rows: Rows, threshold: Threshold) -> Candidates | None:
-    """The candidates that the negatives are taken from, judged; None if it cannot be told how deep to search."""
-    detector, caps = threshold.detector, None
-    if detector is not None and not isinstance(detector, Posterior):
-        caps = highest_scores(detector, rows.query)
-        if np.isnan(caps).any():
-            return None
+def _searched(
+    task: Task, rows: Rows, threshold: Threshold, collected: Candidates | None, *, list_all: bool
+) -> tuple[Candidates, bool]:
+    """The candidates that the negatives are taken from, judged; and whether these are all to the depth of the task.
 
-    def judged(task: Task, some: Rows, depth: int, caps: Floats32 | None) -> Candidates:
-        if caps is None:
-            found, skipped = nearest_of(task, some, depth), None
-        else:
-            found, skipped = nearest_below(task, some, depth, caps)
-        collected = _without_reviewed(task, some, collect(task, some, found, skipped))
-        candidates = narrowed(task, collected, threshold.min_score)
-        if detector is None:
-            return candidates
-        return judge(candidates, detector, threshold=threshold.drop_at, query=some.query)
-
-    depth, silent, everyone = first_depth(task, threshold), replace(task, on_progress=None), np.arange(rows.queries.n)
-    anchors, wanted, parts = anchor_ids(rows.query), wanted_of(task, rows), []
-    blocks = list(in_parts(everyone, slots_of_memory(task, SLOTS) // depth)) or [everyone]
+    An anchor with fewer than k that are left is searched again: to the depth of the task, below the threshold where
+    the judge has one. What such a search skips is suspected, and counted.
+    """
+    detector, n, slots = threshold.detector, rows.queries.n, min(_SLOTS, task.slots or _SLOTS)
+    highest = None
+    if task.may_deepen and detector is not None and not isinstance(detector, Posterior):
+        highest = highest_scores(detector, rows.query)  # NaN where the judge is not one by score
+    early = collected is None and not list_all and stops_early(task, threshold)
+    early = early and (highest is None or not np.isnan(highest).any())
+    depth = first_depth(task, threshold) if early else task.depth
+    anchors, silent, parts = anchor_ids(rows.query), replace(task, on_progress=None), []
+    wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
+    blocks = [np.arange(n)]
+    if early and n:
+        blocks = list(in_parts(np.arange(n), slots // depth))
     for block in blocks:
-        own = rows if len(blocks) == 1 else _some(task, anchors[block], rows.all_known_scores)
-        candidates = judged(task, own, depth, None if caps is None else caps[block])
-        left = open_rows(own.query, wanted[block], threshold, candidates) if depth < task.depth else block[:0]
-        for some in in_parts(left, slots_of_memory(task, SLOTS) // task.depth):
-            again = task.some(anchors[block[some]], rows.all_known_scores)
-            deep = judged(silent, again, task.depth, None if caps is None else caps[block[some]])
+        own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
+        if collected is None:
+            caps = highest[block] if early and highest is not None else None
+            collected = collect(task, own, *nearest(task, own, depth, caps))
+        candidates, collected = _judged(task, own, threshold, collected), None
+        again = block[:0]
+        if depth < task.depth or highest is not None:
+            again = open_rows(own.query, wanted[block], threshold, candidates, depth)
+        if not early and highest is not None:  # nothing is between the lowest score and a threshold below it
+            low = -np.inf if threshold.min_score is None else np.float32(threshold.min_score)
+            again = again[highest[again] >= low]
+        for some in in_parts(again, slots // task.depth):
+            deep_rows = task.some(anchors[block[some]], rows.all_known_scores)
+            found = nearest(silent, deep_rows, task.depth, None if highest is None else highest[block[some]])
+            deep = _judged(task, deep_rows, threshold, collect(task, deep_rows, *found))
             candidates = stitched(candidates, some, deep)
-        parts.append(trimmed(candidates, wanted[block]))
-    return parts[0] if len(parts) == 1 else stacked(parts)
+        parts.append(trimmed(candidates, wanted[block]) if early else candidates)
+    return parts[0] if len(parts) == 1 else stacked(parts), not early
 
 
-def _without_reviewed(task: Task, rows: Rows, candidates: Candidates) -> Candidates:
-    """Drop the pairs that a person found to be false negatives."""
-    if task.reviewed is None:
+def _judged(task: Task, rows: Rows, threshold: Threshold, collected: Candidates) -> Candidates:
+    """Drop what a person found to be false, ranks outside of the range, scores too low, and what the judge suspects."""
+    if task.reviewed is not None:
+        false = task.reviewed.known.contains(anchor_ids(rows.query), collected.ids)
+        collected = collected.drop(false, "ignored")
+    candidates = narrowed(task, collected, threshold.min_score)
+    if threshold.detector is None:
         return candidates
-    return candidates.drop(task.reviewed.known.contains(anchor_ids(rows.query), candidates.ids), "ignored")
-
-
-def _some(task: Task, anchors: Ids, known_scores: Floats32) -> Rows:
-    """Some anchors; without a copy of their vectors if they are neighbours."""
-    first, last = int(anchors[0]), int(anchors[-1])
-    if (anchors == np.arange(first, first + len(anchors))).all():
-        return task.rows(first, last + 1, known_scores)
-    return task.some(anchors, known_scores)
+    return judge(candidates, threshold.detector, threshold=threshold.drop_at, query=rows.query)
 
 
 def narrowed(task: Task, candidates: Candidates, min_score: float | None) -> Candidates:
@@ -238,70 +238,54 @@ def _listed(name: str, ids: Ids, task: Task, rows: Rows) -> Candidates:
     return replace(found, **ordered)
 
 
-def with_left_out(
-    candidates: Candidates,
+def fit_posterior(
+    task: Task,
+    known_scores: Floats32,
+    sample: Callable[[], Background],
+    *,
+    size: int | None = None,
+    candidates: Candidates | None = None,
+) -> tuple[Posterior, FitLists]:
+    """Fit the posterior of a task to a sample of its anchors; also return the lists that it was fitted to.
+
+    Args:
+        task: What is mined.
+        known_scores: Of all known pairs.
+        sample: Returns the scores of random pairs.
+        size: How many anchors to search for at a time.
+        candidates: Those of all anchors, as `collect` returned them, if they were searched deep enough.
+    """
+    detector = unfitted(task, known_scores)
+    lists = lists_of(task, detector, sampled_anchors(task), known_scores, sample, size, candidates)
+    return fitted(task, detector, lists), lists
+
+
+def lists_of(
+    task: Task,
+    detector: Posterior,
     anchors: Ids,
-    items: Ids,
-    scores: NDArray[np.float32],
-    kinds: Mapping[str, NDArray[np.bool_]],
-    skipped: Ids | None = None,
-) -> Candidates:
-    """Restore full-corpus ranks by re-inserting excluded pairs, and count these.
-
-    A search that leaves pairs out finds as many candidates for an anchor with a thousand positives as for one with
-    one, and need not be widened for all anchors by the largest. A binary search for each pair.
-
-    `kinds` are {reason: (p,) which of the pairs}: counted in `outside` where they would have been listed: ahead of the
-    last candidate, or anywhere if the row has empty slots.
-    """
-    n, m = candidates.ids.shape
-    place = places(candidates, anchors, items, scores)
-    listed = place < m
-    ahead = np.bincount(anchors * (m + 1) + place, minlength=n * (m + 1)).reshape(n, m + 1)
-    rank = candidates.rank + np.cumsum(ahead, axis=1)[:, :m] + (0 if skipped is None else skipped[:, None])
-    counts = {reason: np.bincount(anchors[listed & chosen], minlength=n) for reason, chosen in kinds.items()}
-    if skipped is not None:
-        counts[SUSPICIOUS] = skipped
-    return replace(
-        candidates,
-        rank=np.where(candidates.filled, rank, 0).astype(np.int32),
-        outside={reason: count for reason, count in counts.items() if count.any()},
-    )
+    known_scores: Floats32,
+    sample: Callable[[], Background],
+    size: int | None = None,
+    candidates: Candidates | None = None,
+) -> FitLists:
+    """The lists of some anchors, as a posterior is fitted to them; for the other arguments see `fit_posterior`."""
+    low = lowest_score(task, task.options.judge, sample)
+    deep, parts = replace(task, depth=fit_depth(task), on_progress=None), []
+    step = len(anchors) if size is None else size
+    for start in range(0, len(anchors), max(1, step)):
+        some = anchors[start : start + step]
+        if candidates is None:
+            rows = deep.some(some, known_scores)
+            found = collect(deep, rows, *nearest(deep, rows))
+        else:
+            found = candidates.take(some)
+        free = narrowed(task, found, low).kept
+        free[:, task.depth : deep.depth] = False  # which only the fit searches
+        parts.append(FitLists.of(detector, some, found, listed(found), free))
+    return FitLists.joined(parts) if parts else FitLists.empty()
 
 
-def places(candidates: Candidates, anchors: Ids, items: Ids, scores: NDArray[np.float32]) -> Ids:
-    """(p,) how many candidates of its row come before each pair: a higher score, or an equal one and a lower id."""
-    low = np.zeros(len(anchors), np.int64)
-    high = np.full(len(anchors), candidates.ids.shape[1])
-    for _ in range(candidates.ids.shape[1].bit_length()):
-        middle = (low + high) // 2
-        inside = np.minimum(middle, candidates.ids.shape[1] - 1)
-        there, ids = candidates.scores[anchors, inside], candidates.ids[anchors, inside]
-        before = (ids >= 0) & ((there > scores) | ((there == scores) & (ids < items))) & (low < high)
-        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
-    return low
-
-
-def same_vectors(
-    candidates: Candidates, corpus: Vectors, anchors: Ids, items: Ids, scores: NDArray[np.float32]
-) -> Mask:
-    """(n, m): candidates whose vector equals, number for number, that of an item paired with their anchor.
-
-    An encoder gives equal inputs equal vectors. Equal vectors have equal scores, which are next to each other in a row:
-    only those are compared. A binary search for each pair, and O(d) for each equal score. The pairs are known
-    positives, or the anchors themselves where ids are shared.
-    """
-    equal = np.zeros(candidates.ids.shape, np.bool_)
-    first, last = np.full(len(items), -1), np.full(len(items), np.iinfo(np.int64).max)
-    starts, stops = (places(candidates, anchors, ends, scores) for ends in (first, last))
-    counts = stops - starts
-    pair = np.repeat(np.arange(len(items)), counts)
-    slot = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts) + starts[pair]
-    rows = anchors[pair]
-    step = max(1, _NUMBERS // max(1, corpus.width))
-    for start in range(0, len(pair), step):
-        part = slice(start, start + step)
-        one, other = taken(corpus, items[pair[part]]), taken(corpus, candidates.ids[rows[part], slot[part]])
-        same = (one == other).all(axis=1)
-        equal[rows[part][same], slot[part][same]] = True
-    return equal
+def pairs_to_review(task: Task, detector: Posterior, lists: FitLists, count: int) -> ToReview:
+    """So many random pairs among the nearest that may be taken."""
+    return drawn_pairs(detector, lists, counts_of(task, lists.anchors), count, task.reviewed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +13,6 @@ from naysay.checks import as_array, at_row, check_lengths, check_range, raise_in
 from naysay.detectors.cut import nearest_below
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import CONFIDENCE, exact_interval
-from naysay.detectors.share import Share
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.text import with_interval
@@ -33,11 +32,6 @@ class Reviewed:
     false: NDArray[np.bool_]  # which of them are false negatives
     known: Positives  # these, which are never negatives
 
-    @property
-    def share(self) -> float:
-        """The share of false negatives among them, not 0 if there are none."""
-        return (int(self.false.sum()) + 0.5) / (len(self.false) + 1)
-
     def of_lists(self, lists: FitLists) -> Ids:
         """(A, M) 1 for a false negative, 0 for a true one, -1 for a candidate that was not reviewed."""
         truth = np.full(lists.ids.shape, -1)
@@ -53,15 +47,6 @@ class Reviewed:
         low, high = exact_interval(yes, n, CONFIDENCE)
         found = with_interval(yes / n, low, high)
         return f"{yes:,} of {n:,} reviewed pairs are false negatives: {found}."
-
-    def widened(self, share: Share) -> Share:
-        """A share whose level the review corrected, with the error of so few pairs in its interval."""
-        if not 0 < share.low <= share.high:
-            return share
-        error = np.sqrt((1 - self.share) / (self.share * len(self.false))) * 1.96
-        up, down = (np.hypot(np.log(end / share.estimate), error) for end in (share.high, share.low))
-        low, high = share.estimate * float(np.exp(-down)), min(1.0, share.estimate * float(np.exp(up)))
-        return replace(share, low=low, high=high)
 
 
 def read_reviewed(given: Any, n_anchors: int, n_items: int) -> Reviewed | None:

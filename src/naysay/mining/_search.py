@@ -1,38 +1,43 @@
-"""The search of a task: exact or by an index, and deeper for anchors whose nearest candidates are all suspected."""
+"""The search of a task: exact or by an index, and only as deep as the negatives need.
+
+Without a judge the nearest k are enough; with a judge by score the nearest k below its threshold, found in one pass;
+with a `Posterior` the lists that it reads, and all of `depth` for the anchors that lose too many to its cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
-from naysay.detectors._slots import SUSPICION_THRESHOLD, query_rows
-from naysay.mining._rules import Threshold
+from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors.absolute import Absolute
+from naysay.detectors.bands import Bands
+from naysay.detectors.calibrated import Calibrated
+from naysay.detectors.margin import Margin, ShareOfPositive
+from naysay.detectors.posterior import Posterior
 from naysay.mining._task import Rows, Task
-from naysay.mining.backfill import rows_of
-from naysay.mining.candidates import Candidates
-from naysay.mining.judge import ask, score_thresholds
+from naysay.mining.candidates import Candidates, listed
+from naysay.mining.judge import Threshold, ask, score_thresholds, was_suspicious
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, survey_both, thread_count
 from naysay.search.exact import Found, SearchOptions
-from naysay.search.vectors import Vectors
-from naysay.types import Query
+from naysay.types import Query, anchor_ids
 
-FACTOR, DEEPEST = 8, 1 << 14
-_SLOTS = 1 << 24  # candidates in memory at a time
+LISTED = 1 << 26  # pairs of queries and corpus rows up to which all candidates are listed: that takes no time
+_BY_SCORE = (Absolute, Bands, Calibrated, Margin, ShareOfPositive)  # what they suspect of a row are the row's first
+_SPARE = 2  # candidates beyond k, for duplicates
+_EMPTY = {"ids": -1, "scores": -np.inf, "rank": 0, "source": -1, "suspicion": 0, "why": 0, "kept_by": -1}
 _LARGEST = np.finfo(np.float32).max
 _MEASURED = 500  # queries on which the recall of an index is measured
 _TUNED_RECALL = 0.95  # the recall that an index is tuned for, on other queries
 
 Ids = NDArray[np.int64]
-Search = Callable[[Any, int, Positives], Found]
-# below(queries, depth, highest scores, exclude) -> (Found, how many score higher)
-Below = Callable[..., tuple[Found, Ids]]
 
 
 def surveyed(task: Task) -> Task:
@@ -75,148 +80,21 @@ def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, .
     return replace(task, index=index, recall=recall.value), (note,)
 
 
-def nearest_of(task: Task, rows: Rows, depth: int | None = None) -> Found:
-    """Search for some anchors, known pairs left out; as deep as the task says unless a depth is given."""
-    return _searches(task)[0](rows.queries, depth or task.depth, _plain(rows.known), task.on_progress)
+def nearest(
+    task: Task, rows: Rows, depth: int | None = None, highest: NDArray[np.float32] | None = None
+) -> tuple[Found, Ids | None]:
+    """Search for some anchors, known pairs left out; as deep as the task says unless a depth is given.
 
-
-def nearest_below(task: Task, rows: Rows, depth: int, highest: NDArray[np.float32]) -> tuple[Found, Ids]:
-    """Search for what scores at most `highest`, (n,), and count what scores more; known pairs left out."""
-    return _searches(task)[1](rows.queries, depth, highest, _plain(rows.known), task.on_progress)
-
-
-def wanted_of(task: Task, rows: Rows) -> Ids:
-    """(n,) how many negatives each anchor may have."""
-    return np.full(rows.queries.n, task.options.max_k) if rows.counts is None else rows.counts
-
-
-def slots_of_memory(task: Task, most: int) -> int:
-    """How many candidates to hold at a time, of a task that may say fewer."""
-    return most if task.slots is None else min(most, task.slots)
-
-
-def found_of(task: Task, rows: Rows, threshold: Threshold, first: Found | None = None) -> tuple[Found, Ids | None]:
-    """Search for some anchors, known pairs left out; and how many suspected candidates each search skipped.
-
-    `first` is what `nearest_of` found, if that was searched before.
+    With `highest`, (n,), only what scores at most so is found, by an exact search; what scores more is counted.
     """
-    found = nearest_of(task, rows) if first is None else first
-    if not task.may_deepen or threshold.detector is None:
+    options, depth = task.options, task.depth if depth is None else depth
+    known = Positives(rows.known.indptr, rows.known.indices, rows.known.n_items, filter=rows.known.filter)
+    if task.index is not None and highest is None:
+        found: Found = task.index.search(rows.queries, depth, exclude=known)
         return found, None
-    if np.isnan(score_thresholds(threshold.detector, rows.query)).any():
-        return found, None
-    nearest, below = _searches(task)
-    demand = Demand(threshold.detector, rows.query, wanted_of(task, rows), threshold.min_score)
-    by_score = below if task.index is None else None
-    return deepened(found, nearest, rows.queries, _plain(rows.known), demand, task.slots, by_score)
-
-
-def _plain(known: Positives) -> Positives:
-    """All known pairs, whatever their relation."""
-    return Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
-
-
-def _searches(task: Task) -> tuple[Callable[..., Found], Below]:
-    """The search for the nearest, and that for the nearest below a score."""
-    options = task.options
-    limits = options.metric, None, options.engine, options.budget, options.threads, None, task.surveys
-    exact = SearchOptions(*limits)
-
-    def nearest(queries: Any, depth: int, exclude: Positives, tell: Any = None) -> Found:
-        if task.index is not None:
-            found: Found = task.index.search(queries, depth, exclude=exclude)
-            return found
-        return replace(exact, exclude=exclude, on_progress=tell).run(queries, task.corpus, depth)[0]
-
-    def below(queries: Any, depth: int, highest: Any, exclude: Positives, tell: Any = None) -> tuple[Found, Any]:
-        return replace(exact, exclude=exclude, on_progress=tell).run(queries, task.corpus, depth, highest)
-
-    return nearest, below
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Demand:
-    """The candidates that anchors need."""
-
-    detector: Any  # one by scores: what it suspects of a row are the row's first
-    query: Query
-    wanted: Ids  # (n,) how many candidates below its threshold an anchor should have
-    low: float | None = None  # the lowest score of a negative; nothing below it is searched for
-
-    def take(self, rows: Ids) -> Demand:
-        """The demand of some anchors."""
-        return replace(self, query=query_rows(self.query, rows), wanted=self.wanted[rows])
-
-    def suspected(self, candidates: Candidates) -> NDArray[np.bool_]:
-        """(n, m) which candidates the detector suspects."""
-        return ask(candidates, self.detector, self.query) >= SUSPICION_THRESHOLD
-
-    def short(self, candidates: Candidates) -> Ids:
-        """Rows whose list is full and has fewer candidates below the threshold than wanted, so that more may follow."""
-        free = np.count_nonzero(candidates.filled & ~self.suspected(candidates), axis=1)
-        open_ended = candidates.ids[:, -1] >= 0
-        if self.low is not None:
-            open_ended &= candidates.scores[:, -1] >= np.float32(self.low)
-        return np.flatnonzero((free < self.wanted) & open_ended)
-
-
-def deepened(
-    found: Found,
-    search: Search,
-    queries: Vectors,
-    known: Positives,
-    demand: Demand,
-    slots: int | None = None,
-    below: Below | None = None,
-) -> tuple[Found, Ids]:
-    """Search deeper for anchors with too few candidates below the threshold; also return how many each one skips.
-
-    An anchor that is short is searched 8 times as deep, and again, up to 16,384; then its m slots hold what comes after
-    the suspected ones, and these are counted: (n,), 0 for anchors that were not short. So memory does not grow with the
-    depth. Each round is a search of the corpus for the anchors that are still short.
-
-    With `below` one search counts the suspected candidates, and so gives the depth at which the rounds would end, and
-    what comes after them: the result is the same. A deeper search follows only where the rounds would end among the
-    last of the suspected, or where the detector has no threshold. `slots` candidates fit in memory, of some 100 bytes.
-    """
-    width, at_once = found.ids.shape[1], _SLOTS if slots is None else slots
-    ids, scores, skipped = found.ids.copy(), found.scores.copy(), np.zeros(len(found), np.int64)
-    short, depths = demand.short(Candidates.of(found)), _depths(width, known.n_items)
-    begins = np.full(len(short), depths[0] if depths else 0)  # how deep each is searched first, 0 if it need not be
-    if below is not None and depths and len(short):
-        highest, low = highest_scores(demand.detector, demand.query)[short], demand.low
-        known_highest = np.flatnonzero(~np.isnan(highest) & (low is None or highest >= np.float32(low)))
-        for some in in_parts(known_highest, at_once // depths[0]):
-            rows, needed = short[some], demand.take(short[some])
-            left_out = rows_of(known, rows)
-            after, above = below(queries.take(rows), width, highest[some], left_out)
-            clean = ~needed.suspected(Candidates.of(after)).any(axis=1)
-            ends = _ends(after, above, known.n_items - left_out.count(), needed, depths)
-            done = clean & (above <= ends - width)
-            ids[rows[done]], scores[rows[done]] = after.ids[done], after.scores[done]
-            skipped[rows[done]] = above[done]
-            begins[some[clean]] = np.where(done, 0, ends)[clean]
-    left = short[:0]
-    for depth in depths:
-        waiting, left = np.concatenate([left, short[begins == depth]]), short[:0]
-        for rows in in_parts(waiting, at_once // depth):
-            deep, needed = search(queries.take(rows), depth, rows_of(known, rows)), demand.take(rows)
-            candidates = Candidates.of(deep)
-            passed = np.count_nonzero(needed.suspected(candidates), axis=1)
-            left = np.concatenate([left, rows[needed.short(candidates)]])
-            places = np.minimum(passed, depth - width)[:, None] + np.arange(width)
-            ids[rows], scores[rows] = (np.take_along_axis(part, places, 1) for part in (deep.ids, deep.scores))
-            skipped[rows] = places[:, 0]
-    return Found(ids, scores), skipped
-
-
-def _depths(width: int, n_items: int) -> list[int]:
-    """How deep the rounds search."""
-    depths, most = [width], min(n_items, max(DEEPEST, width))
-    while depths[-1] < most:
-        depths.append(min(most, FACTOR * depths[-1]))
-    return depths[1:]
+    limits = options.engine, options.budget, options.threads, task.on_progress, task.surveys
+    found, above = SearchOptions(options.metric, known, *limits).run(rows.queries, task.corpus, depth, highest)
+    return found, None if highest is None else above
 
 
 def in_parts(rows: Ids, size: int) -> Iterator[Ids]:
@@ -232,6 +110,8 @@ def highest_scores(detector: Any, query: Query) -> NDArray[np.float32]:
     """
     with np.errstate(over="ignore"):  # no score is next to a threshold beyond all scores
         thresholds = score_thresholds(detector, query).astype(np.float32)
+        if np.isnan(thresholds).all():
+            return thresholds
         sides = [np.nextafter(thresholds, np.float32(side)) for side in (-np.inf, np.inf)]
     near = [np.clip(side, -_LARGEST, _LARGEST) for side in (sides[0], thresholds, sides[1])]
     known, slot = ~np.isnan(thresholds), np.zeros((len(thresholds), 1), np.int64)
@@ -249,18 +129,105 @@ def highest_scores(detector: Any, query: Query) -> NDArray[np.float32]:
     return np.where(known, highest, np.float32(np.nan))
 
 
-def _ends(after: Found, above: Ids, there: Ids, demand: Demand, depths: list[int]) -> Ids:
-    """(n,) the depth at which the rounds end: the first with enough candidates below the threshold, or with all of use.
+def stops_early(task: Task, threshold: Threshold | None = None) -> bool:
+    """Whether the negatives are the nearest that are left, so that all other candidates need not be listed.
 
-    Where a round holds more of what comes after than `after` does, its last score is not known, and does not matter:
-    whether it ends there or later, all slots are filled from what comes after. `there`: how many candidates there are.
+    Without a threshold: whether that may be so.
     """
-    ends = np.full(len(above), depths[-1])
-    for depth in reversed(depths[:-1]):
-        free = np.maximum(np.minimum(depth, there) - above, 0)
-        goes_on = (free < demand.wanted) & (there >= depth)
-        if demand.low is not None:  # a last one that is suspected is above `low`, as the threshold is
-            last = np.take_along_axis(after.scores, np.clip(free - 1, 0, after.ids.shape[1] - 1)[:, None], axis=1)[:, 0]
-            goes_on &= (free == 0) | (last >= np.float32(demand.low))
-        ends[~goes_on] = depth
-    return ends
+    options = task.options
+    plain = options.select == "top" and options.quotas is None and options.on_short in ("pad", "drop", "raise")
+    one_search = task.may_deepen and not task.lists and task.index is None
+    large = task.queries.n * task.corpus.n > LISTED
+    return plain and one_search and large and (threshold is None or _is_known(threshold))
+
+
+def _is_known(threshold: Threshold) -> bool:
+    """Whether it is known how deep to search for what this suspects."""
+    judge = threshold.detector
+    if isinstance(judge, Posterior):
+        return True
+    return judge is None or (isinstance(judge, _BY_SCORE) and threshold.drop_at == SUSPICION_THRESHOLD)
+
+
+def first_depth(task: Task, threshold: Threshold) -> int:
+    """How deep to search first."""
+    depth, judge = max(1, task.width), threshold.detector
+    if isinstance(judge, Posterior):
+        depth = max(depth, judge.depth) + 1  # it reads a list as a whole, and of each candidate the next one
+    return min(task.depth, depth + (_SPARE if judge is not None else 0))
+
+
+def open_rows(query: Query, wanted: Ids, threshold: Threshold, candidates: Candidates, depth: int) -> Ids:
+    """Rows for which a deeper search may find other negatives.
+
+    `candidates` are judged, those of the search first, in `depth` slots; `wanted` is (n,) k of each row.
+    """
+    judge, low = threshold.detector, threshold.min_score
+    kept, scores = candidates.kept[:, :depth], candidates.scores[:, :depth]
+    if not isinstance(judge, Posterior):  # also where another suspicion than that of the threshold drops
+        below = candidates.suspicion[:, :depth] < SUSPICION_THRESHOLD
+        kept = (kept | was_suspicious(candidates)[:, :depth]) & below
+    last, more = np.full(len(candidates), depth - 1), candidates.ids[:, depth - 1] >= 0
+    if isinstance(judge, Posterior):
+        # What was listed last has no next one yet, and where scores are equal, the positive's place is not known.
+        inside = listed(candidates)
+        last = inside.shape[1] - 1 - np.argmax(inside[:, ::-1], axis=1)
+        kept = kept & (np.arange(depth) < last[:, None])
+    end = np.take_along_axis(scores, last[:, None], axis=1)[:, 0]
+    enough = np.count_nonzero(kept, axis=1) >= wanted
+    if low is not None:
+        enough |= end < np.float32(low)
+    if isinstance(judge, Posterior):
+        enough &= np.count_nonzero(inside, axis=1) > judge.depth
+        if judge.positive_scores is not None:
+            enough &= end != judge.positive_scores[anchor_ids(query)]
+    return np.flatnonzero(more & ~enough)
+
+
+def stitched(candidates: Candidates, rows: Ids, deep: Candidates) -> Candidates:
+    """The candidates with some rows replaced by those of a deeper search."""
+    width = max(candidates.ids.shape[1], deep.ids.shape[1])
+    one, other = _alike([candidates, deep], width)
+    parts: dict[str, Any] = {}
+    for name in (*_EMPTY, "positive_scores"):
+        parts[name] = getattr(one, name).copy()
+        parts[name][rows] = getattr(other, name)
+    outside = {reason: counts.copy() for reason, counts in one.outside.items()}
+    for reason, counts in outside.items():
+        counts[rows] = other.outside[reason]
+    return replace(one, **parts, outside=outside)
+
+
+def stacked(parts: list[Candidates]) -> Candidates:
+    """The candidates of several anchors, one part after another."""
+    alike = _alike(parts, max(part.ids.shape[1] for part in parts))
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in alike]) for name in (*_EMPTY, "positive_scores")
+    }
+    outside = {reason: np.concatenate([part.outside[reason] for part in alike]) for reason in alike[0].outside}
+    return replace(alike[0], **arrays, outside=outside)
+
+
+def trimmed(candidates: Candidates, wanted: Ids) -> Candidates:
+    """The candidates without the slots behind the negatives of all rows; `wanted` is (n,) how many each may have."""
+    enough = np.cumsum(candidates.kept, axis=1) >= wanted[:, None]
+    needed = np.where(enough.any(axis=1), np.argmax(enough, axis=1) + 2, enough.shape[1])
+    return _alike([candidates], min(int(needed.max(initial=1)), enough.shape[1]))[0]
+
+
+def _alike(parts: list[Candidates], width: int) -> list[Candidates]:
+    """The same with one width, the same numbers for reasons, and counts of the same reasons outside."""
+    reasons = tuple(dict.fromkeys(reason for part in parts for reason in part.reasons))
+    outside = dict.fromkeys(reason for part in parts for reason in part.outside)
+    found = []
+    for part in parts:
+        codes = np.array([0, *(reasons.index(reason) + 1 for reason in part.reasons)], np.int8)
+        arrays: dict[str, Any] = {}
+        for name, empty in _EMPTY.items():
+            values = getattr(part, name)[:, :width]
+            arrays[name] = np.full((len(part), width), empty, values.dtype)
+            arrays[name][:, : values.shape[1]] = codes[values] if name == "why" else values
+        none = np.zeros(len(part), np.int64)
+        counts = {reason: part.outside.get(reason, none) for reason in outside}
+        found.append(replace(part, **arrays, reasons=reasons, outside=counts))
+    return found

@@ -17,9 +17,8 @@ from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
 from naysay.mining._known import Pairs, equal_vectors
 from naysay.mining._review import Reviewed, read_reviewed
-from naysay.mining._rules import check_judge, is_detector, judge_of
 from naysay.mining.candidates import read_counts
-from naysay.mining.judge import check_detector
+from naysay.mining.judge import check_detector, check_judge, is_detector, judge_of
 from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
 from naysay.positives import IGNORE, POSITIVE, Positives
@@ -79,33 +78,20 @@ class Task:
         vectors = queries.rows(0, queries.n) if with_vectors else None
         return Query(anchors, positives=positives, vectors=vectors)
 
-    def rows(self, start: int, stop: int, known_scores: NDArray[np.float32]) -> Rows:
-        """The anchors from start to stop; known_scores are those of all known pairs."""
-        known, queries = self.known, self.queries
-        pairs = slice(int(known.indptr[start]), int(known.indptr[stop]))
-        if (start, stop) != (0, queries.n):
-            relation = None if known.relation is None else known.relation[pairs]
-            indptr = known.indptr[start : stop + 1] - pairs.start
-            known = Positives(indptr, known.indices[pairs], known.n_items, relation=relation)
-            queries = as_vectors("queries", queries.rows(start, stop))
+    def some(self, anchors: Ids, known_scores: NDArray[np.float32]) -> Rows:
+        """Some anchors, ascending; known_scores are those of all known pairs.
+
+        Random choices depend on the number of the first, so that only neighbours can be filled at random.
+        """
+        known, pairs = self.known_some(anchors)
+        start, queries = int(anchors[0]) if len(anchors) else 0, self.queries
+        if len(anchors) < queries.n:
+            near = isinstance(pairs, slice)
+            queries = as_vectors(
+                "queries", queries.rows(start, start + len(anchors)) if near else queries.take(anchors)
+            )
         return Rows(
             start=start,
-            queries=queries,
-            known=known,
-            known_scores=known_scores[pairs],
-            kinds={reason: chosen[pairs] for reason, chosen in self.kinds.items()},
-            counts=None if self.counts is None else self.counts[start:stop],
-            lists={name: np.asarray(ids[start:stop], np.int64) for name, ids in self.lists.items()},
-            query=self.query(np.arange(start, stop), queries),
-            all_known_scores=known_scores,
-        )
-
-    def some(self, anchors: Ids, known_scores: NDArray[np.float32]) -> Rows:
-        """Some anchors, which need not be neighbours: to be searched and judged, not to be filled at random."""
-        known, pairs = self.known_some(anchors)
-        queries = as_vectors("queries", self.queries.take(anchors))
-        return Rows(
-            start=0,
             queries=queries,
             known=known,
             known_scores=known_scores[pairs],
@@ -116,14 +102,19 @@ class Task:
             all_known_scores=known_scores,
         )
 
-    def known_some(self, anchors: Ids) -> tuple[Positives, Ids]:
-        """What is known of some anchors, and the places of these pairs among all."""
-        known = self.known
+    def known_some(self, anchors: Ids) -> tuple[Positives, Ids | slice]:
+        """What is known of some anchors, and the places of these pairs among all: a slice if they are neighbours."""
+        known, n = self.known, len(anchors)
+        if n == known.n_anchors:
+            return known, slice(None)
         counts = np.diff(known.indptr)[anchors]
         indptr = offsets(counts)
-        pairs = np.repeat(known.indptr[anchors] - indptr[:-1], counts) + np.arange(indptr[-1])
-        relation = None if known.relation is None else known.relation[pairs]
-        return Positives(indptr, known.indices[pairs], known.n_items, relation=relation), pairs
+        pairs: Ids | slice = np.repeat(known.indptr[anchors] - indptr[:-1], counts) + np.arange(indptr[-1])
+        if n and anchors[-1] - anchors[0] == n - 1:
+            pairs = slice(int(known.indptr[anchors[0]]), int(known.indptr[anchors[-1] + 1]))
+        indices = known.indices[pairs]
+        relation = known.relation[pairs] if known.relation is not None and len(indices) else None
+        return Positives(indptr, indices, known.n_items, relation=relation), pairs
 
 
 @final
@@ -173,9 +164,10 @@ def task_of(
     depth = _depth(options, width, corpus.n)
     duplicates = _duplicates(options.duplicates, known, own, shared=options.same_ids is True)
     parts = kinds_of(known, own), one_each(known), own
-    reviewed = read_reviewed(options.reviewed, queries.n, corpus.n)
     task = Task(queries, corpus, known, options, counts, width, depth, lists, duplicates, *parts)
-    return replace(task, reviewed=reviewed)
+    if options.reviewed is None:
+        return task
+    return replace(task, reviewed=read_reviewed(options.reviewed, queries.n, corpus.n))
 
 
 def without_own_vectors(task: Task) -> tuple[Task, Pairs]:

@@ -8,13 +8,11 @@ from typing import final
 
 import numpy as np
 
-from naysay.detectors._posterior_model import model_of_state, share_of
-from naysay.detectors._posterior_pool import read_lists
 from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import FitLists, Floats, Ids, Mask, own_positives, usable
-from naysay.mining._rules import judge_of, limits_of
 from naysay.mining.explain import MinedArrays
+from naysay.mining.judge import judge_of, limits_of
 from naysay.report.trade import Trade, TradePoint
 from naysay.rng import rng_for
 from naysay.text import counted
@@ -69,8 +67,7 @@ def weighed(
     targets = _targets(float(posterior[near].mean()), named)
     masks = [near, *_by_rules(mined, rows, lists, counts)]
     masks += [cut_at(shown, counts, target, None).kept for target in targets]
-    model, ordered = model_of_state(detector.state(), ("summary",)), read_lists(lists.scores, own, lists.alike)[0]
-    shares = [share_of(model, ordered, posterior, mask, detector.seed) for mask in masks]
+    shares = detector.shares(lists.scores, own, masks, alike=lists.alike)
     kept = (lists.ids[:, :, None] == np.where(mined.mask, mined.ids, -2)[rows][:, None, :]).any(axis=2)
     taken = mined.mask[rows]
     behind = int(taken.sum() - kept.sum())  # random ones, and those of other sources

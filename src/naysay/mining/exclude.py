@@ -1,18 +1,29 @@
-"""Exclude, window, drop_below: drop what can never be a negative, ranks outside a range, and scores too low."""
+"""Exclude, window, drop_below: drop what can never be a negative, ranks outside a range, and scores too low.
+
+A search leaves known pairs out by itself; `with_left_out` restores the ranks as if it had not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, as_floats, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD
-from naysay.mining.candidates import Candidates, check_candidates
-from naysay.mining.judge import ask, check_detector
+from naysay.mining.candidates import Candidates, Mask, check_candidates
+from naysay.mining.judge import SUSPICIOUS, ask, check_detector
 from naysay.positives import Positives
+from naysay.search._scores import taken
+from naysay.search.vectors import Vectors
 from naysay.types import Query
+
+Ids = NDArray[np.int64]
+_NUMBERS = 1 << 22  # of vectors that are compared at a time
 
 
 @public
@@ -120,3 +131,72 @@ def drop_below(candidates: Candidates, min_score: Any) -> Candidates:
     if lowest.ndim and lowest.shape != (len(candidates),):
         raise_invalid("min_score", f"a number, or ({len(candidates)},) one for each anchor", f"shape {lowest.shape}")
     return candidates.drop(candidates.scores < lowest.astype(np.float32).reshape(-1, 1), "too easy")
+
+
+def with_left_out(
+    candidates: Candidates,
+    anchors: Ids,
+    items: Ids,
+    scores: NDArray[np.float32],
+    kinds: Mapping[str, NDArray[np.bool_]],
+    skipped: Ids | None = None,
+) -> Candidates:
+    """Restore full-corpus ranks by re-inserting excluded pairs, and count these.
+
+    A search that leaves pairs out finds as many candidates for an anchor with a thousand positives as for one with
+    one, and need not be widened for all anchors by the largest. A binary search for each pair.
+
+    `kinds` are {reason: (p,) which of the pairs}: counted in `outside` where they would have been listed: ahead of the
+    last candidate, or anywhere if the row has empty slots.
+    """
+    n, m = candidates.ids.shape
+    place = places(candidates, anchors, items, scores)
+    listed = place < m
+    ahead = np.bincount(anchors * (m + 1) + place, minlength=n * (m + 1)).reshape(n, m + 1)
+    rank = candidates.rank + np.cumsum(ahead, axis=1)[:, :m] + (0 if skipped is None else skipped[:, None])
+    counts = {reason: np.bincount(anchors[listed & chosen], minlength=n) for reason, chosen in kinds.items()}
+    if skipped is not None:
+        counts[SUSPICIOUS] = skipped
+    return replace(
+        candidates,
+        rank=np.where(candidates.filled, rank, 0).astype(np.int32),
+        outside={reason: count for reason, count in counts.items() if count.any()},
+    )
+
+
+def places(candidates: Candidates, anchors: Ids, items: Ids, scores: NDArray[np.float32]) -> Ids:
+    """(p,) how many candidates of its row come before each pair: a higher score, or an equal one and a lower id."""
+    low = np.zeros(len(anchors), np.int64)
+    high = np.full(len(anchors), candidates.ids.shape[1])
+    for _ in range(candidates.ids.shape[1].bit_length()):
+        middle = (low + high) // 2
+        inside = np.minimum(middle, candidates.ids.shape[1] - 1)
+        there, ids = candidates.scores[anchors, inside], candidates.ids[anchors, inside]
+        before = (ids >= 0) & ((there > scores) | ((there == scores) & (ids < items))) & (low < high)
+        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
+    return low
+
+
+def same_vectors(
+    candidates: Candidates, corpus: Vectors, anchors: Ids, items: Ids, scores: NDArray[np.float32]
+) -> Mask:
+    """(n, m): candidates whose vector equals, number for number, that of an item paired with their anchor.
+
+    An encoder gives equal inputs equal vectors. Equal vectors have equal scores, which are next to each other in a row:
+    only those are compared. A binary search for each pair, and O(d) for each equal score. The pairs are known
+    positives, or the anchors themselves where ids are shared.
+    """
+    equal = np.zeros(candidates.ids.shape, np.bool_)
+    first, last = np.full(len(items), -1), np.full(len(items), np.iinfo(np.int64).max)
+    starts, stops = (places(candidates, anchors, ends, scores) for ends in (first, last))
+    counts = stops - starts
+    pair = np.repeat(np.arange(len(items)), counts)
+    slot = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts) + starts[pair]
+    rows = anchors[pair]
+    step = max(1, _NUMBERS // max(1, corpus.width))
+    for start in range(0, len(pair), step):
+        part = slice(start, start + step)
+        one, other = taken(corpus, items[pair[part]]), taken(corpus, candidates.ids[rows[part], slot[part]])
+        same = (one == other).all(axis=1)
+        equal[rows[part][same], slot[part][same]] = True
+    return equal

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.mining._decide import fit_posterior, pairs_to_review, sample_of, score_known, threshold_of
-from naysay.mining._early_stop import stops_early
 from naysay.mining._false_share import MOST, FitLists, cut_again, fit_depth, is_auto
 from naysay.mining._known import known_of, own_note, read_own
-from naysay.mining._pipeline import MinedRows, collect, finish, mine_rows
-from naysay.mining._rules import Background, Threshold, limits_of
-from naysay.mining._search import nearest_of, surveyed, with_index
+from naysay.mining._pipeline import MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
+from naysay.mining._rules import Background, sample_of, score_known, threshold_of
+from naysay.mining._search import nearest, stops_early, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
+from naysay.mining.judge import Threshold, limits_of
 from naysay.mining.mined import Judged, Mined, slots_of
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
@@ -94,18 +93,16 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
     task, left_out = without_own_vectors(surveyed(task))
     known_scores, sample = score_known(task), cache(partial(sample_of, task))
-    rows, before, posterior, lists = task.rows(0, given.n, known_scores), None, None, None
+    rows, collected, posterior, lists = task.some(np.arange(given.n), known_scores), None, None, None
     threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
     task, notes = with_index(task)
     if threshold is None:
-        candidates = None
         if given.n <= _FITTED_TO or not stops_early(task):  # the fit, or the selection, needs all candidates anyway
-            found = nearest_of(task, rows)
-            before = found, collect(task, rows, found, None)
-            candidates = before[1] if task.depth >= fit_depth(task) else None
-        posterior, lists = fit_posterior(task, known_scores, sample, candidates=candidates)
+            collected = collect(task, rows, *nearest(task, rows))
+        deep_enough = collected if task.depth >= fit_depth(task) else None
+        posterior, lists = fit_posterior(task, known_scores, sample, candidates=deep_enough)
         threshold = threshold_of(task, known_scores, sample, posterior)
-    mined = mine_rows(task, rows, threshold, before)
+    mined = mine_rows(task, rows, threshold, collected)
     auto_k, rescored = task.counts is None, options.rescore is not None
     scores = mined.candidates.positive_scores
     return Mined(
@@ -148,7 +145,7 @@ def _mine_again(
     list_all: bool = False,
 ) -> MinedRows:
     """Mine some anchors, or all, with another judge, or with all candidates listed."""
-    rows = task.rows(0, task.queries.n, known_scores) if anchors is None else task.some(anchors, known_scores)
+    rows = task.some(np.arange(task.queries.n) if anchors is None else anchors, known_scores)
     detector, rule, drop_at = judge
     return mine_rows(task, rows, Threshold(detector, rule, min_score, drop_at), list_all=list_all)
 

@@ -16,19 +16,21 @@ from naysay.detectors.posterior import Posterior
 from naysay.formats.write_negatives import Written, write_negatives
 from naysay.mining._false_share import FitLists
 from naysay.mining._review import ToReview
-from naysay.mining._rules import (
-    Background,
-    check_judge_text,
-    is_fitted_here,
-    judge_of,
-    limits_of,
-    rule_of,
-    without_positive,
-)
+from naysay.mining._rules import Background, rule_of
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, MinedArrays, explained
-from naysay.mining.judge import SUSPICIOUS, combined, drop_at, was_suspicious
+from naysay.mining.judge import (
+    check_judge_text,
+    combined,
+    drop_at,
+    is_fitted_here,
+    judge_of,
+    limits_of,
+    rejudged,
+    was_suspicious,
+    without_positive,
+)
 from naysay.mining.judge import judge as judge_candidates
 from naysay.types import Negatives, Query, anchor_ids
 
@@ -284,17 +286,6 @@ class Mined(MinedArrays):
         lines = [self._said(), self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
-
-
-@public
-def rejudged(candidates: Candidates, threshold: float) -> Candidates:
-    """Apply another threshold to the stored suspicion, without calling a detector.
-
-    Suspicious candidates below the threshold come back, and those at or above it are dropped.
-    """
-    check_number("threshold", threshold, at_least=0, at_most=1)
-    flagged = candidates.suspicion >= np.float32(threshold)
-    return candidates.restored(was_suspicious(candidates) & ~flagged).drop(flagged, SUSPICIOUS)
 
 
 def slots_of(candidates: Candidates, width: int) -> dict[str, Any]:

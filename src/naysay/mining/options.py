@@ -16,8 +16,8 @@ from typing import Any, final
 from naysay._options import option
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
-from naysay.mining._rules import check_judge_text
 from naysay.mining.backfill import ON_SHORT
+from naysay.mining.judge import check_judge_text
 from naysay.mining.rescore import ScorePairs, check_score_pairs
 from naysay.mining.select import METHODS, check_method_options
 from naysay.search._scores import METRICS

@@ -7,21 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay import checks
 from naysay._inputs import check_parts
 from naysay._rows import frozen
+from naysay._slots import check_ids
 from naysay.arrays import to_numpy
-from naysay.checks import (
-    as_array,
-    check_bool,
-    check_one_of,
-    check_range,
-    check_whole,
-    first_bad,
-    raise_invalid,
-    whole_numbers,
-)
 from naysay.errors import NaysayError
+from naysay.kernels.lists import draw_places
 from naysay.kernels.threads import in_rows
+from naysay.positives import Positives
+from naysay.rng import key_from
 from naysay.triples import Triples
 from naysay.types import Query, anchor_ids, check_query
 
@@ -31,8 +26,8 @@ EXHAUSTED = "exhausted"
 
 def check_settings(distinct: object, on_short: str) -> tuple[bool, str]:
     """The two settings that every pool has, checked."""
-    check_one_of("on_short", on_short, ON_SHORT)
-    return check_bool("distinct", distinct), on_short
+    checks.check_one_of("on_short", on_short, ON_SHORT)
+    return checks.check_bool("distinct", distinct), on_short
 
 
 def shown_settings(pool: Any, *parts: object, **settings: object) -> str:
@@ -43,19 +38,16 @@ def shown_settings(pool: Any, *parts: object, **settings: object) -> str:
     return f"{type(pool).__name__}({', '.join([*shown_parts, *named])})"
 
 
-def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0) -> None:
-    """Raise if ids are outside [least, size); the size may be unknown."""
-    if size is not None:
-        check_range(parameter, ids, size, what, least=least)
-    elif ids.size and ids.min() < least:
-        raise_invalid(parameter, f"at least {least}", first_bad(ids, ids < least))
+def check_known(positives: object) -> None:
+    """Raise if `positives` is neither a Positives nor None."""
+    checks.check_kind("positives", positives, Positives | None, "a Positives or None")
 
 
 def check_count(name: str, value: object, least: int = 1) -> int:
     """A number of slots, steps or entries. Below 2^31, so that products of two and counters fit 64 bits."""
-    number = check_whole(name, value, least)
+    number = checks.check_whole(name, value, least)
     if number >> 31:
-        raise_invalid(name, "below 2^31", number)
+        checks.raise_invalid(name, "below 2^31", number)
     return number
 
 
@@ -64,9 +56,18 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
     check_query(query)
     anchors = anchor_ids(query)
     if anchors.ndim != 1:
-        raise_invalid("query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
+        checks.raise_invalid("query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
     check_ids("anchors", anchors, size, what)
     return frozen(np.ascontiguousarray(anchors))
+
+
+def asked(
+    query: Query, n: Any, rng: np.random.Generator, size: int | None, what: str = "anchors"
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, np.uint64]:
+    """The checked inputs of a draw: anchors (B,), slots of each row (B,), the largest of these, and the call's key."""
+    anchors = anchors_of(query, size, what)
+    counts, width = slot_counts(n, len(anchors))
+    return anchors, counts, width, key_from(rng)
 
 
 def triples_of(query: Query, known: Triples) -> NDArray[np.int64]:
@@ -74,7 +75,7 @@ def triples_of(query: Query, known: Triples) -> NDArray[np.int64]:
     check_query(query)
     triples = anchor_ids(query)
     if triples.ndim != 2:
-        raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
+        checks.raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
     check_parts(triples, known.n_entities, known.n_relations)
     return triples
 
@@ -82,15 +83,15 @@ def triples_of(query: Query, known: Triples) -> NDArray[np.int64]:
 def slot_counts(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     """The number of slots of each row (B,), and the largest; n is one number, or one per row."""
     plain = to_numpy(n)
-    array = as_array("n", plain) if isinstance(plain, np.ndarray | list | tuple) else None
+    array = checks.as_array("n", plain) if isinstance(plain, np.ndarray | list | tuple) else None
     if array is None or array.ndim == 0:
         width = check_count("n", plain if array is None else array.item(), 0)
         return frozen(np.full(rows, width, np.int64)), width
-    counts = whole_numbers("n", array).astype(np.int64, copy=False)
+    counts = checks.whole_numbers("n", array).astype(np.int64, copy=False)
     if len(counts) != rows:
-        raise_invalid("n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
+        checks.raise_invalid("n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
     if counts.size and counts.min() < 0:
-        raise_invalid("n", "at least 0", int(counts.min()))
+        checks.raise_invalid("n", "at least 0", int(counts.min()))
     return frozen(np.ascontiguousarray(counts)), int(counts.max(initial=0))
 
 
@@ -102,6 +103,32 @@ def logs(chance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _take_logs(start: int, stop: int, chance: NDArray[np.float64]) -> None:
     np.log(chance[start:stop], out=chance[start:stop])
+
+
+def draw_listed(
+    lists: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    counts: NDArray[np.int64],
+    width: int,
+    key: np.uint64,
+    *,
+    distinct: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(B, width) uniform draws from each row's list, values[begins[r] : begins[r] + sizes[r]], and their log_q.
+
+    lists = (begins, sizes, values); counts[r] of row r are drawn, the other slots are -1.
+    """
+    begins, sizes, values = lists
+    ids, log_q = np.empty((len(counts), width), np.int64), np.empty((len(counts), width))
+    in_rows(draw_places, len(ids), 3 * ids.size, key, not distinct, counts, (begins, sizes, frozen(values)), ids, log_q)
+    return ids, log_q
+
+
+def draw_filled(
+    table: NDArray[np.int64], counts: NDArray[np.int64], width: int, key: np.uint64, *, distinct: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """`draw_listed` from the rows of a table (B, m) that are filled from the left, then -1."""
+    begins, sizes = np.arange(len(table)) * table.shape[1], np.count_nonzero(table >= 0, axis=1)
+    return draw_listed((begins, sizes, table.reshape(-1)), counts, width, key, distinct=distinct)
 
 
 def all_filled(ids: NDArray[np.int64]) -> bool:

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen
+from naysay._slots import check_ids
 from naysay.arrays import to_numpy
-from naysay.checks import check_kind, check_lengths, check_range, first_bad, public, raise_invalid, shown, whole_numbers
-from naysay.kernels.lists import draw_places, keep_first, look_up
+from naysay.checks import check_kind, check_lengths, check_range, public, raise_invalid, shown, whole_numbers
+from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools import _slots
 from naysay.positives import Positives
-from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
 
@@ -59,14 +59,14 @@ class Cache:
         on_short: str = "pad",
     ) -> None:
         """Make an empty table of (n_anchors, size)."""
-        self.n_anchors = check_count("n_anchors", n_anchors, 0)
-        self.size = check_count("size", size)
-        if positives is not None and not isinstance(positives, Positives):
-            raise_invalid("positives", "a Positives or None", type(positives).__name__)
+        self.n_anchors = _slots.check_count("n_anchors", n_anchors, 0)
+        self.size = _slots.check_count("size", size)
+        _slots.check_known(positives)
         if positives is not None and positives.n_anchors != self.n_anchors:
             raise_invalid("n_anchors", f"{positives.n_anchors}, like positives", self.n_anchors)
         self.positives = positives
-        self.distinct, self.on_short = check_settings(distinct, on_short)
+        self.distinct, self.on_short = _slots.check_settings(distinct, on_short)
+        self._n_items = None if positives is None else positives.n_items
         self._lock = Lock()
         self._table = np.full((self.n_anchors, self.size), -1, np.int64)
 
@@ -89,7 +89,7 @@ class Cache:
         if given.shape[1] > self.size:
             advice = f"Make a Cache of size {given.shape[1]}, or choose among them first."
             raise_invalid("ids", f"of at most {self.size} columns, the size", given.shape[1], advice)
-        self._check_ids("ids", given)
+        check_ids("ids", given, self._n_items, "items", least=-1)
         return self._write(rows, given)
 
     def get(self, anchors: ArrayLike) -> NDArray[np.int64]:
@@ -100,17 +100,11 @@ class Cache:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) of the candidates of the query's anchors; n is a number, or (B,) numbers."""
-        anchors = anchors_of(query, self.n_anchors)
-        counts, width = slot_counts(n, len(anchors))
-        key = key_from(rng)
-        ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
+        anchors, counts, width, key = _slots.asked(query, n, rng, self.n_anchors)
         with self._lock:
             table = self._table[anchors]  # a copy: what is put from here on does not change the draw
-        settings = (np.count_nonzero(table >= 0, axis=1), counts, not self.distinct)
-        in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
-        begins = np.arange(len(ids)) * self.size
-        in_rows(look_up, len(ids), ids.size, begins, frozen(table.reshape(-1)), ids)
-        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
+        ids, log_q = _slots.draw_filled(table, counts, width, key, distinct=self.distinct)
+        return Negatives(ids, log_q=log_q, dropped=_slots.shortfall(self.on_short, ids, counts))
 
     def state(self) -> dict[str, NDArray[Any] | int]:
         """The table, (n_anchors, size)."""
@@ -125,7 +119,7 @@ class Cache:
         table = whole_numbers("table", to_numpy(state["table"]), "(n_anchors, size)")
         if table.shape != self._table.shape:
             raise_invalid("state", f"of a table of shape {self._table.shape}", table.shape)
-        self._check_ids("table", table)
+        check_ids("table", table, self._n_items, "items", least=-1)
         self._write(np.arange(self.n_anchors), table.astype(np.int64, copy=False))
 
     def _write(self, anchors: NDArray[np.int64], given: NDArray[np.int64]) -> int:
@@ -150,13 +144,5 @@ class Cache:
         check_range("anchors", rows, self.n_anchors, "anchors")
         return rows
 
-    def _check_ids(self, parameter: str, ids: NDArray[Any]) -> None:
-        """Raise if ids are below -1, or past the last item where their number is known."""
-        if self.positives is not None:
-            check_range(parameter, ids, self.positives.n_items, "items", least=-1)
-        elif ids.size and ids.min() < -1:
-            raise_invalid(parameter, "at least -1", first_bad(ids, ids < -1))
-
     def __repr__(self) -> str:
-        """The settings."""
-        return shown_settings(self, f"{self.n_anchors:,} x {self.size:,}", self.positives)
+        return _slots.shown_settings(self, f"{self.n_anchors:,} x {self.size:,}", self.positives)

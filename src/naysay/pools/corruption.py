@@ -8,11 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay._rows import frozen
+from naysay._rows import frozen, refrozen
 from naysay._slots import corrupted_triples, like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_kind, check_one_of, check_range, public, raise_invalid, shown, whole_numbers
-from naysay.kernels import candidates, corrupt, uniform
+from naysay.kernels import corrupt, uniform
+from naysay.kernels.candidates import count_listed_known
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts, triples_of
 from naysay.positives import Positives
@@ -97,7 +98,7 @@ class Corruption:
         self._sizes = np.array([sizes[side] for side in self.sides])
         self.choice = choice
         self._shown = [given if given is None or isinstance(given, str) else "given" for given in (domains, ranges)]
-        self._lists = _Lists(train, self._index, domains, ranges)
+        self._lists = _listed(train, self._index, domains, ranges)
         self._train, self._typed = train, (domains, ranges)
 
     def one_side(self, side: str) -> Corruption:
@@ -114,23 +115,13 @@ class Corruption:
         counts, width = slot_counts(n, len(triples))
         key = key_from(rng)
         ids = np.empty((len(triples), width), np.int64)
-        side = np.empty(ids.shape, np.int8)
-        chance = np.empty(ids.shape)
-        known, longest = self._index.known, self._lists.longest
+        side, chance = np.empty(ids.shape, np.int8), np.empty(ids.shape)
         # One array type for all inputs, so that the loops are compiled once.
         triples, counts = (frozen(np.ascontiguousarray(part)) for part in (triples, counts))
-        inputs = (
-            key,
-            uniform.TRIES,
-            not self.distinct,
-            triples,
-            counts,
-            np.array(self.sides),
-            self._sizes,
-            self.chance,
-        )
-        rows = (self._index.rows(triples), known.indptr, known.indices, known.filter)
-        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, chance)
+        how, parts = (key, uniform.TRIES, not self.distinct), (np.array(self.sides), self._sizes, self.chance)
+        queries = (triples, counts, self._index.rows(triples))
+        inputs = (how, queries, parts, self._index.known._rows, self._lists, (ids, side, chance))
+        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs)
         return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
     def corrupted(self, query: Query, negatives: Negatives) -> Array:
@@ -147,48 +138,42 @@ class Corruption:
         triples[made.ids < 0] = -1
         return triples
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"_lists": refrozen(state["_lists"])})
+
     def __repr__(self) -> str:
-        """The settings."""
         settings = {"sides": tuple(SIDES[side] for side in self.sides), "choice": self.choice}
         return shown_settings(self, self.known, **settings, domains=self._shown[0], ranges=self._shown[1])
 
 
-class _Lists:
-    """Candidates by side and relation as one CSR, and how many of them each known row covers.
+def _listed(train: Triples, index: SideIndex, domains: Any, ranges: Any) -> tuple[Any, ...]:
+    """How many candidates each known row covers, and candidates by side and relation as one CSR, with the longest list.
 
     A side that is open to all entities has -1 for its first offset.
     """
-
-    def __init__(self, train: Triples, index: SideIndex, domains: Any, ranges: Any) -> None:
-        given = {HEAD: ("domains", domains), TAIL: ("ranges", ranges), RELATION: ("relation", None)}
-        for side in (HEAD, TAIL):
-            if side not in index.sides and given[side][1] is not None:
-                advice = f"Add {SIDES[side]!r} to sides, or leave it out."
-                raise_invalid(given[side][0], f"None while the {SIDES[side]} is not replaced", "a value", advice)
-        known = index.known
-        covered = np.diff(known.indptr)
-        starts = np.full((len(index.sides), train.n_relations + 1), -1, np.int64)
-        parts: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
-        longest = total = 0
-        for s, side in enumerate(index.sides):
-            found = _candidate_lists(*given[side], train, side)
-            if found is None:
-                continue
-            pointer, entities = found
-            first, relations = index.firsts[s], index.keys[s] % train.n_relations
-            rows = (known.indptr[first:], known.indices, pointer, entities, covered[first:])
-            in_rows(candidates.count_listed_known, len(relations), 8 * len(known), relations, *rows)
-            starts[s] = pointer + total
-            total += len(entities)
-            longest = max(longest, int(np.diff(pointer).max(initial=0)))
-            parts.append(entities.astype(np.int32))
-        self.longest = longest
-        self.arrays = tuple(map(frozen, (covered, starts, np.concatenate(parts))))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the arrays read-only again after unpickling, like Positives."""
-        self.longest = state["longest"]
-        self.arrays = tuple(map(frozen, state["arrays"]))
+    given = {HEAD: ("domains", domains), TAIL: ("ranges", ranges), RELATION: ("relation", None)}
+    for side in (HEAD, TAIL):
+        if side not in index.sides and given[side][1] is not None:
+            advice = f"Add {SIDES[side]!r} to sides, or leave it out."
+            raise_invalid(given[side][0], f"None while the {SIDES[side]} is not replaced", "a value", advice)
+    known = index.known
+    covered = np.diff(known.indptr)
+    starts = np.full((len(index.sides), train.n_relations + 1), -1, np.int64)
+    parts: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    longest = total = 0
+    for s, side in enumerate(index.sides):
+        found = _candidate_lists(*given[side], train, side)
+        if found is None:
+            continue
+        pointer, entities = found
+        first, relations = index.firsts[s], index.keys[s] % train.n_relations
+        rows = ((known.indptr[first:], known.indices), pointer, entities, covered[first:])
+        in_rows(count_listed_known, len(relations), 8 * len(known), relations, *rows)
+        starts[s] = pointer + total
+        total += len(entities)
+        longest = max(longest, int(np.diff(pointer).max(initial=0)))
+        parts.append(entities.astype(np.int32))
+    return *map(frozen, (covered, starts, np.concatenate(parts))), longest
 
 
 def _candidate_lists(

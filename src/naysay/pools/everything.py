@@ -8,14 +8,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay._rows import frozen, offsets
+from naysay._rows import frozen, offsets, refrozen
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import all_filled, anchors_of, check_settings, logs, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import all_filled, asked, check_settings, logs, shortfall, shown_settings
 from naysay.positives import Positives
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.types import Negatives, Query
 
 # Whole-number weights sum to about this, so that their sums are exact in 64 bits.
@@ -62,7 +62,7 @@ class Everything:
             raise_invalid("positives", "of fewer than 2^32 items", positives.n_items)
         self.positives = positives
         self.distinct, self.on_short = check_settings(distinct, on_short)
-        self._tables = None if weights is None else _Tables(positives, weights)
+        self._tables = None if weights is None else _weight_tables(positives, weights)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
@@ -73,44 +73,26 @@ class Everything:
         return self._drawn(query, n, rng, with_log_q=False)
 
     def _drawn(self, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
-        anchors = anchors_of(query, self.positives.n_anchors)
-        counts, width = slot_counts(n, len(anchors))
-        key = key_from(rng)
-        ids = np.empty((len(anchors), width), np.int64)
-        log_q = self._fill(anchors, counts, key, ids, with_log_q=with_log_q)
-        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
-
-    def _fill(
-        self,
-        anchors: NDArray[np.int64],
-        counts: NDArray[np.int64],
-        key: np.uint64,
-        ids: NDArray[np.int64],
-        *,
-        with_log_q: bool,
-    ) -> NDArray[np.float64] | None:
         known = self.positives
-        rows = (known.indptr, known.indices, known.filter)
-        steps = ids.size + 4 * len(ids)
+        anchors, counts, width, key = asked(query, n, rng, known.n_anchors)
+        ids = np.empty((len(anchors), width), np.int64)
+        steps, log_q = ids.size + 4 * len(ids), None
+        inputs = ((key, uniform.TRIES, not self.distinct), (anchors, counts), known._rows)
         if self._tables is not None:
             chance = np.empty(ids.shape)
-            tables = self._tables.arrays
-            inputs = (key, uniform.TRIES, not self.distinct, anchors, counts)
-            in_rows(weighted.draw, len(ids), 4 * steps, *inputs, *rows, *tables, ids, chance)
-            return logs(chance) if with_log_q else None
-        settings = (key, uniform.TRIES, anchors, counts)
-        if self.distinct:
-            log_q = np.empty(ids.shape if with_log_q else (len(ids), 0))
-            in_rows(uniform.distinct, len(ids), steps, *settings, *rows, known.n_items, ids, log_q)
-            return log_q if with_log_q else None
-        chance = np.empty((len(ids), 1))
-        in_rows(uniform.with_replacement, len(ids), steps, *settings, *rows, known.n_items, ids, chance[:, 0])
-        if not with_log_q:
-            return None
-        logs(chance)
-        if all_filled(ids):
-            return np.broadcast_to(chance, ids.shape)  # a view: one number per row
-        return np.where(ids >= 0, chance, 0.0)
+            in_rows(weighted.draw, len(ids), 4 * steps, *inputs, self._tables, ids, chance)
+            log_q = logs(chance) if with_log_q else None
+        elif self.distinct:
+            log_q = np.empty((len(ids), width if with_log_q else 0))
+            in_rows(uniform.draw, len(ids), steps, *inputs, known.n_items, ids, log_q)
+            log_q = log_q if with_log_q else None
+        else:
+            chance = np.empty((len(ids), 1))
+            in_rows(uniform.draw, len(ids), steps, *inputs, known.n_items, ids, chance)
+            if with_log_q:  # one number per row, as a view where no slot is empty
+                logs(chance)
+                log_q = np.broadcast_to(chance, ids.shape) if all_filled(ids) else np.where(ids >= 0, chance, 0.0)
+        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def draw_pairs(
         self, n: int, *, rng: np.random.Generator, distinct: bool | None = None
@@ -139,7 +121,7 @@ class Everything:
         if n_pairs < wanted and self.on_short == "raise":
             advice = "Request fewer, or make the pool with on_short='pad'."
             raise_invalid("n", f"at most {total}, the pairs that are not known", wanted, advice)
-        generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        generator = generator_of(key_from(rng))
         places = _distinct_places(generator, n_pairs, total) if once else generator.integers(0, max(total, 1), n_pairs)
         anchors = np.searchsorted(self._free_before, places, side="right") - 1
         return anchors, self.positives.nth_negative(anchors, places - self._free_before[anchors])
@@ -149,41 +131,35 @@ class Everything:
         """How many unknown pairs the earlier anchors have, (n_anchors + 1,)."""
         return offsets(self.positives.n_items - np.diff(self.positives.indptr))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(refrozen(state))
+
     def __repr__(self) -> str:
-        """The settings."""
         return shown_settings(self, self.positives, "uniform" if self._tables is None else "weighted")
 
 
-class _Tables:
+def _weight_tables(positives: Positives, weights: ArrayLike) -> tuple[NDArray[Any], ...]:
     """The tables of weighted draws: running sums, the alias table, and the known weight per anchor."""
-
-    def __init__(self, positives: Positives, weights: ArrayLike) -> None:
-        given = as_array("weights", to_numpy(weights))
-        if given.ndim == 0 or given.dtype.kind not in "biuf":
-            got = shown(weights) if given.ndim == 0 else f"dtype {given.dtype}"
-            advice = "For weights by popularity pass naysay.pools.popularity(positives)."
-            raise_invalid(
-                "weights", f"None, or numbers of shape ({positives.n_items},), one for each item", got, advice
-            )
-        if given.shape != (positives.n_items,):
-            raise_invalid("weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
-        given = given.astype(np.float64, copy=False)
-        check_all("weights", given, np.isfinite(given) & (given >= 0), "finite and at least 0")
-        if not given.any():
-            raise_invalid("weights", "above 0 for at least one item", "all 0")
-        scaled = given / given.max()  # first, so that the sum of huge weights stays finite
-        whole = np.where(given > 0, np.maximum(np.rint(scaled * (_TOTAL / scaled.sum())), 1), 0).astype(np.int64)
-        cumulative = offsets(whole)
-        alias = np.empty(2 * len(whole), np.uint64)
-        weighted.build_alias(whole, float(cumulative[-1]), alias)
-        known = np.empty(positives.n_anchors, np.int64)
-        rows = (positives.indptr, positives.indices, cumulative, known)
-        in_rows(weighted.known_weights, positives.n_anchors, len(positives), *rows)
-        self.arrays = tuple(map(frozen, (cumulative, alias, known)))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the arrays read-only again after unpickling, like Positives."""
-        self.arrays = tuple(map(frozen, state["arrays"]))
+    given = as_array("weights", to_numpy(weights))
+    if given.ndim == 0 or given.dtype.kind not in "biuf":
+        got = shown(weights) if given.ndim == 0 else f"dtype {given.dtype}"
+        advice = "For weights by popularity pass naysay.pools.popularity(positives)."
+        raise_invalid("weights", f"None, or numbers of shape ({positives.n_items},), one for each item", got, advice)
+    if given.shape != (positives.n_items,):
+        raise_invalid("weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
+    given = given.astype(np.float64, copy=False)
+    check_all("weights", given, np.isfinite(given) & (given >= 0), "finite and at least 0")
+    if not given.any():
+        raise_invalid("weights", "above 0 for at least one item", "all 0")
+    scaled = given / given.max()  # first, so that the sum of huge weights stays finite
+    whole = np.where(given > 0, np.maximum(np.rint(scaled * (_TOTAL / scaled.sum())), 1), 0).astype(np.int64)
+    cumulative = offsets(whole)
+    alias = np.empty(2 * len(whole), np.uint64)
+    weighted.build_alias(whole, float(cumulative[-1]), alias)
+    known = np.empty(positives.n_anchors, np.int64)
+    rows = (positives.indptr, positives.indices, cumulative, known)
+    in_rows(weighted.known_weights, positives.n_anchors, len(positives), *rows)
+    return tuple(map(frozen, (cumulative, alias, known)))
 
 
 def _distinct_places(generator: np.random.Generator, wanted: int, total: int) -> NDArray[np.int64]:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay._slots import like_query
-from naysay.checks import check_generator, check_kind, public
+from naysay._slots import check_ids, like_query
+from naysay.checks import check_generator, public
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
 from naysay.kernels.uniform import TRIES
-from naysay.pools._slots import anchors_of, check_ids, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools import _slots
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query, check_query, positive_ids
@@ -56,9 +56,9 @@ class InBatch:
 
     def __init__(self, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad") -> None:
         """Check the settings."""
-        known_rows(positives)  # raises if it is not a Positives
+        _slots.check_known(positives)
         self.positives = positives
-        self.distinct, self.on_short = check_settings(distinct, on_short)
+        self.distinct, self.on_short = _slots.check_settings(distinct, on_short)
 
     def eligible(self, query: Query) -> Array:
         """(B, B) bool in the query's array type, on its device: whether row i may use the item of row j.
@@ -81,9 +81,9 @@ class InBatch:
             ids, dropped = usable(batch, known)
             dropped[REASONS[0]] -= len(ids)  # the diagonal
             return Negatives(ids, dropped=dropped)
-        counts, width = slot_counts(n, len(query))
+        counts, width = _slots.slot_counts(n, len(query))
         ids, _ = drawn(key_from(rng), counts, width, batch, known, distinct=self.distinct)
-        return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
+        return Negatives(ids, dropped=_slots.shortfall(self.on_short, ids, counts))
 
     def _batch(self, query: Query) -> Batch:
         """The rows of the query, which are the entries, too."""
@@ -93,21 +93,17 @@ class InBatch:
         return anchors, items, items, anchors
 
     def __repr__(self) -> str:
-        """The settings."""
-        return shown_settings(self, self.positives)
+        return _slots.shown_settings(self, self.positives)
 
 
 def known_rows(positives: Positives | None) -> tuple[NDArray[Any], ...]:
     """The known pairs as compiled loops read them: offsets, ids and filter; all empty if there are none."""
-    if positives is None:
-        return _NOTHING_KNOWN
-    check_kind("positives", positives, Positives, "a Positives or None")
-    return positives.indptr, positives.indices, positives.filter
+    return _NOTHING_KNOWN if positives is None else positives._rows
 
 
 def anchors_and_positives(query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
     """The anchors and the positives of a query, checked; -1, which equals no item, where it has none."""
-    anchors = anchors_of(query, None if positives is None else positives.n_anchors)
+    anchors = _slots.anchors_of(query, None if positives is None else positives.n_anchors)
     if query.positives is None:
         return anchors, np.full(len(anchors), -1, np.int64)
     items = positive_ids(query)
@@ -119,8 +115,7 @@ def usable(batch: Batch, known: tuple[NDArray[Any], ...]) -> tuple[Ids, dict[str
     """(B, M): items[j] if row i may use entry j, else -1; and how many it may not use, by reason."""
     ids = np.empty((len(batch[0]), len(batch[2])), np.int64)
     excluded = np.empty((len(ids), len(REASONS)), np.int64)
-    given = [frozen(np.ascontiguousarray(array)) for array in batch]
-    in_rows(all_entries, len(ids), 2 * ids.size, *given, *known, ids, excluded)
+    in_rows(all_entries, len(ids), 2 * ids.size, _fixed(*batch), known, ids, excluded)
     return ids, dict(zip(REASONS, excluded.sum(axis=0).tolist(), strict=True))
 
 
@@ -130,6 +125,11 @@ def drawn(
     """(B, width) items of entries that each row may use, and the places of the entries; -1 where none is left."""
     ids = np.empty((len(counts), width), np.int64)
     places = np.empty_like(ids)
-    given = [frozen(np.ascontiguousarray(array)) for array in (counts, *batch)]
-    in_rows(draw_entries, len(ids), 4 * ids.size, key, TRIES, not distinct, *given, *known, ids, places)
+    how = (key, TRIES, not distinct)
+    in_rows(draw_entries, len(ids), 4 * ids.size, how, *_fixed(counts), _fixed(*batch), known, ids, places)
     return ids, places
+
+
+def _fixed(*arrays: Ids) -> tuple[Ids, ...]:
+    """The arrays in the one form that loops are compiled for."""
+    return tuple(frozen(np.ascontiguousarray(array)) for array in arrays)

@@ -11,9 +11,9 @@ from naysay._rows import Rows, frozen, offsets
 from naysay.checks import check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts, triples_of
+from naysay.pools import _slots
 from naysay.positives import POSITIVE, Positives
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.triples import Triples
 from naysay.types import HEAD, TAIL, Negatives, Query
 
@@ -38,9 +38,9 @@ class Edges(NamedTuple):
         return f"{self.n_nodes:,} nodes, {len(self.indices):,} edges, {len(self.known):,} known pairs"
 
     @property
-    def rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def rows(self) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
         """The edges and the known pairs as compiled loops take them."""
-        return self.indptr, self.indices, self.known.indptr, self.known.indices
+        return (self.indptr, self.indices), self.known._rows
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Make the arrays read-only again after unpickling, like Positives."""
@@ -76,7 +76,7 @@ def edges_of(graph: Any, positives: Any) -> Edges:
         raise_invalid("graph", "of at least one and fewer than 2^31 - 1 nodes", f"{nodes} nodes")
     known = graph
     if positives is not None:
-        check_kind("positives", positives, Positives, "a Positives or None")
+        _slots.check_known(positives)
         if positives.n_anchors > nodes or positives.n_items > nodes:
             got = f"{positives.n_anchors} x {positives.n_items}"
             raise_invalid("positives", f"on the graph's {nodes} nodes", got)
@@ -144,7 +144,7 @@ class KHop:
     ) -> None:
         """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
         self.hops = _low_and_high(hops)
-        self.distinct, self.on_short = check_settings(distinct, on_short)
+        self.distinct, self.on_short = _slots.check_settings(distinct, on_short)
         self._triples = None
         if isinstance(graph, Triples):
             self._triples, self._edges = _edges_of_triples(graph, positives)
@@ -156,14 +156,25 @@ class KHop:
         edges = self._edges
         key = key_from(rng)
         anchors, rows, owns, side = self._starts(query, key)
-        counts, width = slot_counts(n, len(anchors))
+        counts, width = _slots.slot_counts(n, len(anchors))
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         degree = len(edges.indices) / edges.n_nodes
         ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row reads
         steps = ids.size + int(len(ids) * (4 + ball))
-        settings = (key, not self.distinct, anchors, rows, owns, counts, self._distances())
-        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
-        dropped = shortfall(self.on_short, ids, counts)
+        settings = (
+            (key, not self.distinct),
+            (anchors, rows, owns),
+            counts,
+            self._distances(),
+            edges.rows,
+            (ids, log_q),
+        )
+
+        def draw_part(start: int, stop: int) -> None:
+            loops.draw_at_distance(start, stop, _scratch(edges.n_nodes), *settings)
+
+        in_rows(draw_part, len(ids), steps)
+        dropped = _slots.shortfall(self.on_short, ids, counts)
         if side is None:
             return Negatives(ids, log_q=log_q, dropped=dropped)
         filled = ids >= 0
@@ -175,10 +186,10 @@ class KHop:
     def _starts(self, query: Query, key: np.uint64) -> tuple[Any, Any, Any, NDArray[np.int8] | None]:
         """(B,) each: where searches start, the row of what is known, one more id to leave out, and the side."""
         if self._triples is None:
-            anchors = anchors_of(query, self._edges.n_nodes, "nodes")
+            anchors = _slots.anchors_of(query, self._edges.n_nodes, "nodes")
             return anchors, anchors, anchors, None
-        triples = triples_of(query, self._triples)
-        place = np.random.Generator(np.random.Philox(key=int(key))).integers(0, 2, len(triples))
+        triples = _slots.triples_of(query, self._triples)
+        place = generator_of(key).integers(0, 2, len(triples))
         every = np.arange(len(triples))
         rows = self._triples.index(_ENDS).rows(triples)[every, place]
         ends = triples[:, _ENDS]
@@ -192,7 +203,7 @@ class KHop:
             raise_invalid("graph", "a graph of pairs", "Triples", "Draw from it instead.")
         node = one_anchor(anchor, edges.n_nodes)
         scratch = _scratch(edges.n_nodes)
-        size = loops.candidates(1, node, node, node, *self._distances(), edges.rows, scratch)
+        size = loops.candidates(1, node, node, node, self._distances(), edges.rows, scratch)
         return np.sort(scratch[1][:size]).astype(np.int64)
 
     def _distances(self) -> tuple[int, int]:
@@ -200,8 +211,7 @@ class KHop:
         return min(self.hops[0], self._edges.n_nodes), min(self.hops[1], self._edges.n_nodes)
 
     def __repr__(self) -> str:
-        """The settings."""
-        return shown_settings(self, self._edges.shown, hops=self.hops)
+        return _slots.shown_settings(self, self._edges.shown, hops=self.hops)
 
 
 def _edges_of_triples(triples: Triples, more: Any) -> tuple[Triples, Edges]:
@@ -227,8 +237,3 @@ def _low_and_high(hops: Any) -> tuple[int, int]:
 def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The stamps and the queue of one thread; NumPy's zeros take no memory until they are written."""
     return np.zeros(n_nodes, np.int32), np.empty(n_nodes + 1, np.int32)
-
-
-def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
-    """One thread's rows, with scratch of its own."""
-    loops.draw_at_distance(start, stop, _scratch(n_nodes), *arguments)

@@ -8,15 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import Rows, frozen, index_type, offsets, tidied
+from naysay._rows import Rows, frozen, index_type, offsets, refrozen, tidied
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, public, raise_invalid, whole_numbers
-from naysay.kernels.lists import draw_places, look_up
-from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import asked, check_known, check_settings, draw_listed, shortfall, shown_settings
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
-from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
 _KINDS = "a list of id arrays, an (n_anchors, m) array, a tuple (indptr, indices), a Positives or a scipy.sparse matrix"
@@ -57,8 +54,7 @@ class Local:
         self, lists: Any, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
     ) -> None:
         """Sort the lists, merge duplicates and take out what is known: O(candidates)."""
-        if positives is not None and not isinstance(positives, Positives):
-            raise_invalid("positives", "a Positives or None", type(positives).__name__)
+        check_known(positives)
         rows = _rows_of(lists)
         if positives is not None and len(rows.indptr) - 1 != positives.n_anchors:
             advice = "Give one list per anchor, empty where there is none."
@@ -80,23 +76,16 @@ class Local:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) candidates of the query's anchors; n is a number, or (B,) numbers."""
-        anchors = anchors_of(query, self.n_anchors)
-        counts, width = slot_counts(n, len(anchors))
-        key = key_from(rng)
-        ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
+        anchors, counts, width, key = asked(query, n, rng, self.n_anchors)
         begins = self.indptr[anchors]
-        settings = (self.indptr[anchors + 1] - begins, counts, not self.distinct)
-        in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
-        in_rows(look_up, len(ids), ids.size, begins, self.indices, ids)
+        lists = (begins, self.indptr[anchors + 1] - begins, self.indices)
+        ids, log_q = draw_listed(lists, counts, width, key, distinct=self.distinct)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the arrays read-only again after unpickling, like Positives."""
-        self.__dict__.update(state)
-        self.indptr, self.indices = frozen(self.indptr), frozen(self.indices)
+        self.__dict__.update(refrozen(state))
 
     def __repr__(self) -> str:
-        """The settings."""
         return shown_settings(self, f"{len(self.indices):,} candidates of {self.n_anchors:,} anchors")
 
 

@@ -8,22 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay import checks
 from naysay._lock import Lock
-from naysay._slots import like_query
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import (
-    as_array,
-    check_all,
-    check_generator,
-    check_kind,
-    check_lengths,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
-from naysay.pools._slots import anchors_of, check_ids, check_settings, shortfall, shown_settings, slot_counts
+from naysay._slots import check_ids, like_query
+from naysay.arrays import is_torch, module_of, to_numpy, to_torch
+from naysay.checks import public
+from naysay.pools import _slots
 from naysay.pools.in_batch import Ids, anchors_and_positives, drawn, known_rows, usable
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -65,12 +55,12 @@ class Memory:
         self, size: int, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
     ) -> None:
         """Make an empty queue. Memory for vectors is allocated at the first push that has any."""
-        self.size = check_whole("size", size, 1)
+        self.size = checks.check_whole("size", size, 1)
         if self.size >= 1 << 32:
-            raise_invalid("size", "below 2^32", size)
-        known_rows(positives)  # raises if it is not a Positives
+            checks.raise_invalid("size", "below 2^32", size)
+        _slots.check_known(positives)
         self.positives = positives
-        self.distinct, self.on_short = check_settings(distinct, on_short)
+        self.distinct, self.on_short = _slots.check_settings(distinct, on_short)
         self._lock = Lock()
         self._ids = np.empty(self.size, np.int64)
         self._owners = np.empty(self.size, np.int64)
@@ -106,7 +96,7 @@ class Memory:
     def _oldest_first(self, stored: Array) -> Any:
         """A copy of the entries of one array, in order of age."""
         parts = (stored[self._next : self._count], stored[: min(self._next, self._count)])
-        return need_torch().cat(parts) if is_torch(stored) else np.concatenate(parts)
+        return module_of(stored).concatenate(parts)
 
     def push(self, ids: ArrayLike, owners: ArrayLike | None = None, vectors: Any = None) -> None:
         """Add n entries in place of the oldest. Of more than `size` entries the last `size` stay.
@@ -132,15 +122,15 @@ class Memory:
             positive_scores: Not used.
             vectors: (B, d) the vectors of the positives, for a memory with vectors.
         """
-        anchors = anchors_of(query, None if self.positives is None else self.positives.n_anchors)
+        anchors = _slots.anchors_of(query, None if self.positives is None else self.positives.n_anchors)
         self._push(positive_ids(query), anchors, vectors)
 
     def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: Any) -> None:
-        new = whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
+        new = checks.whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
         if owners is None and self.positives is not None and self.positives.n_anchors != self.positives.n_items:
             rule = f"given where {self.positives.n_anchors} anchors and {self.positives.n_items} items are two sets"
-            raise_invalid("owners", rule, None, "Pass the anchor of each entry, or -1 for none.")
-        belongs = new if owners is None else whole_numbers("owners", to_numpy(owners)).astype(np.int64)
+            checks.raise_invalid("owners", rule, None, "Pass the anchor of each entry, or -1 for none.")
+        belongs = new if owners is None else checks.whole_numbers("owners", to_numpy(owners)).astype(np.int64)
         given = _array(vectors)
         self._check_entries(new, belongs, given)
         if len(new) == 0:
@@ -175,12 +165,12 @@ class Memory:
         anchors, wanted = anchors_and_positives(query, self.positives)
         known = known_rows(self.positives)
         if n is None:
-            check_generator(rng)
+            checks.check_generator(rng)
             with self._lock:
                 items, owners, columns = self.ids, self.owners, self.vectors
             ids, dropped = usable((anchors, wanted, items, owners), known)
             return Negatives(ids, vectors=_shared(columns, query), dropped=dropped)
-        counts, width = slot_counts(n, len(anchors))
+        counts, width = _slots.slot_counts(n, len(anchors))
         key = key_from(rng)
         with self._lock:
             batch = (anchors, wanted, self._ids[: self._count], self._owners[: self._count])
@@ -188,7 +178,7 @@ class Memory:
             vectors = self._vectors
             if vectors is not None:  # place -1 is some entry, reset below
                 vectors = vectors[to_torch(places, vectors.device) if is_torch(vectors) else places]
-        dropped = shortfall(self.on_short, ids, counts)
+        dropped = _slots.shortfall(self.on_short, ids, counts)
         if vectors is not None:
             vectors = like_query(vectors, query)
             vectors[like_query(places < 0, query)] = 0
@@ -204,20 +194,22 @@ class Memory:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if size or entries do not fit."""
-        check_kind("state", state, Mapping, "what Memory.state returned")
+        checks.check_kind("state", state, Mapping, "what Memory.state returned")
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
         if missing:
-            raise_invalid("state", "what Memory.state returned", f"no {missing[0]!r} in {shown(list(state))}")
+            checks.raise_invalid(
+                "state", "what Memory.state returned", f"no {missing[0]!r} in {checks.shown(list(state))}"
+            )
         size, place = (_number(name, state[name]) for name in ("size", "next"))
         if size != self.size:
-            raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
-        ids = whole_numbers("ids", to_numpy(state["ids"])).astype(np.int64, copy=False)
-        owners = whole_numbers("owners", to_numpy(state["owners"])).astype(np.int64, copy=False)
+            checks.raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
+        ids = checks.whole_numbers("ids", to_numpy(state["ids"])).astype(np.int64, copy=False)
+        owners = checks.whole_numbers("owners", to_numpy(state["owners"])).astype(np.int64, copy=False)
         vectors = _array(state.get("vectors"))
         self._check_entries(ids, owners, vectors)
         count = len(ids)
         if count > self.size or not 0 <= place < self.size or (count < self.size and place != count):
-            raise_invalid("state", "of a whole queue", f"{count} entries and the next at {place}")
+            checks.raise_invalid("state", "of a whole queue", f"{count} entries and the next at {place}")
         with self._lock:
             self._ids[:count], self._owners[:count] = ids, owners
             self._vectors = None
@@ -228,37 +220,36 @@ class Memory:
 
     def _check_entries(self, ids: Ids, owners: Ids, vectors: Array) -> None:
         """Raise if lengths, ids or vectors are invalid."""
-        check_lengths(ids=len(ids), owners=len(owners))
+        checks.check_lengths(ids=len(ids), owners=len(owners))
         known = self.positives
         check_ids("ids", ids, None if known is None else known.n_items, "items")
         check_ids("owners", owners, None if known is None else known.n_anchors, "anchors", least=-1)
         if vectors is None:
             return
         if vectors.ndim != 2 or len(vectors) != len(ids):
-            raise_invalid("vectors", f"of shape ({len(ids)}, d), like ids", f"shape {tuple(vectors.shape)}")
+            checks.raise_invalid("vectors", f"of shape ({len(ids)}, d), like ids", f"shape {tuple(vectors.shape)}")
         floating = vectors.is_floating_point() if is_torch(vectors) else vectors.dtype.kind == "f"
         if not floating:
-            raise_invalid("vectors", "floating numbers", f"dtype {vectors.dtype}")
-        finite = vectors.isfinite() if is_torch(vectors) else np.isfinite(vectors)
+            checks.raise_invalid("vectors", "floating numbers", f"dtype {vectors.dtype}")
+        finite = module_of(vectors).isfinite(vectors)
         if not bool(finite.all()):
-            check_all("vectors", to_numpy(vectors), to_numpy(finite), "finite")
+            checks.check_all("vectors", to_numpy(vectors), to_numpy(finite), "finite")
 
     def __repr__(self) -> str:
-        """The settings."""
-        return shown_settings(self, f"{self._count:,} of {self.size:,} entries", self.positives)
+        return _slots.shown_settings(self, f"{self._count:,} of {self.size:,} entries", self.positives)
 
 
 def _number(name: str, value: Any) -> int:
     """A number of a state; files may store it as an array without dimensions."""
     plain = to_numpy(value)
-    return check_whole(name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
+    return checks.check_whole(name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
 def _array(vectors: Any) -> Array:
     """Vectors without gradients: a tensor as it is, anything else as a NumPy array; None for None."""
     if vectors is None or is_torch(vectors):
         return None if vectors is None else vectors.detach()
-    return as_array("vectors", vectors)
+    return checks.as_array("vectors", vectors)
 
 
 def _zeros(size: int, like: Array) -> Array:
@@ -277,7 +268,7 @@ def _moved_like(stored: Array, given: Array) -> Array:
         kinds[0] = kinds[0].replace("float32", "bfloat16") if "bfloat16" in kinds[1] else kinds[0]
     if kinds[0] != kinds[1]:
         advice = "All entries have vectors of one kind, or none has; start a new memory to change."
-        raise_invalid("vectors", f"{kinds[0]}, like the entries stored", kinds[1], advice)
+        checks.raise_invalid("vectors", f"{kinds[0]}, like the entries stored", kinds[1], advice)
     if is_torch(given):
         return to_torch(stored, given.device).to(given.dtype)
     return to_numpy(stored)

@@ -11,20 +11,9 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
-from naysay.checks import (
-    check_kind,
-    check_one_of,
-    check_range,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-)
-from naysay.kernels.lists import draw_places, look_up
-from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
+from naysay.checks import check_kind, check_one_of, check_range, check_whole, public, raise_invalid, shown
+from naysay.pools._slots import asked, check_count, check_known, check_settings, draw_filled, shortfall, shown_settings
 from naysay.positives import Positives
-from naysay.rng import key_from
 from naysay.search._scores import METRICS, Survey, check_score_range, survey, thread_count
 from naysay.search.exact import SearchOptions
 from naysay.search.vectors import Vectors, as_vectors
@@ -102,8 +91,7 @@ class Nearest:
         self.window = _checked_window(window, self.depth)
         check_one_of("metric", metric, tuple(METRICS))
         self.metric = metric
-        if positives is not None:
-            check_kind("positives", positives, Positives, "a Positives or None")
+        check_known(positives)
         self.positives = positives
         self.distinct, self.on_short = check_settings(distinct, on_short)
         self._lock = Lock()
@@ -127,15 +115,9 @@ class Nearest:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) of the nearest items; n is a number, or (B,) numbers."""
         stored = self._stored  # one read: an update in another thread does not change this draw
-        anchors = anchors_of(query, self._n_anchors(stored))
-        counts, width = slot_counts(n, len(anchors))
-        key = key_from(rng)
+        anchors, counts, width, key = asked(query, n, rng, self._n_anchors(stored))
         nearest = self._search(query, anchors, stored)
-        sizes = np.count_nonzero(nearest >= 0, axis=1)
-        ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
-        in_rows(draw_places, len(ids), 2 * ids.size, key, sizes, counts, not self.distinct, ids, log_q)
-        begins = np.arange(len(ids)) * nearest.shape[1]
-        in_rows(look_up, len(ids), ids.size, begins, frozen(nearest.reshape(-1)), ids)
+        ids, log_q = draw_filled(nearest, counts, width, key, distinct=self.distinct)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def update(self, vectors: Any, queries: Any = None, *, age: int = 0) -> None:
@@ -237,7 +219,6 @@ class Nearest:
         return Positives.from_pairs(rows, items, len(anchors), n_items) if len(rows) else None
 
     def __repr__(self) -> str:
-        """The settings."""
         held = f"{self.n_items:,} vectors of age {self._age:,}"
         settings = {"depth": self.depth, "window": self.window, "metric": self.metric}
         return shown_settings(self, held, self.positives, **settings)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import asked, check_settings, shortfall, shown_settings
 from naysay.pools.khop import edges_of, one_anchor
 from naysay.positives import Positives
-from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
 
@@ -83,16 +82,18 @@ class PageRank:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
-        anchors = anchors_of(query, edges.n_nodes, "nodes")
-        counts, width = slot_counts(n, len(anchors))
-        key = key_from(rng)
+        anchors, counts, width, key = asked(query, n, rng, edges.n_nodes, "nodes")
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         pushed = min(len(edges.indices) + 1.0, 1.0 / (self.restart * self.tolerance))
         first, end = (float(min(rank, edges.n_nodes)) for rank in self.ranks)
         window = (first, end, isinstance(self.ranks[0], float))
-        settings = (key, not self.distinct, anchors, counts, (self.restart, self.tolerance), window)
-        steps = ids.size + int(len(ids) * pushed)
-        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
+        how, accuracy = (key, not self.distinct), (self.restart, self.tolerance)
+        settings = (how, (anchors, counts), accuracy, window, edges.rows, (ids, log_q))
+
+        def draw_part(start: int, stop: int) -> None:
+            loops.draw_ranks(start, stop, _scratch(edges.n_nodes), *settings)
+
+        in_rows(draw_part, len(ids), ids.size + int(len(ids) * pushed))
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def scores(self, anchor: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -116,7 +117,6 @@ class PageRank:
         return np.asarray(ranked[int(first) : int(end)])
 
     def __repr__(self) -> str:
-        """The settings."""
         settings = {"ranks": self.ranks, "restart": self.restart, "tolerance": self.tolerance}
         return shown_settings(self, self._edges.shown, **settings)
 
@@ -143,8 +143,3 @@ def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArra
     """One thread's nodes, queue, scores and residuals; NumPy's zeros take no memory until they are written."""
     ring = 1 << n_nodes.bit_length()
     return np.empty(n_nodes, np.int32), np.empty(ring, np.int32), np.zeros(n_nodes), np.zeros(2 * n_nodes)
-
-
-def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
-    """One thread's rows, with scratch of its own."""
-    loops.draw_ranks(start, stop, _scratch(n_nodes), *arguments)

@@ -107,5 +107,4 @@ class Refresh:
         return {**self.__dict__, "_running": None}
 
     def __repr__(self) -> str:
-        """The settings."""
         return described(self, f"{self.updates:,} updates")

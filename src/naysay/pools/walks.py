@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay.checks import public
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import anchors_of, asked, check_count, check_settings, shortfall, shown_settings
 from naysay.pools.khop import edges_of
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -71,13 +71,11 @@ class Walks:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
-        anchors = anchors_of(query, edges.n_nodes, "nodes")
-        counts, width = slot_counts(n, len(anchors))
-        key = key_from(rng)
+        anchors, counts, width, key = asked(query, n, rng, edges.n_nodes, "nodes")
         ids = np.empty((len(anchors), width), np.int64)
-        settings = (key, not self.distinct, anchors, counts, self.length, self.walks)
+        settings = ((key, not self.distinct), (anchors, counts), self.length, self.walks)
         steps = 2 * ids.size * (self.length + 2)
-        in_rows(loops.draw_walk_ends, len(ids), steps, *settings, (*edges.rows, edges.known.filter), ids)
+        in_rows(loops.draw_walk_ends, len(ids), steps, *settings, edges.rows, ids)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
     def endpoints(self, anchors: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -94,5 +92,4 @@ class Walks:
         return ends
 
     def __repr__(self) -> str:
-        """The settings."""
         return shown_settings(self, self._edges.shown, length=self.length, walks=self.walks)

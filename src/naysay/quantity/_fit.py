@@ -111,7 +111,7 @@ class Fit:
     @property
     def tau(self) -> float:
         """The steps in which the distance to the end falls to 37 %."""
-        return float(tau_of(self.numbers, self.last))
+        return float(self.last / self.numbers[RATE])
 
     @property
     def end(self) -> float:
@@ -134,11 +134,6 @@ class Fit:
 def end_of(numbers: Floats) -> Floats:
     """The limits of curves (..., 3), at most MAX_SEPARATION."""
     return np.minimum(numbers[..., 0] - numbers[..., 1] / np.expm1(-numbers[..., 2]), MAX_SEPARATION)
-
-
-def tau_of(numbers: Floats, last: float) -> Floats:
-    """The time constants of curves (..., 3)."""
-    return np.asarray(last / numbers[..., 2])
 
 
 def reached(numbers: Floats, share: Floats) -> Floats:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import as_floats, check_all, check_number, public
-from naysay.quantity.effectiveness import check_k_max, check_points, check_weight, run_mean
+from naysay.checks import as_floats, check_all, check_number, check_whole, public
+from naysay.quantity.effectiveness import MAX_K_MAX, check_points, check_weight, run_mean
 from naysay.quantity.separation import Floats, separation
 from naysay.text import short_repr
 
@@ -77,7 +77,7 @@ def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int 
     values = np.atleast_1d(as_floats("val_auc", val_auc))
     check_all("val_auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
     points = check_points("val_auc", values)
-    w, largest = check_weight(weight), check_k_max(k_max)
+    w, largest = check_weight(weight), check_whole("k_max", k_max, 1, MAX_K_MAX)
     mu, reached = separation(trained), separation(points)
     curve = run_mean(mu, reached, w, largest)
     best = int(curve.argmax())

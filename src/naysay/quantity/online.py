@@ -25,7 +25,7 @@ from naysay.checks import (
 )
 from naysay.errors import NaysayError
 from naysay.quantity._fit import fit, probe
-from naysay.quantity.effectiveness import check_k_max, check_weight
+from naysay.quantity.effectiveness import MAX_K_MAX, check_weight
 from naysay.quantity.forecast import OnlineEstimate, forecast
 from naysay.quantity.schedules import adaptive
 
@@ -111,7 +111,7 @@ class Online:
         self.tolerance = check_number("tolerance", tolerance, above=0, below=1)
         self.confidence = check_number("confidence", confidence, above=0.5, below=1)
         self.weight = check_weight(weight)
-        self.k_max = check_k_max(k_max)
+        self.k_max = check_whole("k_max", k_max, 1, MAX_K_MAX)
         self._lock = Lock()
         # Both are replaced, never changed: (split, step, auc, error, comparisons) of each probe, and the estimate that
         # belongs to them, or why there is none.

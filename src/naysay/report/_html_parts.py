@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from math import isnan
 from typing import Any
 
 from naysay.report.contents import Cell, Chart, Example, Examples, ReviewPair, Table
-from naysay.report.trade import Trade, TradePoint, false_text
+from naysay.report.trade import Trade, false_text
 from naysay.text import number, percent
 
 MAX_LENGTH = 400  # characters of a text that are shown
@@ -78,8 +78,13 @@ def listed(texts: tuple[str, ...]) -> str:
 
 def figures(numbers: Mapping[str, str]) -> str:
     """Return the headline figures, each under its name."""
-    cells = (f"<div><dt>{boxed(name, 80)}</dt><dd>{boxed(value, 120)}</dd></div>" for name, value in numbers.items())
-    return f'<dl class="figures">{"".join(cells)}</dl>' if numbers else ""
+    cells = [(boxed(name, 80), boxed(value, 120)) for name, value in numbers.items()]
+    return f'<dl class="figures">{_terms(cells)}</dl>' if numbers else ""
+
+
+def _terms(cells: Iterable[tuple[str, str]]) -> str:
+    """Return the entries of a list of (name, value), which are HTML."""
+    return "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cells)
 
 
 def folded(given: Table) -> str:
@@ -151,7 +156,7 @@ def _example(row: Example) -> str:
     ]
     head = f'<p class="outcome"><strong>{boxed(row.outcome, 80)}</strong> {" · ".join(filter(None, parts))}</p>'
     texts = (("Anchor", row.anchor), ("Positive", row.positive), ("Candidate", row.candidate))
-    shown = "".join(f"<div><dt>{name}</dt><dd>{boxed(text)}</dd></div>" for name, text in texts if text)
+    shown = _terms((name, boxed(text)) for name, text in texts if text)
     return f'<li class="example">{head}<dl>{shown}</dl><p class="why">{boxed(row.explanation)}</p></li>'
 
 
@@ -168,7 +173,13 @@ def search(kinds: list[str]) -> str:
 def slider(trade: Trade) -> str:
     """Return the slider over the targets, and the figures, which the script updates."""
     now = trade.curve[trade.start]
-    cells = "".join(f"<div><dt>{_FIGURES[name]}</dt><dd {_figure(name, now)}</dd></div>" for name in _FIGURES)
+    figures = {
+        name: percent(now.target) if name == "target" else number(getattr(now, name)) or "none" for name in _FIGURES
+    }
+    figures["false_share"] = false_text(now)
+    cells = "".join(
+        f'<div><dt>{_FIGURES[name]}</dt><dd data-figure="{name}">{text}</dd></div>' for name, text in figures.items()
+    )
     command = shown_text(trade.command[:300].replace("TARGET", f"{now.target:.4g}"))
     apply = f'<p class="command">To apply it: <code id="command">{command}</code></p>'
     return (
@@ -180,15 +191,6 @@ def slider(trade: Trade) -> str:
         f"{apply if trade.command else ''}"
         f'<p class="note">{shown_text(trade.basis, 2000)}</p>'
     )
-
-
-def _figure(name: str, now: TradePoint) -> str:
-    if name == "false_share":
-        text = false_text(now)
-    else:
-        value = getattr(now, name)
-        text = percent(value) if name == "target" else number(value) or "none"
-    return f'data-figure="{name}">{text}'
 
 
 def review(pairs: tuple[ReviewPair, ...]) -> str:
@@ -208,7 +210,7 @@ def review(pairs: tuple[ReviewPair, ...]) -> str:
 def _pair(pair: ReviewPair, place: int) -> str:
     posterior = "" if isnan(pair.posterior) else f" · probability {pair.posterior:.2f}"
     texts = (("Query", pair.query_text or pair.query_id), ("Candidate", pair.document_text or pair.document_id))
-    shown = "".join(f"<div><dt>{name}</dt><dd>{boxed(text)}</dd></div>" for name, text in texts)
+    shown = _terms((name, boxed(text)) for name, text in texts)
     choices = "".join(
         f'<label><input type="radio" name="pair{place}" value="{value}"{" checked" if not value else ""}> '
         f"{value or 'blank'}</label>"
@@ -221,14 +223,9 @@ def _pair(pair: ReviewPair, place: int) -> str:
 
 def review_data(pairs: tuple[ReviewPair, ...]) -> list[list[str]]:
     """Return the cells of the file, without the labels; texts are cut as in the page, ids are whole."""
-    return [
-        [
-            pair.query_id,
-            _NO_GLYPH.sub("\ufffd", pair.query_text[:MAX_LENGTH]),
-            pair.document_id,
-            _NO_GLYPH.sub("\ufffd", pair.document_text[:MAX_LENGTH]),
-            f"{pair.score:.6g}",
-            "" if isnan(pair.posterior) else f"{pair.posterior:.4g}",
-        ]
-        for pair in pairs
-    ]
+    rows = []
+    for pair in pairs:
+        query, document = (_NO_GLYPH.sub("\ufffd", text[:MAX_LENGTH]) for text in (pair.query_text, pair.document_text))
+        posterior = "" if isnan(pair.posterior) else f"{pair.posterior:.4g}"
+        rows.append([pair.query_id, query, pair.document_id, document, f"{pair.score:.6g}", posterior])
+    return rows

@@ -62,8 +62,13 @@ def score_distribution(scores: Scores) -> Chart:
         if len(group)
     ]
     columns = ("kind", "scores", "lowest", "5 %", "median", "95 %", "highest")
-    rows: tuple[tuple[Cell, ...], ...] = tuple((name, len(group), *_quantiles(group)) for name, group in groups.items())
-    medians = "; ".join(f"the median of the {name} is {_median(group)}" for name, group in groups.items())
+    none, levels = (np.nan,) * 5, [0, 0.05, 0.5, 0.95, 1]
+    quantiles = {name: np.quantile(group, levels).tolist() if len(group) else none for name, group in groups.items()}
+    rows: tuple[tuple[Cell, ...], ...] = tuple((name, len(groups[name]), *each) for name, each in quantiles.items())
+    medians = "; ".join(
+        f"the median of the {name} is {number(float(np.median(group))) if len(group) else 'unknown, there are none'}"
+        for name, group in groups.items()
+    )
     at = "".join(f" The {name} threshold is {number(value)}." for name, value in thresholds.items())
     return Chart(
         "Score distribution",
@@ -95,7 +100,7 @@ def _distribution_spec(
 ) -> Spec:
     x = axis("score", title="score", scale={"domain": list(ends), "nice": False})
     y = axis("share", title="share of its kind", axis={"format": "~%"})
-    series = _series("kind", names, [*_STYLES], columns=3, limit=300)
+    series = named_series("kind", names, [*_STYLES], columns=3, limit=300)
     curve = {"interpolate": "step", "strokeWidth": 2, "tooltip": True}
     layers = [layer(values, "line", {"x": x, "y": y, **series}, **curve)]
     fixed = [{"score": value, "threshold": name} for name, value in thresholds.items()]
@@ -106,16 +111,6 @@ def _distribution_spec(
             layer(fixed, "text", {"x": x, "text": text}, align="left", dx=4, y=7, color="var(--ink)"),
         ]
     return {"width": "container", "height": 240, "layer": layers}
-
-
-def _quantiles(group: AnyFloats) -> tuple[float, ...]:
-    if not len(group):
-        return (float("nan"),) * 5
-    return tuple(float(value) for value in np.quantile(group, [0, 0.05, 0.5, 0.95, 1]))
-
-
-def _median(group: AnyFloats) -> str:
-    return number(float(np.median(group))) if len(group) else "unknown, there are none"
 
 
 @public
@@ -180,7 +175,7 @@ def _shares_panel(parts: Mapping[str, Any], points: list[float], x: Spec) -> Spe
         for point, value in zip(points, part.tolist(), strict=True)
         if np.isfinite(value)
     ]
-    series = _series("of", list(parts), _SHARE_STYLES, columns=2, limit=250)
+    series = named_series("of", list(parts), _SHARE_STYLES, columns=2, limit=250)
     encoding = {"x": x, "y": axis("share", title="share", axis={"format": "~%"}), **series}
     return {"title": "Shares", **layer(values, "line", encoding, strokeWidth=2, tooltip=True)}
 
@@ -273,7 +268,7 @@ def short_names(names: Iterable[str], max_length: int = 60) -> list[str]:
     return short
 
 
-def _series(field: str, names: list[str], styles: Sequence[str], *, columns: int, limit: int) -> Spec:
+def named_series(field: str, names: list[str], styles: Sequence[str], *, columns: int, limit: int) -> Spec:
     """Return the encodings of a nominal field as colour and dash, with one legend."""
     legend = {"title": None, "orient": "bottom", "columns": columns, "symbolSize": 300, "labelLimit": limit}
     used = styles[: len(names)]

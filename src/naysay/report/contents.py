@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_all, check_kind, public, raise_invalid
-from naysay.report.scores import Scores, check_texts, number_or_nan, tuple_of
+from naysay.report.scores import Scores, check_texts, hold_tuples, number_or_nan
 from naysay.report.trade import Trade
 from naysay.text import short_repr
 
@@ -49,8 +49,7 @@ class Table:
 
     def __post_init__(self) -> None:
         check_texts(title=self.title, caption=self.caption, note=self.note)
-        for name, kind in {"columns": str, "rows": Iterable, "mark": Integral}.items():
-            object.__setattr__(self, name, tuple_of(name, getattr(self, name), kind))
+        hold_tuples(self, columns=str, rows=Iterable, mark=Integral)
         object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
         lengths = np.array([len(row) for row in self.rows], np.int64)
         check_all("rows", lengths, lengths == len(self.columns), f"of {len(self.columns)} cells, like columns")
@@ -155,7 +154,7 @@ class Examples:
 
     def __post_init__(self) -> None:
         check_texts(title=self.title, kind=self.kind, note=self.note)
-        object.__setattr__(self, "rows", tuple_of("rows", self.rows, Example))
+        hold_tuples(self, rows=Example)
 
 
 @final
@@ -231,10 +230,7 @@ class Contents:
 
     def __post_init__(self) -> None:
         check_texts(title=self.title)
-        kinds = {"advice": str, "notes": str, "tables": Table, "charts": Chart, "examples": Examples}
-        kinds |= {"review": ReviewPair}
-        for name, kind in kinds.items():
-            object.__setattr__(self, name, tuple_of(name, getattr(self, name), kind))
+        hold_tuples(self, advice=str, notes=str, tables=Table, charts=Chart, examples=Examples, review=ReviewPair)
         if not self.advice:
             raise_invalid("advice", "at least one sentence", "none", "Begin with what to do.")
         check_kind("scores", self.scores, Scores | None, "Scores, or None")

@@ -80,7 +80,8 @@ def as_html(contents: Contents) -> str:
     )
     script = _resource("page.js")
     scripts = [code for code in (library, script) if code is not None]
-    hashes = " ".join(f"'sha256-{_hash(code)}'" for code in scripts)
+    digests = (hashlib.sha256(code.encode()).digest() for code in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     sections = _sections(contents, charts, drawn=drawn)
     links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
@@ -152,7 +153,3 @@ def _bundle(convert: Any) -> str:
 def _resource(name: str) -> str:
     """Return a file that is packaged beside this one."""
     return files("naysay.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(code: str) -> str:
-    return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()

@@ -64,7 +64,7 @@ class Scores:
         for name in ("positives", "kept", "dropped"):
             object.__setattr__(self, name, score_array(name, getattr(self, name)))
         object.__setattr__(self, "why", whole_numbers("why", to_numpy(self.why)))
-        object.__setattr__(self, "reasons", tuple_of("reasons", self.reasons, str))
+        hold_tuples(self, reasons=str)
         check_lengths(dropped=len(self.dropped), why=len(self.why))
         check_range("why", self.why, len(self.reasons), "reasons")
         number_or_nan("low", self.low)
@@ -95,12 +95,14 @@ def check_texts(**texts: object) -> None:
             raise_invalid(name, "a text", shown(text))
 
 
-def tuple_of(parameter: str, given: Any, kind: Any) -> tuple[Any, ...]:
-    """Return parts of one type as a tuple. A string is not accepted as a sequence of characters."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise_invalid(parameter, "a tuple", shown(given))
-    parts = tuple(given)
-    for place, part in enumerate(parts):
-        if not isinstance(part, kind) or isinstance(part, str) != (kind is str):
-            raise_invalid(f"{parameter}[{place}]", f"of type {kind.__name__}", type(part).__name__)
-    return parts
+def hold_tuples(part: Any, **kinds: Any) -> None:
+    """Make these fields of a frozen dataclass tuples of one type each; a string is not a sequence of characters."""
+    for name, kind in kinds.items():
+        given = getattr(part, name)
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise_invalid(name, "a tuple", shown(given))
+        held = tuple(given)
+        for place, each in enumerate(held):
+            if not isinstance(each, kind) or isinstance(each, str) != (kind is str):
+                raise_invalid(f"{name}[{place}]", f"of type {kind.__name__}", type(each).__name__)
+        object.__setattr__(part, name, held)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_kind, check_number, check_whole, public, raise_invalid
-from naysay.report.scores import check_texts, number_or_nan, tuple_of
+from naysay.report.scores import check_texts, hold_tuples, number_or_nan
 from naysay.text import short_repr, with_interval
 
 
@@ -83,8 +83,7 @@ class Trade:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        for name in ("curve", "rules"):
-            object.__setattr__(self, name, tuple_of(name, getattr(self, name), TradePoint))
+        hold_tuples(self, curve=TradePoint, rules=TradePoint)
         check_kind("chosen", self.chosen, TradePoint, "a TradePoint")
         check_texts(command=self.command, basis=self.basis)
         targets = [point.target for point in self.curve]

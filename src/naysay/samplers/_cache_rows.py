@@ -1,26 +1,30 @@
-"""What `Cached` is made of: the rows of its cache, changes of (B, size) ids, and log_q."""
+"""What `Cached` is made of: the rows of its cache, changes of (B, size) ids, log_q, and scores over epochs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
+from naysay._rows import frozen, positions
 from naysay._slots import of_kind
-from naysay.arrays import is_torch, to_torch
+from naysay.arrays import is_torch, module_of, of_type, to_torch
 from naysay.checks import raise_invalid
+from naysay.detectors._states import Entry
 from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import anchors_of, triples_of
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.types import RELATION, SIDES, Array, Negatives, Pool, Query, positive_ids
 
 Ids = NDArray[np.int64]
+Floats = NDArray[np.float32]
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @final
@@ -62,7 +66,7 @@ class CacheRows:
         place = np.zeros(len(rows), np.int64)
         if rows.shape[1] > 1:
             ends = np.cumsum(chance, axis=1)
-            drawn = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random(len(rows))
+            drawn = generator_of(key_from(rng)).random(len(rows))
             place = (drawn[:, None] * ends[:, -1:] >= ends[:, :-1]).sum(axis=1)
         beside = place[:, None]
         chosen = np.take_along_axis(chance, beside, axis=1)[:, 0]
@@ -146,14 +150,13 @@ def in_order(values: Array, rows: Array) -> Array:
     """The values (B, n), in these rows replaced by ones that fall from slot to slot."""
     falling = -np.arange(values.shape[1], dtype=np.float64)
     changed = values + 0
-    changed[rows] = of_kind(to_torch(falling, values.device) if is_torch(values) else falling, values)
+    changed[rows] = of_type(falling, values)
     return changed
 
 
 def with_bonus(scores: Array, positive: Array, bonus: Array) -> Array:
     """(B, n) sigmoid(score - score of the positive) + bonus."""
-    half = 0.5 * (scores - positive[:, None])
-    return 0.5 + 0.5 * (half.tanh() if is_torch(half) else np.tanh(half)) + of_kind(bonus, scores)
+    return 0.5 + 0.5 * module_of(scores).tanh(0.5 * (scores - positive[:, None])) + of_kind(bonus, scores)
 
 
 def log_chances(logits: NDArray[np.float64], order: Ids) -> NDArray[np.float64]:
@@ -178,3 +181,84 @@ def with_log_q(
         log_q[by_pool.rows] = by_pool.log_q[by_pool.rows, :width]
     log_q[:, :1] += log_side[:, None]
     return replace(answer, log_q=np.where(answer.ids >= 0, log_q, 0.0))
+
+
+# ---- scores over epochs ---------------------------------------------------------------------------------
+
+
+@final
+class ScoreHistory:
+    """Scores by epoch: (n_rows, size, epochs) of cached ids and (pairs, epochs) of known positives, NaN for none."""
+
+    def __init__(self, known: Positives, size: int, epochs: int) -> None:
+        self.known, self.epochs = known, epochs
+        self.scores = np.full((known.n_anchors, size, epochs), np.nan, np.float32)
+        self.positive_scores = np.full((len(known), epochs), np.nan, np.float32)
+
+    def begin(self, epoch: int) -> None:
+        """Forget the oldest epoch."""
+        self.scores[:, :, epoch % self.epochs] = np.nan
+        self.positive_scores[:, epoch % self.epochs] = np.nan
+
+    def record(self, epoch: int, rows: Ids, old: Ids, new: Ids, scores: Floats) -> None:
+        """Move the scores of the ids `old` (B, size) to the places of `new`, and store this epoch's (B, size)."""
+        moved = aligned(old, self.scores[rows], new)
+        moved[:, :, epoch % self.epochs] = np.where(new >= 0, scores, np.nan)
+        self.scores[rows] = moved
+
+    def record_positives(self, epoch: int, anchors: Ids, items: Ids, scores: Floats) -> None:
+        """Store this epoch's scores (B,) of the pairs that are known."""
+        place = self._places(anchors, items)
+        self.positive_scores[place[place >= 0], epoch % self.epochs] = scores[place >= 0]
+
+    def of(self, anchors: Ids, query: Query) -> tuple[Floats, Floats]:
+        """(B, size, epochs) and (B, 1, epochs): the scores of the cached ids and of the query's positives."""
+        place = self._places(anchors, positive_ids(query))
+        positive = np.where((place >= 0)[:, None], self.positive_scores[place], np.float32(np.nan))
+        return self.scores[anchors], positive[:, None, :]
+
+    def _places(self, anchors: Ids, items: Ids) -> Ids:
+        return positions(self.known.indptr, self.known.indices, self.known.filter, anchors, items)
+
+    def arrays(self) -> dict[str, Any]:
+        """Copies of both arrays."""
+        return {"scores": self.scores.copy(), "positive_scores": self.positive_scores.copy()}
+
+    def entries(self) -> dict[str, Entry]:
+        """What a state must have."""
+        arrays = {"scores": self.scores, "positive_scores": self.positive_scores}
+        limits = Entry(at_least=-_LARGEST, at_most=_LARGEST, missing=True)
+        return {name: limits._replace(shape=array.shape) for name, array in arrays.items()}
+
+    def set_arrays(self, read: Mapping[str, Any], given: Ids, table: Ids) -> None:
+        """Restore checked arrays of the ids `given` (n_rows, size); some may have left the cache's `table` since."""
+        self.scores = read["scores"].astype(np.float32)
+        self.positive_scores = read["positive_scores"].astype(np.float32)
+        changed = np.flatnonzero((given != table).any(axis=1))
+        self.scores[changed] = aligned(given[changed], self.scores[changed], table[changed])
+
+
+def aligned(old: Ids, values: Floats, new: Ids) -> Floats:
+    """(B, n, epochs) the values of the ids `old` (B, m) at the places of the same ids in `new` (B, n), else NaN."""
+    same = (new[:, :, None] == old[:, None, :]) & (new[:, :, None] >= 0)
+    moved = np.take_along_axis(values, same.argmax(axis=2)[:, :, None], axis=1)
+    moved[~same.any(axis=2)] = np.nan
+    return moved
+
+
+def deviation(scores: Floats, positive: Floats) -> NDArray[np.float64]:
+    """(B, n) the standard deviation of sigmoid(score - positive's) over the epochs that have both; 0 for less than two.
+
+    The sum of squares is divided by the number of epochs, as in the published code.
+    """
+    chance = sigmoid(scores.astype(np.float64) - positive)
+    there = ~np.isnan(chance)
+    count = there.sum(axis=2)
+    mean = np.where(there, chance, 0.0).sum(axis=2) / np.maximum(count, 1)
+    squares = np.where(there, chance - mean[:, :, None], 0.0) ** 2
+    return np.where(count >= 2, np.sqrt(squares.sum(axis=2) / np.maximum(count, 1)), 0.0)
+
+
+def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / (1 + exp(-values)), without overflow."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * values)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots
-from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.arrays import is_torch, module_of, to_numpy
 from naysay.checks import check_kind, check_number, check_one_of, check_whole, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.pools.in_batch import InBatch
@@ -92,6 +92,12 @@ def _at(value: Any, step: int | None) -> Any:
 
 def _unknown(value: Any, step: int | None) -> bool:
     return step is None and callable(value)
+
+
+def step_of(query: Query) -> int:
+    """The step of a query. Raises if it is not a Query but, most likely, a bare array of anchors."""
+    check_query(query)
+    return query.step
 
 
 # ---- draws ----------------------------------------------------------------------------------------------
@@ -239,14 +245,13 @@ def positive_similarity(score: Score, query: Query, drawn: Negatives) -> Array:
     if RELATION in sides and len(sides) > 1:
         advice = "Make two pools, with a sampler each, and put them into Mixed."
         raise_invalid("pool", "one that replaces relations or entities", [SIDES[side] for side in sides], advice)
-    maximum = need_torch().maximum if is_torch(drawn.ids) else np.maximum
     similarity = None
     for side in sides:
         ids = drawn.ids + 0
         ids[drawn.side != side] = -1
         scores = score_slots(score, Query(query.anchors[:, side], step=query.step), ids)
         # Elsewhere it is -inf, so the larger of two is the one that was scored.
-        similarity = scores if similarity is None else maximum(similarity, scores)
+        similarity = scores if similarity is None else module_of(ids).maximum(similarity, scores)
     return similarity
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, gather, like_query, where
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.arrays import is_torch, module_of, need_torch, of_type, to_numpy, to_torch
 from naysay.kernels import top as kernels
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import EXHAUSTED, shortfall
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.types import Array, Negatives, Query
 
 Choice = tuple[Array, Array]
@@ -42,14 +42,19 @@ def gumbel(shape: tuple[int, ...], key: np.uint64, like: Array) -> Array:
     Vieira. Gumbel-max Trick and Weighted Reservoir Sampling. 2014; Kool et al. Stochastic Beams. ICML 2019.
     """
     if is_torch(like) and like.device.type != "cpu":
-        torch = need_torch()
-        generator = torch.Generator(device=like.device).manual_seed(int(key) & ((1 << 63) - 1))
-        uniform = torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype)
-        return -(-uniform.clamp_min(torch.finfo(like.dtype).tiny).log()).log()
-    noise: Any = np.random.Generator(np.random.Philox(key=int(key))).standard_exponential(size=shape)
+        tiny = need_torch().finfo(like.dtype).tiny
+        return -(-uniform_on_device(shape, key, like).clamp_min(tiny).log()).log()
+    noise: Any = generator_of(key).standard_exponential(size=shape)
     np.maximum(noise, np.finfo(np.float64).tiny, out=noise)  # 0 has no logarithm
     np.negative(np.log(noise, out=noise), out=noise)
-    return to_torch(noise).to(like.dtype) if is_torch(like) else noise.astype(like.dtype, copy=False)
+    return of_type(noise, like)
+
+
+def uniform_on_device(shape: tuple[int, ...], key: np.uint64, like: Array) -> Array:
+    """Uniform numbers in [0, 1) by a generator of the device of `like`."""
+    torch = need_torch()
+    generator = torch.Generator(device=like.device).manual_seed(int(key) & ((1 << 63) - 1))
+    return torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype)
 
 
 # ---- choices --------------------------------------------------------------------------------------------
@@ -101,12 +106,10 @@ def pick_any(may: Array, width: int, key: np.uint64, like: Array) -> Choice:
 
 def one_after_other(first: Choice, then: Choice) -> Choice:
     """What is kept in `first`, followed by what is kept in `then`, row by row."""
-    if is_torch(first[0]):
-        torch = need_torch()
-        order, kept = (torch.cat(pair, dim=1) for pair in zip(first, then, strict=True))
-        place = torch.sort((~kept).to(torch.int8), dim=1, stable=True).indices
+    order, kept = (module_of(one).concatenate([one, other], 1) for one, other in zip(first, then, strict=True))
+    if is_torch(kept):
+        place = (~kept).char().sort(dim=1, stable=True).indices
     else:
-        order, kept = (np.concatenate(pair, axis=1) for pair in zip(first, then, strict=True))
         place = np.argsort(~kept, axis=1, kind="stable")
     return gather(order, place), gather(kept, place)
 
@@ -136,12 +139,9 @@ def take(
         else:
             order, kept = (np.pad(value, ((0, 0), pad)) for value in (order, kept))
     order, kept = order[:, :width], kept[:, :width]
-    if torch is not None:
-        limits = torch.from_numpy(np.array(counts)).to(order.device)
-        kept = kept & (torch.arange(width, device=order.device) < limits[:, None])
-    else:
-        kept = kept & (np.arange(width) < counts[:, None])
-    select = torch.where if torch is not None else np.where
+    wanted = np.arange(width) < counts[:, None]
+    kept = kept & (wanted if torch is None else to_torch(wanted, order.device))
+    select = module_of(order).where
     chosen: dict[str, Array] = {}
     for name, given in _beside_ids(drawn).items():
         values = gather(given, order)

@@ -7,29 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from naysay._slots import gather, of_kind
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay._slots import gather, like_query, of_kind
+from naysay.arrays import is_torch, module_of, of_type, to_numpy, to_torch
 from naysay.checks import check_all, raise_invalid
-from naysay.samplers._top_k import top
+from naysay.rng import generator_of
+from naysay.samplers._top_k import top, uniform_on_device
 from naysay.types import Array, Query
 
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
 
 
-def check_embed(parameter: str, embed: object) -> None:
-    """Raise if `embed` cannot be called."""
-    if not callable(embed):
+def check_embed(parameter: str, embed: object, *, optional: bool = False) -> None:
+    """Raise if `embed` cannot be called; with `optional` it may be None."""
+    if not callable(embed) and not (optional and embed is None):
         raise_invalid(parameter, "a function of ids that returns vectors", type(embed).__name__)
 
 
 def anchor_vectors(query: Query, embed_anchors: Embed | None) -> Array:
     """(B, d) the query's own vectors, or `embed_anchors` of its anchors, in the query's array type."""
     if query.vectors is not None:
-        vectors = query.vectors
-        if is_torch(query.anchors) and not is_torch(vectors):
-            vectors = to_torch(vectors, query.device)
-        elif is_torch(vectors) and not is_torch(query.anchors):
-            vectors = to_numpy(vectors)
+        both = is_torch(query.vectors) and is_torch(query.anchors)  # then on any device
+        vectors = query.vectors if both else like_query(query.vectors, query)
     elif embed_anchors is None:
         advice = "Pass Query(anchors, vectors=...), or embed_anchors to the sampler."
         raise_invalid("query.vectors", "given", None, advice)
@@ -58,7 +56,7 @@ def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], n
     floating = vectors.is_floating_point() if is_torch(vectors) else vectors.dtype.kind == "f"
     if not floating:
         raise_invalid(parameter, "vectors of floating numbers", f"dtype {vectors.dtype}")
-    finite = vectors.isfinite() if is_torch(vectors) else np.isfinite(vectors)
+    finite = module_of(vectors).isfinite(vectors)
     if not finite.all():
         check_all(parameter, to_numpy(vectors), to_numpy(finite), "finite")
     return vectors
@@ -77,16 +75,13 @@ def uniform(shape: tuple[int, ...], key: np.uint64, like: Array, interval: tuple
     """
     low, high = interval
     if is_torch(like) and like.device.type != "cpu":
-        torch = need_torch()
-        generator = torch.Generator(device=like.device).manual_seed(int(key) & ((1 << 63) - 1))
-        return low + (high - low) * torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype)
-    drawn: Any = low + (high - low) * np.random.Generator(np.random.Philox(key=int(key))).random(shape)
-    return of_kind(to_torch(drawn) if is_torch(like) else drawn, like)
+        return low + (high - low) * uniform_on_device(shape, key, like)
+    return of_type(low + (high - low) * generator_of(key).random(shape), like)
 
 
 def stack_last(first: Array, second: Array) -> Array:
     """(B, K, 2) of two (B, K)."""
-    return need_torch().stack([first, second], dim=2) if is_torch(first) else np.stack([first, second], axis=2)
+    return module_of(first).stack([first, second], 2)
 
 
 def two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array]:
@@ -94,13 +89,10 @@ def two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array
 
     The second is the first plus 1 ... counts - 1, modulo counts. For a count of 0 or 1 both are 0.
     """
-    if is_torch(first):
-        one = (first * counts).long().minimum((counts - 1).clamp(min=0))
-        move = 1 + (second * (counts - 1)).long().minimum((counts - 2).clamp(min=0))
-        return one, (one + move) % counts.clamp(min=1)
-    one = np.minimum((first * counts).astype(np.int64), np.maximum(counts - 1, 0))
-    move = 1 + np.minimum((second * (counts - 1)).astype(np.int64), np.maximum(counts - 2, 0))
-    return one, (one + move) % np.maximum(counts, 1)
+    minimum = module_of(first).minimum
+    one = minimum(of_kind(first * counts, counts), (counts - 1).clip(min=0))
+    move = 1 + minimum(of_kind(second * (counts - 1), counts), (counts - 2).clip(min=0))
+    return one, (one + move) % counts.clip(min=1)
 
 
 def hard_pairs(
@@ -133,6 +125,5 @@ def products(anchors: Array, vectors: Array) -> Array:
 
 def unit(vectors: Array) -> Array:
     """Vectors of length 1 along the last axis; a zero vector stays zero."""
-    squares = (vectors * vectors).sum(-1)[..., None]
-    lengths = squares.sqrt() if is_torch(vectors) else np.sqrt(squares)
+    lengths = module_of(vectors).sqrt((vectors * vectors).sum(-1)[..., None])
     return vectors / (lengths + (lengths == 0))

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay import checks
 from naysay._lock import Lock
-from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import (
-    as_array,
-    as_floats,
-    check_all,
-    check_kind,
-    check_one_of,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
+from naysay.arrays import to_numpy, without_gradients
+from naysay.checks import public
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import number_at, wanted_slots
 from naysay.samplers._factor_ranks import FactorRanks, exact_items, ranks_below
 from naysay.text import described
@@ -79,10 +69,10 @@ class AdaptiveOversampling:
         self, positives: Positives, item_factors: Any, embed: Embed, scale: Any, *, on_short: str = "pad"
     ) -> None:
         """Sort the items by each factor: O(d n log n)."""
-        check_kind("positives", positives, Positives, "a Positives")
+        checks.check_kind("positives", positives, Positives, "a Positives")
         if not callable(embed):
-            raise_invalid("embed", "a function embed(anchors)", type(embed).__name__)
-        check_one_of("on_short", on_short, ON_SHORT)
+            checks.raise_invalid("embed", "a function embed(anchors)", type(embed).__name__)
+        checks.check_one_of("on_short", on_short, ON_SHORT)
         self.positives, self.embed, self.scale, self.on_short = positives, embed, scale, on_short
         self._scale(None)
         self._ranks = _ranked(item_factors, positives.n_items)
@@ -99,7 +89,7 @@ class AdaptiveOversampling:
         vectors = self._vectors(query, len(ranks.spread))
         free = self.positives.n_items - self.positives.count(anchors, relation="any")
         ids = np.full((len(anchors), width), -1, np.int64)
-        generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        generator = generator_of(key_from(rng))
         rows, slots = np.nonzero((np.arange(width) < counts[:, None]) & (free > 0)[:, None])
         with self._lock:
             self._draws += len(rows)
@@ -138,19 +128,19 @@ class AdaptiveOversampling:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it is not of these factors."""
         if not isinstance(state, Mapping) or not {"order", "spread", "draws"} <= set(state):
-            raise_invalid("state", "what AdaptiveOversampling.state returned", shown(state))
-        order = whole_numbers("order", to_numpy(state["order"]), "(d, n_items)")
+            checks.raise_invalid("state", "what AdaptiveOversampling.state returned", checks.shown(state))
+        order = checks.whole_numbers("order", to_numpy(state["order"]), "(d, n_items)")
         if order.shape != self._ranks.order.shape:
-            raise_invalid("order", f"of shape {self._ranks.order.shape}, as here", f"shape {order.shape}")
+            checks.raise_invalid("order", f"of shape {self._ranks.order.shape}, as here", f"shape {order.shape}")
         whole = (np.sort(order, axis=1) == np.arange(order.shape[1])).all(axis=1)
-        check_all("order", order, whole, "every item once for each factor")
-        spread = as_floats("spread", state["spread"])
+        checks.check_all("order", order, whole, "every item once for each factor")
+        spread = checks.as_floats("spread", state["spread"])
         if spread.shape != order.shape[:1]:
-            raise_invalid("spread", f"of shape {order.shape[:1]}", f"shape {spread.shape}")
-        check_all("spread", spread, np.isfinite(spread) & (spread >= 0), "finite and at least 0")
-        draws = as_array("draws", to_numpy(state["draws"]))
+            checks.raise_invalid("spread", f"of shape {order.shape[:1]}", f"shape {spread.shape}")
+        checks.check_all("spread", spread, np.isfinite(spread) & (spread >= 0), "finite and at least 0")
+        draws = checks.as_array("draws", to_numpy(state["draws"]))
         if draws.shape or draws.dtype.kind not in "iu" or draws < 0:
-            raise_invalid("draws", "a whole number of at least 0", shown(state["draws"]))
+            checks.raise_invalid("draws", "a whole number of at least 0", checks.shown(state["draws"]))
         ranks = FactorRanks(order.astype(self._ranks.order.dtype), spread.copy())
         with self._lock:
             self._ranks, self._draws = ranks, int(draws)
@@ -160,13 +150,12 @@ class AdaptiveOversampling:
 
     def _vectors(self, query: Query, width: int) -> NDArray[np.float64]:
         """(B, d) the anchors' vectors in NumPy, without gradients."""
-        torch = need_torch() if is_torch(query.anchors) else None
-        with torch.no_grad() if torch is not None else nullcontext():
+        with without_gradients(query.anchors):
             vectors = np.asarray(to_numpy(self.embed(query.anchors)), np.float64)
         shape = (len(query), width)
         if vectors.shape != shape:
-            raise_invalid("embed", f"a function that returns shape {shape}", f"shape {vectors.shape}")
-        check_all("embed", vectors, np.isfinite(vectors), "a function that returns finite numbers")
+            checks.raise_invalid("embed", f"a function that returns shape {shape}", f"shape {vectors.shape}")
+        checks.check_all("embed", vectors, np.isfinite(vectors), "a function that returns finite numbers")
         return vectors
 
     def __repr__(self) -> str:
@@ -175,8 +164,10 @@ class AdaptiveOversampling:
 
 def _ranked(item_factors: Any, n_items: int) -> FactorRanks:
     """The ranks of item vectors, checked."""
-    factors = as_array("item_factors", to_numpy(item_factors))
+    factors = checks.as_array("item_factors", to_numpy(item_factors))
     if factors.ndim != 2 or len(factors) != n_items or not factors.size or factors.dtype.kind not in "iuf":
-        raise_invalid("item_factors", f"numbers of shape ({n_items}, d)", f"{factors.dtype} of shape {factors.shape}")
-    check_all("item_factors", factors, np.isfinite(factors), "finite")
+        checks.raise_invalid(
+            "item_factors", f"numbers of shape ({n_items}, d)", f"{factors.dtype} of shape {factors.shape}"
+        )
+    checks.check_all("item_factors", factors, np.isfinite(factors), "finite")
     return FactorRanks.of(factors)

@@ -9,20 +9,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay import checks
 from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
 from naysay.arrays import to_numpy
-from naysay.checks import (
-    MOST_ROWS,
-    as_array,
-    check_all,
-    check_number,
-    check_range,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-)
+from naysay.checks import public
 from naysay.samplers._candidates import check_is_pool, draw_k
 from naysay.text import described
 from naysay.types import Negatives, Pool, Query, check_query, positive_ids
@@ -63,8 +54,8 @@ class Bank:
 
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
         check_is_pool(pool)
-        self.pool, self.momentum = pool, check_number("momentum", momentum, at_least=0, at_most=1)
-        self.n_items = check_whole("n_items", n_items, 1, MOST_ROWS)
+        self.pool, self.momentum = pool, checks.check_number("momentum", momentum, at_least=0, at_most=1)
+        self.n_items = checks.check_whole("n_items", n_items, 1, checks.MOST_ROWS)
         self.distinct = getattr(pool, "distinct", None)
         self._vectors: NDArray[Any] = np.zeros((self.n_items, 0), np.float32)
         self._seen = np.zeros(self.n_items, np.bool_)
@@ -86,7 +77,7 @@ class Bank:
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with `vectors`."""
         drawn = draw_k(self.pool, query, k, rng).numpy()
-        check_range("pool", drawn.ids, self.n_items, "items", least=-1)
+        checks.check_range("pool", drawn.ids, self.n_items, "items", least=-1)
         filled = drawn.ids >= 0
         with self._lock:
             known, vectors = filled & self._seen[drawn.ids], self._vectors[drawn.ids]
@@ -113,15 +104,17 @@ class Bank:
         """Update the vectors of the query's positives by `vectors` (B, d), NumPy or torch; the rest is not used."""
         check_query(query)
         items = positive_ids(query)
-        check_range("positives", items, self.n_items, "items")
+        checks.check_range("positives", items, self.n_items, "items")
         if vectors is None:
-            raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
+            checks.raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
         new = _units(_vectors("vectors", vectors, len(items)))
         with self._lock:
             if self._vectors.shape[1] == 0:
                 self._vectors = np.zeros((self.n_items, new.shape[1]), new.dtype)
             if new.shape[1] != self._vectors.shape[1]:
-                raise_invalid("vectors", f"of dimension {self._vectors.shape[1]}, like those stored", new.shape[1])
+                checks.raise_invalid(
+                    "vectors", f"of dimension {self._vectors.shape[1]}, like those stored", new.shape[1]
+                )
             stays = np.where(self._seen[items], self.momentum, 0.0)[:, None]
             self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
             self._seen[items] = True
@@ -134,17 +127,17 @@ class Bank:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if the vectors do not fit."""
         if not isinstance(state, Mapping) or not {"vectors", "seen"} <= set(state):
-            raise_invalid("state", "what Bank.state returned", shown(state))
+            checks.raise_invalid("state", "what Bank.state returned", checks.shown(state))
         vectors = _vectors("vectors", state["vectors"], self.n_items)
         seen = np.asarray(to_numpy(state["seen"]))
         if seen.shape != (self.n_items,) or seen.dtype != np.bool_:
-            raise_invalid("seen", f"({self.n_items},) bool", f"{seen.shape} {seen.dtype}")
+            checks.raise_invalid("seen", f"({self.n_items},) bool", f"{seen.shape} {seen.dtype}")
         width = self._vectors.shape[1] or max(vectors.shape[1], 1)
         if seen.any() and vectors.shape[1] != width:
-            raise_invalid("vectors", f"of dimension {width}", vectors.shape[1])
+            checks.raise_invalid("vectors", f"of dimension {width}", vectors.shape[1])
         lengths = np.linalg.norm(np.clip(vectors, -2, 2).astype(np.float64), axis=1)  # clipped: squares may overflow
         good = (lengths == 0) | (seen & (np.abs(lengths - 1) <= _ROUNDING))
-        check_all("vectors", lengths, good, "of length 1, or 0 for an item that was not seen")
+        checks.check_all("vectors", lengths, good, "of length 1, or 0 for an item that was not seen")
         with self._lock:
             self._vectors, self._seen = vectors.copy(), seen.copy()
 
@@ -154,12 +147,12 @@ class Bank:
 
 def _vectors(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
     """(rows, d) finite floating-point vectors. Raises if they are not."""
-    array = as_array(parameter, to_numpy(vectors))
+    array = checks.as_array(parameter, to_numpy(vectors))
     if array.ndim != 2 or len(array) != rows:
-        raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
+        checks.raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
     if array.dtype.kind != "f":
-        raise_invalid(parameter, "floating numbers", f"dtype {array.dtype}")
-    check_all(parameter, array, np.isfinite(array), "finite")
+        checks.raise_invalid(parameter, "floating numbers", f"dtype {array.dtype}")
+    checks.check_all(parameter, array, np.isfinite(array), "finite")
     return array
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from naysay._slots import Score, check_score
-from naysay.arrays import is_torch, need_torch
+from naysay.arrays import module_of
 from naysay.checks import check_whole, public
 from naysay.types import Array
 
@@ -42,6 +40,6 @@ def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
         if len(ids) <= rows:
             return score(anchors, ids)
         parts = [score(anchors[i : i + rows], ids[i : i + rows]) for i in range(0, len(ids), rows)]
-        return need_torch().cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
+        return module_of(parts[0]).concatenate(parts)
 
     return in_parts

@@ -10,33 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay._rows import frozen
 from naysay._slots import Score, like_query, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.detectors._states import Entry, read_state
-from naysay.kernels.lists import draw_places, look_up
-from naysay.kernels.threads import in_rows
-from naysay.pools._slots import check_count, shortfall
+from naysay.pools._slots import check_count, draw_filled, shortfall
 from naysay.pools.cache import Cache
 from naysay.rng import key_from, rng_for
-from naysay.samplers._cache_rows import (
-    ByPool,
-    CacheRows,
-    Ids,
-    cache_rows,
-    in_order,
-    joined,
-    log_chances,
-    rows_of,
-    with_bonus,
-    with_log_q,
-    without,
-)
-from naysay.samplers._candidates import FromPool, check_parts, number_at, positive_scores, wanted_slots
-from naysay.samplers._score_history import ScoreHistory, aligned, deviation
+from naysay.samplers import _cache_rows
+from naysay.samplers._cache_rows import Ids
+from naysay.samplers._candidates import FromPool, check_parts, number_at, positive_scores, step_of, wanted_slots
 from naysay.samplers._top_k import pick, softened, take
-from naysay.types import Negatives, Pool, Query, check_query, positive_ids
+from naysay.types import Negatives, Pool, Query, positive_ids
 
 _KEEP, _CHOOSE = ("softmax", "top"), ("uniform", "softmax", "top")
 
@@ -113,7 +98,7 @@ class Cached(FromPool):
     bonus: Any = 0.0
     seed: int = 0
     on_short: str = "pad"
-    _rows: CacheRows = field(init=False)
+    _rows: _cache_rows.CacheRows = field(init=False)
     _cache: Cache = field(init=False)
     _lock: Lock = field(init=False)
 
@@ -128,13 +113,13 @@ class Cached(FromPool):
         self._settings(None)
         if "softmax" not in (self.keep, self.choose) and self.temperature != 1.0:
             raise_invalid("temperature", 'left out unless `keep` or `choose` is "softmax"', shown(self.temperature))
-        self._rows = cache_rows(self.pool)
+        self._rows = _cache_rows.cache_rows(self.pool)
         self._cache = Cache(self._rows.n_rows, self.size, self._rows.known)
         self._lock = Lock()  # made after the cache's: it is taken first
         self._renewals = self._epoch = 0
         self._history = self._new_history()
 
-    def _new_history(self) -> ScoreHistory | None:
+    def _new_history(self) -> _cache_rows.ScoreHistory | None:
         """An empty history, or None. Raises if the settings do not fit each other."""
         if self.history == 0:
             if self.bonus != 0.0:
@@ -147,7 +132,7 @@ class Cached(FromPool):
             raise_invalid("history", '0 unless `choose` is "top" and `every` is 1', got)
         if self._rows.corruption is not None or self._rows.known is None:
             raise_invalid("history", "0 unless the pool has `positives`", self.history)
-        return ScoreHistory(self._rows.known, self.size, self.history)
+        return _cache_rows.ScoreHistory(self._rows.known, self.size, self.history)
 
     @property
     def cache(self) -> Cache:
@@ -156,33 +141,36 @@ class Cached(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives; the highest first if choose="top", else the first drawn first."""
-        check_query(query)
-        temperature, bonus = self._settings(query.step)
+        temperature, bonus = self._settings(step_of(query))
         counts, width = wanted_slots(k, len(query), rng, size=self.size)
         rows, place, log_side = self._rows.one_side(query, rng)
         with self._lock:
             held = self._held(rows)
             past = None if self._history is None or not bonus else self._history.of(rows, query)
-        ids = without(held, self._rows.own(query), place)
+        ids = _cache_rows.without(held, self._rows.own(query), place)
         by_pool = self._rows.fill(query, place, counts, ids, rng)
         side = self._rows.side(np.broadcast_to(place[:, None], ids.shape))
         if self.choose == "uniform":
             answer, log_q = self._any(ids, side, counts, width, by_pool, key_from(rng))
-            return with_log_q(answer, log_q, log_side, by_pool).like(query)
+            return _cache_rows.with_log_q(answer, log_q, log_side, by_pool).like(query)
         found = Negatives(ids, side=side).like(query)
         scores = score_slots(self.score, query, found.ids, found.side)
         values = softened(scores, temperature, rng) if self.choose == "softmax" else scores
         if past is not None:
-            deviations = deviation(aligned(held, past[0], ids), past[1])
-            values = with_bonus(scores, positive_scores(self.score, query), like_query(bonus * deviations, query))
+            deviations = _cache_rows.deviation(_cache_rows.aligned(held, past[0], ids), past[1])
+            values = _cache_rows.with_bonus(
+                scores, positive_scores(self.score, query), like_query(bonus * deviations, query)
+            )
         if by_pool is not None:  # the pool has chosen for these rows: their order stays
-            values = in_order(values, like_query(by_pool.rows, query))
+            values = _cache_rows.in_order(values, like_query(by_pool.rows, query))
         order, kept = pick(values, scores > -np.inf, width)
         answer = take(found, order, kept, counts, width, self.on_short, scores)
         if self.choose == "top":
             return answer
         logits = np.asarray(to_numpy(scores), np.float64) / temperature
-        return with_log_q(answer.numpy(), log_chances(logits, to_numpy(order)), log_side, by_pool).like(query)
+        return _cache_rows.with_log_q(
+            answer.numpy(), _cache_rows.log_chances(logits, to_numpy(order)), log_side, by_pool
+        ).like(query)
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Renew the caches of the query's anchors. Call it once a step.
@@ -193,8 +181,7 @@ class Cached(FromPool):
             positive_scores: (B,) the scores of the positives, for a history; computed if not given.
             vectors: Not used.
         """
-        check_query(query)
-        temperature, _ = self._settings(query.step)
+        temperature, _ = self._settings(step_of(query))
         rows = self._rows.find(query)
         if self._history is not None:
             own = self._own_scores(query, positive_scores)
@@ -209,7 +196,7 @@ class Cached(FromPool):
             renewed, first = np.unique(rows[:, place], return_index=True)
             first, renewed = first[renewed >= 0], renewed[renewed >= 0]
             if len(renewed):
-                self._renew(rows_of(query, first), renewed, place, temperature, rng)
+                self._renew(_cache_rows.rows_of(query, first), renewed, place, temperature, rng)
 
     def update(self) -> None:
         """Count an epoch, for `every` and `history`. Call it after each epoch."""
@@ -256,13 +243,10 @@ class Cached(FromPool):
         return scores.astype(np.float32)
 
     def _any(
-        self, ids: Ids, side: Any, counts: Ids, width: int, by_pool: ByPool | None, key: np.uint64
+        self, ids: Ids, side: Any, counts: Ids, width: int, by_pool: _cache_rows.ByPool | None, key: np.uint64
     ) -> tuple[Negatives, NDArray[np.float64]]:
         """Any `counts` of the ids, in random order, and log_q; rows of the pool as they are."""
-        taken, log_q = np.empty((len(ids), width), np.int64), np.empty((len(ids), width))
-        sizes = np.count_nonzero(ids >= 0, axis=1)
-        in_rows(draw_places, len(ids), 2 * taken.size, key, sizes, counts, False, taken, log_q)
-        in_rows(look_up, len(ids), taken.size, np.arange(len(ids)) * self.size, frozen(ids.reshape(-1)), taken)
+        taken, log_q = draw_filled(ids, counts, width, key, distinct=True)
         if by_pool is not None:
             taken[by_pool.rows] = ids[by_pool.rows, :width]
         sides = None if side is None else np.where(taken >= 0, side[:, :width], np.int8(-1))
@@ -275,7 +259,7 @@ class Cached(FromPool):
         wanted = self.fresh + np.count_nonzero(held < 0, axis=1)
         draw = getattr(self._rows.pools[place], "draw_candidates", self._rows.pools[place].draw)
         fresh = draw(query, wanted, rng=rng).numpy().ids
-        ids = joined(held, fresh, self.size + self.fresh)
+        ids = _cache_rows.joined(held, fresh, self.size + self.fresh)
         found = Negatives(ids, side=self._rows.side(np.full(ids.shape, place))).like(query)
         scores = score_slots(self.score, query, found.ids, found.side)
         values = softened(scores, temperature, rng) if self.keep == "softmax" else scores

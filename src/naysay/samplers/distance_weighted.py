@@ -8,12 +8,12 @@ from typing import Any, final
 import numpy as np
 
 from naysay._slots import Score
-from naysay.arrays import is_torch, to_numpy
+from naysay.arrays import module_of, to_numpy
 from naysay.checks import check_whole, first_bad, public, raise_invalid
 from naysay.rng import key_from
-from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, step_of, whole_at
 from naysay.samplers._top_k import gumbel, pick
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.types import Array, Negatives, Pool, Query
 
 TOO_FAR = "too far"
 _ROUNDING = 1e-3  # how far a cosine of rounded unit vectors may lie outside [-1, 1]
@@ -77,8 +77,7 @@ class DistanceWeighted(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, the first drawn first."""
-        check_query(query)
-        candidates, cutoff, farthest = self._settings(query.step)
+        candidates, cutoff, farthest = self._settings(step_of(query))
         scored = scored_candidates(self.pool, self.score, query, k, candidates, rng)
         scores = scored.scores
         _check_cosines(scores, scored.filled)
@@ -104,9 +103,8 @@ class DistanceWeighted(FromPool):
 
 def log_inverse_density(squares: Array, dim: int) -> Array:
     """Log 1/q of squared distances D^2 in (0, 4) on the unit sphere in `dim` dimensions, up to a constant."""
-    near, far = squares, 1 - squares / 4
-    near, far = (near.log(), far.log()) if is_torch(squares) else (np.log(near), np.log(far))
-    return (2 - dim) / 2 * near - (dim - 3) / 2 * far
+    log = module_of(squares).log
+    return (2 - dim) / 2 * log(squares) - (dim - 3) / 2 * log(1 - squares / 4)
 
 
 def _check_cosines(scores: Array, filled: Array) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from naysay._slots import Score
 from naysay.checks import public, raise_invalid
-from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, step_of, whole_at
+from naysay.types import Negatives, Pool, Query
 
 
 @final
@@ -66,8 +66,7 @@ class Dynamic(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the highest score first; with a temperature or top_m, the first drawn first."""
-        check_query(query)
-        candidates, temperature, top_m = self._settings(query.step)
+        candidates, temperature, top_m = self._settings(step_of(query))
         scored = scored_candidates(self.pool, self.score, query, k, candidates, rng, top_m=top_m)
         return scored.take_top_k(self.on_short, top_m, temperature, rng)
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, blanked, constant, like_query
-from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.arrays import module_of, to_numpy
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
-from naysay.rng import key_from
-from naysay.samplers._candidates import wanted_slots
+from naysay.rng import generator_of, key_from
+from naysay.samplers._candidates import step_of, wanted_slots
 from naysay.samplers._top_k import take_kept
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, Sampler, check_query
+from naysay.types import Array, Negatives, Query, Sampler
 
 DUPLICATE = "duplicate"
 _MAX_PARTS = 127  # source is int8
@@ -82,10 +82,9 @@ class Mixed:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, in the order of the parts."""
-        check_query(query)
-        sums = self._sums(query.step)
+        sums = self._sums(step_of(query))
         counts, width = wanted_slots(k, len(query), rng)
-        start = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((len(query), 1))
+        start = generator_of(key_from(rng)).random((len(query), 1))
         edges = np.floor(np.round(sums * counts[:, None], 9) + start).astype(np.int64)
         shared = np.diff(edges, axis=1, prepend=0)
         used = [part for part in range(len(self.parts)) if shared[:, part].any()]
@@ -119,10 +118,10 @@ class Mixed:
 def side_by_side(names: tuple[str, ...], used: Sequence[int], answers: Sequence[Negatives], query: Query) -> Negatives:
     """(B, sum of K + 1) the answers of the parts `used`, in order, and one empty slot at the end of each row."""
     end = np.full((len(query), 1), -1)
-    columns = [*(answer.ids for answer in answers), like_query(end, query)]
+    end_ids = like_query(end, query)
     sources = [*(np.full(answer.shape, part, np.int8) for part, answer in zip(used, answers, strict=True))]
     joined = Negatives(
-        _columns(columns),
+        module_of(end_ids).concatenate([*(answer.ids for answer in answers), end_ids], 1),
         source=like_query(np.concatenate([*sources, end.astype(np.int8)], axis=1), query),
         source_names=names,
         dropped=_added([answer.dropped for answer in answers]),
@@ -145,7 +144,7 @@ def side_by_side(names: tuple[str, ...], used: Sequence[int], answers: Sequence[
             constant(like, answer.shape[1], _DEFAULTS[name]) if array is None else array
             for array, answer in zip(arrays, answers, strict=True)
         ]
-        together[name] = _columns([*complete, constant(like, 1, EMPTY.get(name, 0))])
+        together[name] = module_of(like).concatenate([*complete, constant(like, 1, EMPTY.get(name, 0))], 1)
     return replace(joined, **together)
 
 
@@ -163,10 +162,6 @@ def repeated(row: Negatives) -> NDArray[np.bool_]:
     again = np.empty(ids.shape, np.bool_)
     np.put_along_axis(again, order, parts > np.take_along_axis(parts, first, axis=1), axis=1)
     return again
-
-
-def _columns(arrays: list[Array]) -> Array:
-    return need_torch().cat(arrays, dim=1) if is_torch(arrays[0]) else np.concatenate(arrays, axis=1)
 
 
 def _added(counts: Sequence[Any]) -> dict[str, int]:

@@ -7,23 +7,15 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay._slots import gather, where
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay._slots import gather, like_query, where
+from naysay.arrays import is_torch, module_of, to_numpy, without_gradients
 from naysay.checks import check_one_of, public
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
-from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, wanted_slots, whole_at
-from naysay.samplers._vectors import (
-    Embed,
-    anchor_vectors,
-    check_embed,
-    check_width,
-    item_vectors,
-    products,
-    stack_last,
-    uniform,
-)
-from naysay.types import Array, Negatives, Pool, Query, check_query, positive_ids
+from naysay.samplers import _vectors
+from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, step_of, wanted_slots, whole_at
+from naysay.samplers._vectors import Embed
+from naysay.types import Array, Negatives, Pool, Query, positive_ids
 
 _POOLING = ("mean", "sum", "final", "concat")
 
@@ -85,40 +77,38 @@ class MixGCF(FromPool):
 
     def __post_init__(self) -> None:
         check_is_pool(self.pool)
-        check_embed("embed", self.embed)
-        if self.embed_anchors is not None:
-            check_embed("embed_anchors", self.embed_anchors)
+        _vectors.check_embed("embed", self.embed)
+        _vectors.check_embed("embed_anchors", self.embed_anchors, optional=True)
         check_one_of("pooling", self.pooling, _POOLING)
         check_one_of("on_short", self.on_short, ON_SHORT)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Make (B, K) synthetic negatives."""
-        check_query(query)
-        size, mix = self._settings(query.step)
+        size, mix = self._settings(step_of(query))
         positives = positive_ids(query)
-        anchors = anchor_vectors(query, self.embed_anchors)
+        anchors = _vectors.anchor_vectors(query, self.embed_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * size, rng=rng).like(query)
-        ids = _dealt(drawn.ids, counts, width, size)  # (B, K * M)
-        liked = to_torch(positives, query.device) if is_torch(query.anchors) else positives
-        vectors = item_vectors(self.embed, ids, layers=True)
-        good = item_vectors(self.embed, liked, layers=True)  # (B, layers, d)
+        ids = _dealt(query, drawn.ids, counts, width, size)  # (B, K * M)
+        liked = like_query(positives, query)
+        vectors = _vectors.item_vectors(self.embed, ids, layers=True)
+        good = _vectors.item_vectors(self.embed, liked, layers=True)  # (B, layers, d)
         layers, dimension = vectors.shape[2:]
-        check_width(anchors, dimension * (layers if self.pooling == "concat" else 1))
-        chosen = _hardest(anchors, vectors, ids, size)
-        alpha = uniform((len(query), width, layers, 1), key_from(rng), vectors, mix)
-        made = self._pooled(alpha * good[:, None] + (1 - alpha) * _own_layers(vectors, chosen))
+        _vectors.check_width(anchors, dimension * (layers if self.pooling == "concat" else 1))
+        chosen = _hardest(query, anchors, vectors, ids, size)
+        alpha = _vectors.uniform((len(query), width, layers, 1), key_from(rng), vectors, mix)
+        made = self._pooled(alpha * good[:, None] + (1 - alpha) * _own_layers(query, vectors, chosen))
         return self._answer(anchors, made, gather(ids, chosen[:, :, 0]), liked, counts)
 
     def _answer(self, anchors: Array, made: Array, first: Array, liked: Array, counts: Any) -> Negatives:
         """The negatives, with 0 and -1 where a slot is empty."""
         filled = first >= 0
         made = where(filled[:, :, None], made, 0.0)
-        parents = stack_last(first, where(filled, liked[:, None] + 0 * first, -1))
+        parents = _vectors.stack_last(first, where(filled, liked[:, None] + 0 * first, -1))
         plain = (anchors.detach(), made.detach()) if is_torch(made) else (anchors, made)
         dropped = shortfall(self.on_short, np.asarray(to_numpy(first)), counts)
-        return Negatives(first, scores=products(*plain), vectors=made, parents=parents, dropped=dropped)
+        return Negatives(first, scores=_vectors.products(*plain), vectors=made, parents=parents, dropped=dropped)
 
     def _pooled(self, mixed: Array) -> Array:
         """(B, K, d), or (B, K, layers * d), of (B, K, layers, d)."""
@@ -132,7 +122,7 @@ class MixGCF(FromPool):
         return whole_at("candidates", self.candidates, step), interval_at("mix", self.mix, step)
 
 
-def _dealt(ids: Array, counts: Any, width: int, size: int) -> Array:
+def _dealt(query: Query, ids: Array, counts: Any, width: int, size: int) -> Array:
     """(B, K * M) candidates, slot by slot, dealt in turn, so that a short row has candidates for every slot.
 
     Row b requests counts[b] * M candidates; its slot s gets the candidates s, s + counts[b], s + 2 counts[b], ...
@@ -141,33 +131,22 @@ def _dealt(ids: Array, counts: Any, width: int, size: int) -> Array:
     used = (np.broadcast_to(slot, (width, size)) < each).reshape(len(counts), width * size)
     order = np.where(used, (slot + turn * each).reshape(len(counts), width * size), 0)
     if ids.shape[1] == 0:  # no row has a slot
-        dealt = np.full(order.shape, -1)
-        return to_torch(dealt, ids.device) if is_torch(ids) else dealt
-    if is_torch(ids):
-        order, used = to_torch(order, ids.device), to_torch(used, ids.device)
-        return gather(ids, order).masked_fill(~used, -1)
-    return np.where(used, gather(ids, order), -1)
+        return like_query(np.full(order.shape, -1), query)
+    return where(like_query(used, query), gather(ids, like_query(order, query)), -1)
 
 
-def _hardest(anchors: Array, vectors: Array, ids: Array, size: int) -> Array:
+def _hardest(query: Query, anchors: Array, vectors: Array, ids: Array, size: int) -> Array:
     """(B, K, layers) the place, in (B, K * M), of a slot's candidate that is nearest to the anchor at each layer."""
     rows, total, layers, dimension = vectors.shape
     own = anchors.reshape(rows, anchors.shape[1] // max(dimension, 1), dimension)  # (B, layers, d) for "concat", or 1
-    grouped = (rows, total // size, size, layers)
-    start = size * np.arange(total // size)[:, None]
-    if is_torch(vectors):
-        torch = need_torch()
-        with torch.no_grad():
-            scores = torch.einsum("bnld,bld->bnl", vectors, own.expand(rows, layers, dimension))
-        scores = scores.masked_fill((ids < 0)[:, :, None], -torch.inf)
-        return scores.reshape(grouped).argmax(dim=2) + to_torch(start, ids.device)
-    scores = np.einsum("bnld,bld->bnl", vectors, np.broadcast_to(own, (rows, layers, dimension)))
-    return np.where((ids < 0)[:, :, None], -np.inf, scores).reshape(grouped).argmax(axis=2) + start
+    module = module_of(vectors)
+    with without_gradients(vectors):
+        scores = module.einsum("bnld,bld->bnl", vectors, module.broadcast_to(own, (rows, layers, dimension)))
+    grouped = where((ids >= 0)[:, :, None], scores, -np.inf).reshape(rows, total // size, size, layers)
+    return grouped.argmax(2) + like_query(size * np.arange(total // size)[:, None], query)
 
 
-def _own_layers(vectors: Array, chosen: Array) -> Array:
+def _own_layers(query: Query, vectors: Array, chosen: Array) -> Array:
     """(B, K, layers, d): at layer l, that layer of the candidate that was chosen for it."""
     row, layer = np.arange(len(vectors))[:, None, None], np.arange(vectors.shape[2])
-    if is_torch(vectors):
-        row, layer = to_torch(row, vectors.device), to_torch(layer, vectors.device)
-    return vectors[row, chosen, layer]
+    return vectors[like_query(row, query), chosen, like_query(layer, query)]

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
 
 from naysay._slots import Score, check_score, gather, like_query, of_kind, score_slots, where
-from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.arrays import to_numpy, without_gradients
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
-from naysay.samplers._candidates import (
-    FromPool,
-    candidates_of,
-    check_is_pool,
-    interval_at,
-    sides_of,
-    wanted_slots,
-    whole_at,
-)
+from naysay.samplers import _candidates
+from naysay.samplers._candidates import FromPool
 from naysay.samplers._vectors import Embed, check_embed, hard_pairs, item_vectors, products, stack_last, unit
-from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
+from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, positive_ids
 
 _BY = ("score", "entity")
 
@@ -82,7 +74,7 @@ class MixKG(FromPool):
     distinct = False
 
     def __post_init__(self) -> None:
-        check_is_pool(self.pool)
+        _candidates.check_is_pool(self.pool)
         check_one_of("by", self.by, _BY)
         if self.by == "score":
             check_score(self.score)
@@ -94,10 +86,9 @@ class MixKG(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Make (B, K) synthetic negatives."""
-        check_query(query)
-        candidates, n_hard, (low, high) = self._settings(query.step)
-        drawn = candidates_of(self.pool, query, candidates, rng)
-        counts, width = wanted_slots(k, len(query), rng)
+        candidates, n_hard, (low, high) = self._settings(_candidates.step_of(query))
+        drawn = _candidates.candidates_of(self.pool, query, candidates, rng)
+        counts, width = _candidates.wanted_slots(k, len(query), rng)
         side = _one_side(drawn)
         hardness = (
             self._cosines(query, drawn.ids, side)
@@ -120,22 +111,25 @@ class MixKG(FromPool):
     def _cosines(self, query: Query, ids: Array, side: int | None) -> Array:
         """(B, n) cosines with the correct entity, without gradients; -inf where a slot is empty."""
         right = positive_ids(query) if side is None else anchor_ids(query)[:, side]
-        torch = need_torch() if is_torch(ids) else None
-        with nullcontext() if torch is None else torch.no_grad():
+        with without_gradients(ids):
             vectors = item_vectors(self.embed, ids, layers=False)
             whole = item_vectors(self.embed, like_query(right, query), layers=False)
         return where(ids >= 0, products(unit(whole), unit(vectors)), -np.inf)
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
-        candidates = whole_at("candidates", self.candidates, step)
-        return candidates, whole_at("n_hard", self.n_hard, step), interval_at("mix", self.mix, step)
+        candidates = _candidates.whole_at("candidates", self.candidates, step)
+        return (
+            candidates,
+            _candidates.whole_at("n_hard", self.n_hard, step),
+            _candidates.interval_at("mix", self.mix, step),
+        )
 
 
 def _one_side(drawn: Negatives) -> int | None:
     """The side that all candidates replace, or None where there are no sides."""
     if drawn.side is None:
         return None
-    sides = sides_of(drawn)
+    sides = _candidates.sides_of(drawn)
     if len(sides) > 1:
         advice = "Make one pool for each side, and put two samplers into Mixed."
         raise_invalid("pool", "one that replaces one side", [SIDES[side] for side in sides], advice)

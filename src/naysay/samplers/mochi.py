@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
 
 from naysay._slots import gather, like_query, of_kind
-from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.arrays import is_torch, module_of, to_numpy, without_gradients
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
+from naysay.samplers import _vectors
 from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, number_at, wanted_slots, whole_at
-from naysay.samplers._vectors import (
-    Embed,
-    anchor_vectors,
-    check_embed,
-    check_width,
-    hard_pairs,
-    item_vectors,
-    products,
-    rows_of,
-    stack_last,
-    unit,
-)
+from naysay.samplers._vectors import Embed
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 SOURCES = ("pair", "with anchor")
@@ -86,18 +75,16 @@ class MoCHi(FromPool):
 
     def __post_init__(self) -> None:
         check_is_pool(self.pool)
-        for name, function in (("embed", self.embed), ("embed_anchors", self.embed_anchors)):
-            if function is not None:
-                check_embed(name, function)
+        _vectors.check_embed("embed", self.embed, optional=True)
+        _vectors.check_embed("embed_anchors", self.embed_anchors, optional=True)
         check_one_of("on_short", self.on_short, ON_SHORT)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Make (B, K) synthetic negatives."""
         check_query(query)
-        torch = need_torch() if is_torch(query.anchors) else None
-        with nullcontext() if torch is None else torch.no_grad():
-            anchors = anchor_vectors(query, self.embed_anchors)
+        with without_gradients(query.anchors):
+            anchors = _vectors.anchor_vectors(query, self.embed_anchors)
             drawn = self.pool.draw(query, self._settings(query.step)[1], rng=rng)
             counts, width = wanted_slots(k, len(query), rng)
             vectors = self._vectors(drawn, query, anchors)
@@ -106,7 +93,7 @@ class MoCHi(FromPool):
     def _vectors(self, drawn: Negatives, query: Query, anchors: Array) -> Array:
         """(B, n, d), or (n, d) where all rows share them, in the kind of the anchors' vectors."""
         if self.embed is not None:
-            vectors = item_vectors(self.embed, like_query(drawn.ids, query), layers=False)
+            vectors = _vectors.item_vectors(self.embed, like_query(drawn.ids, query), layers=False)
         elif drawn.vectors is not None:
             vectors = drawn.vectors
             step = vectors.stride(0) if is_torch(vectors) else vectors.strides[0]
@@ -118,7 +105,7 @@ class MoCHi(FromPool):
         else:
             advice = "Pass embed, or push vectors into the memory."
             raise_invalid("embed", "given where the pool has no vectors", None, advice)
-        check_width(anchors, vectors.shape[-1])
+        _vectors.check_width(anchors, vectors.shape[-1])
         return of_kind(vectors, anchors)
 
     def _mixed(
@@ -133,28 +120,28 @@ class MoCHi(FromPool):
     ) -> Negatives:
         """The negatives from (B, n) candidates and their vectors."""
         n_hard, _, share, mix, anchor_mix = self._settings(query.step)
-        where = need_torch().where if is_torch(query.anchors) else np.where
+        where = module_of(query.anchors).where
         slot = np.arange(width)
         spread = np.floor((slot + 1) * share + 1e-9) > np.floor(slot * share + 1e-9)
         with_anchor = like_query(np.broadcast_to(spread, (len(query), width)), query)
         ids = like_query(drawn, query)
         if ids.shape[1] == 0:  # one empty candidate, so that there is something to choose from
             ids, vectors = like_query(np.full((len(query), 1), -1), query), anchors[:, None] * 0
-        scores = where(ids >= 0, products(anchors, vectors), -np.inf)
-        first, second, used, chance = hard_pairs(scores, n_hard, counts, width, key, anchors)
+        scores = where(ids >= 0, _vectors.products(anchors, vectors), -np.inf)
+        first, second, used, chance = _vectors.hard_pairs(scores, n_hard, counts, width, key, anchors)
         low, high = (np.where(spread, 1 - b, a) for a, b in zip(mix, anchor_mix, strict=True))  # of the first parent
         low, spans = (of_kind(like_query(bound, query), anchors) for bound in (low, high - low))
         weight = (low + spans * chance)[:, :, None]
-        partner = where(with_anchor[:, :, None], anchors[:, None], rows_of(vectors, second))
-        made = unit(weight * rows_of(vectors, first) + (1 - weight) * partner)
+        partner = where(with_anchor[:, :, None], anchors[:, None], _vectors.rows_of(vectors, second))
+        made = _vectors.unit(weight * _vectors.rows_of(vectors, first) + (1 - weight) * partner)
         made = where(used[:, :, None], made, made * 0)
         parent = where(used, gather(ids, first), -1)
         other = where(used & ~with_anchor, gather(ids, second), -1)
         return Negatives(
             parent,
-            scores=products(anchors, made),
+            scores=_vectors.products(anchors, made),
             vectors=made,
-            parents=stack_last(parent, other),
+            parents=_vectors.stack_last(parent, other),
             source=like_query(np.where(to_numpy(used), spread, -1).astype(np.int8), query),
             source_names=SOURCES,
             dropped=shortfall(self.on_short, np.asarray(to_numpy(parent)), counts),

@@ -10,18 +10,10 @@ import numpy as np
 
 from naysay._slots import Score, gather, partners, score_slots, where
 from naysay.checks import public, raise_invalid, shown
-from naysay.samplers._candidates import (
-    FromPool,
-    Scored,
-    candidates_of,
-    check_parts,
-    number_at,
-    positive_similarity,
-    wanted_slots,
-    whole_at,
-)
+from naysay.samplers import _candidates
+from naysay.samplers._candidates import FromPool
 from naysay.samplers._top_k import reasons, take, top
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.types import Negatives, Pool, Query
 
 TOO_CLOSE = "too close"
 
@@ -80,7 +72,7 @@ class NearPositive(FromPool):
     on_short: str = "pad"
 
     def __post_init__(self) -> None:
-        check_parts(self.pool, self.score, self.on_short)
+        _candidates.check_parts(self.pool, self.score, self.on_short)
         if self.first is not None and not callable(self.first):
             raise_invalid("first", "a function score(anchors, ids)", type(self.first).__name__)
         if (self.first is None) != (self.shortlist is None):
@@ -89,30 +81,29 @@ class NearPositive(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the nearest first; with a temperature or top_m, the first drawn first."""
-        check_query(query)
-        now = self._settings(query.step)
-        counts, width = wanted_slots(k, len(query), rng, top_m=now["top_m"], shortlist=now["shortlist"])
+        now = self._settings(_candidates.step_of(query))
+        counts, width = _candidates.wanted_slots(k, len(query), rng, top_m=now["top_m"], shortlist=now["shortlist"])
         if query.anchors.ndim == 1:
             partners(query)  # raises before the draw if the query has no positives
-        drawn = candidates_of(self.pool, query, now["candidates"], rng)
+        drawn = _candidates.candidates_of(self.pool, query, now["candidates"], rng)
         if self.first is not None:
             drawn = _shortened(self.first, query, drawn, now["shortlist"])
-        scores = positive_similarity(self.score, query, drawn)
+        scores = _candidates.positive_similarity(self.score, query, drawn)
         allowed = drawn.ids >= 0
         if now["limit"] is not None:
             allowed = allowed & (scores <= now["limit"])
         below_limit = replace(drawn, ids=where(allowed, drawn.ids, -1))
-        scored = Scored(below_limit, where(allowed, scores, -np.inf), counts, width)
+        scored = _candidates.Scored(below_limit, where(allowed, scores, -np.inf), counts, width)
         answer = scored.take_top_k(self.on_short, now["top_m"], now["temperature"], rng)
         return replace(answer, dropped=reasons(TOO_CLOSE, counts, drawn.ids, allowed))
 
     def _settings(self, step: int | None) -> dict[str, Any]:
         now = {
-            "candidates": whole_at("candidates", self.candidates, step),
-            "shortlist": whole_at("shortlist", self.shortlist, step, optional=True),
-            "top_m": whole_at("top_m", self.top_m, step, optional=True),
-            "temperature": number_at("temperature", self.temperature, step, at_least=0, finite=True),
-            "limit": number_at("limit", self.limit, step, optional=True, finite=True),
+            "candidates": _candidates.whole_at("candidates", self.candidates, step),
+            "shortlist": _candidates.whole_at("shortlist", self.shortlist, step, optional=True),
+            "top_m": _candidates.whole_at("top_m", self.top_m, step, optional=True),
+            "temperature": _candidates.number_at("temperature", self.temperature, step, at_least=0, finite=True),
+            "limit": _candidates.number_at("limit", self.limit, step, optional=True, finite=True),
         }
         known = [name for name in ("candidates", "shortlist", "top_m") if now[name] is not None]
         for wider, name in pairwise(known):  # each stage takes from the one before

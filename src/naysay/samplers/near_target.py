@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 
 from naysay._slots import Score, of_kind, where
-from naysay.arrays import is_torch
+from naysay.arrays import is_torch, module_of
 from naysay.checks import public, raise_invalid
-from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, step_of, whole_at
 from naysay.samplers._top_k import softened, take_highest
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.types import Array, Negatives, Pool, Query
 
 Target = Callable[[Array, int], Array]  # target(positive scores (B,), step) -> (B,)
 
@@ -65,8 +65,7 @@ class NearTarget(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the nearest to the target first; with a sharpness, the first drawn first."""
-        check_query(query)
-        candidates, sharpness = self._settings(query.step)
+        candidates, sharpness = self._settings(step_of(query))
         found = scored_candidates(self.pool, self.score, query, k, candidates, rng, with_positive=True)
         target = self._target(found.positive[:, 0], query.step)
         away = where(found.filled, found.scores, 0.0) - of_kind(target, found.scores)[:, None]
@@ -85,7 +84,6 @@ class NearTarget(FromPool):
         if is_torch(target) != is_torch(positive) or tuple(getattr(target, "shape", ())) != tuple(positive.shape):
             got = f"a {type(target).__name__} of shape {tuple(getattr(target, 'shape', ()))}"
             raise_invalid("target", f"a function that returns {kind} of shape {tuple(positive.shape)}", got)
-        finite = target.isfinite() if is_torch(target) else np.isfinite(target)
-        if not bool(finite.all()):
+        if not bool(module_of(target).isfinite(target).all()):
             raise_invalid("target", "a function that returns finite numbers", "infinity or NaN")
         return target

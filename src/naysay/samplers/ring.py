@@ -15,17 +15,10 @@ from naysay.arrays import is_torch, to_torch
 from naysay.checks import check_bool, public, raise_invalid, shown
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._candidates import (
-    FromPool,
-    candidate_scores,
-    candidates_of,
-    check_interval,
-    check_parts,
-    wanted_slots,
-    whole_at,
-)
+from naysay.samplers import _candidates
+from naysay.samplers._candidates import FromPool
 from naysay.samplers._top_k import pick_any, take
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.types import Array, Negatives, Pool, Query
 
 # where(query, ids (B, n)) -> (B, n) bool; of triples where(query, corrupted (B, n, 3))
 Where = Callable[[Query, Array], Array]
@@ -88,32 +81,24 @@ class Ring(FromPool):
     on_short: str = "pad"
 
     def __post_init__(self) -> None:
-        check_parts(self.pool, self.score, self.on_short)
+        _candidates.check_parts(self.pool, self.score, self.on_short)
         if (self.keep is None) == (self.remove is None):
             got = "neither" if self.keep is None else "both"
             raise_invalid("keep", "given, or `remove`, but not both", got, "Write keep=(0.9, 1.0).")
         if self.where is not None and not callable(self.where):
             raise_invalid("where", "None or a function where(query, ids)", type(self.where).__name__)
         check_bool("refill", self.refill)
+        self._name, self._interval = ("keep", self.keep) if self.remove is None else ("remove", self.remove)
         ends = self._interval if isinstance(self._interval, tuple | list) else (self._interval,)
         if not any(map(callable, (self.candidates, *ends))):
             self._settings(0)
 
-    @property
-    def _name(self) -> str:
-        return "keep" if self.remove is None else "remove"
-
-    @property
-    def _interval(self) -> Any:
-        return self.keep if self.remove is None else self.remove
-
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives in random order."""
-        check_query(query)
-        candidates, low, high = self._settings(query.step)
-        drawn = candidates_of(self.pool, query, candidates, rng)
-        counts, width = wanted_slots(k, len(query), rng)
-        scores = candidate_scores(self.score, query, drawn)
+        candidates, low, high = self._settings(_candidates.step_of(query))
+        drawn = _candidates.candidates_of(self.pool, query, candidates, rng)
+        counts, width = _candidates.wanted_slots(k, len(query), rng)
+        scores = _candidates.candidate_scores(self.score, query, drawn)
         order = _hardest_first(scores)
         filled = gather(drawn.ids, order) >= 0
         inside = filled & _within(filled, low, high)
@@ -127,11 +112,11 @@ class Ring(FromPool):
 
     def _settings(self, step: int) -> tuple[int | None, float, float]:
         """How many candidates to draw, and the interval, at a step."""
-        candidates = whole_at("candidates", self.candidates, step, optional=not self.refill)
+        candidates = _candidates.whole_at("candidates", self.candidates, step, optional=not self.refill)
         interval = at_step(self._interval, step)
         if isinstance(interval, tuple | list):
             interval = tuple(at_step(end, step) for end in interval)
-        low, high = check_interval(self._name, interval, "<", "1.0 is the hardest.")
+        low, high = _candidates.check_interval(self._name, interval, "<", "1.0 is the hardest.")
         return self._longer(candidates, low, high) if self.refill else candidates, low, high
 
     def _longer(self, size: int, low: float, high: float) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from naysay._slots import Score
 from naysay.checks import check_one_of, public
 from naysay.rng import key_from
-from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, step_of, whole_at
 from naysay.samplers._top_k import one_after_other, pick, pick_any
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.types import Negatives, Pool, Query
 
 CHOICES = ("hardest", "random")
 OTHERWISE = ("pad", "easy", "hardest")
@@ -77,8 +77,7 @@ class SemiHard(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, those of the band first."""
-        check_query(query)
-        candidates, margin = self._settings(query.step)
+        candidates, margin = self._settings(step_of(query))
         scored = scored_candidates(self.pool, self.score, query, k, candidates, rng, with_positive=True)
         scores, positive = scored.scores, scored.positive
         band = scored.filled & (scores < positive) & (scores > positive - margin)

@@ -10,8 +10,16 @@ import numpy as np
 from naysay._slots import Score, check_score, where
 from naysay.arrays import is_torch, need_torch
 from naysay.checks import check_bool, public, raise_invalid
-from naysay.samplers._candidates import FromPool, candidate_scores, check_is_pool, draw_k, number_at, positive_scores
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.samplers._candidates import (
+    FromPool,
+    candidate_scores,
+    check_is_pool,
+    draw_k,
+    number_at,
+    positive_scores,
+    step_of,
+)
+from naysay.types import Array, Negatives, Pool, Query
 
 
 @final
@@ -73,8 +81,7 @@ class SoftmaxWeights(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with `weights`."""
-        check_query(query)
-        number = self._number(query.step)
+        number = self._number(step_of(query))
         positive = None if self.rho is None else positive_scores(self.score, query)[:, None]
         drawn = draw_k(self.pool, query, k, rng).like(query)
         if self.correct and drawn.log_q is None:

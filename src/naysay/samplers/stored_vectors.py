@@ -47,9 +47,8 @@ class StoredVectors:
 
     def __post_init__(self) -> None:
         check_one_of("metric", self.metric, _METRICS)
-        for name in ("embed_anchors", "embed"):
-            if getattr(self, name) is not None:
-                check_embed(name, getattr(self, name))
+        check_embed("embed_anchors", self.embed_anchors, optional=True)
+        check_embed("embed", self.embed, optional=True)
 
     def __call__(self, anchors: Array, ids: Array) -> NoReturn:
         """Raise: this sampler scores ids of which no vectors are stored."""

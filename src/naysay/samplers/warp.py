@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._slots import Score
-from naysay.arrays import is_torch, need_torch, to_torch
+from naysay.arrays import is_torch, need_torch, of_type
 from naysay.checks import check_one_of, check_whole, public, raise_invalid
-from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, step_of, whole_at
 from naysay.samplers._top_k import pick
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.types import Array, Negatives, Pool, Query
 
 MODES = ("paper", "lightfm")
 NO_VIOLATOR = "no violator"
@@ -83,12 +83,11 @@ class Warp(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with `weights`, in the order of trials."""
-        check_query(query)
-        trials, margin = self._settings(query.step)
+        trials, margin = self._settings(step_of(query))
         scored = scored_candidates(self.pool, self.score, query, k, trials, rng, with_positive=True)
         violates = scored.filled & (scored.scores > scored.positive - margin)
         trial = scored.filled.cumsum(1)  # a slot that the pool left empty is not a trial
-        weights = _like(rank_weights(self.n_items, trials, self.mode), scored.scores)[_waited(trial, violates)]
+        weights = of_type(rank_weights(self.n_items, trials, self.mode), scored.scores)[_waited(trial, violates)]
         choice = pick(trial * -1.0, violates, scored.width)
         weighted = replace(scored, drawn=replace(scored.drawn, weights=weights))
         return weighted.take(choice, self.on_short, NO_VIOLATOR, violates)
@@ -122,8 +121,3 @@ def _waited(trial: Array, violates: Array) -> Array:
     else:
         before = np.pad(np.maximum.accumulate(ends, axis=1)[:, :-1], ((0, 0), (1, 0)))
     return trial - before
-
-
-def _like(values: NDArray[np.float64], like: Array) -> Array:
-    """Numbers in the type of an array, on its device."""
-    return to_torch(values).to(like) if is_torch(like) else values.astype(like.dtype)

@@ -191,8 +191,8 @@ def save(path: Path, index: Any, about: About, corpus: Vectors) -> None:
 
 def about(path: Path, corpus: Vectors) -> About:
     """Return how the index at `path` was built; raise if naysay did not write it, or if it is of another corpus."""
-    header = _header(path)
-    if header is None:
+    header = read_header(path, _ENTRIES)
+    if header is None or header["kind"] != _KIND:
         raise_invalid("path", "an index that naysay wrote", repr(str(path)))
     found = _about(header)
     if found is None or str(header["format"]) != str(_FORMAT):
@@ -209,7 +209,7 @@ def read(path: Path, found: About, corpus: Vectors) -> Any:
     """Read the faiss index; raise before faiss reads it if the file has changed since it was written."""
     import faiss
 
-    header = _header(path) or {}
+    header = read_header(path, _ENTRIES) or {}
     file = path / _FILE
     if not file.is_file() or digest_of(file) != header.get("file"):
         raise_invalid("path", "a folder as it was written", f"{_FILE}, missing or changed")
@@ -229,12 +229,6 @@ def content_of(corpus: Vectors) -> str:
     digest = hashlib.sha256(str(corpus.dtype).encode())
     digest.update(floats(corpus.take(some)).tobytes())
     return digest.hexdigest()
-
-
-def _header(path: Path) -> dict[str, Any] | None:
-    """The header of an index that naysay wrote, or None."""
-    header = read_header(path, _ENTRIES)
-    return header if header is not None and header["kind"] == _KIND else None
 
 
 def _about(header: dict[str, Any]) -> About | None:

@@ -135,22 +135,8 @@ def index_bytes(kind: str, n: int, width: int) -> int:
     return n * (width + 8 * LINKS + 4 * LINKS // 4 + 16)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The bytes of an index and its steps."""
-
-    total: int  # the budget
-    index: int  # what the index and the norms of rows take
-
-    @property
-    def left(self) -> int:
-        """What is left for a step."""
-        return self.total - self.index
-
-
-def memory_for(kind: str, corpus: Vectors, width: int, budget: int | None, *, building: bool) -> Memory:
-    """Divide the budget; raise with the bytes needed if it does not hold the index and WORK.
+def memory_for(kind: str, corpus: Vectors, width: int, budget: int | None, *, building: bool) -> tuple[int, int]:
+    """Return the budget, and what it leaves beside the index and its norms; raise if that is less than WORK.
 
     While it is built, growing lists take up to twice their rows, and training holds its sample four times (the rows,
     their order, and the copies of a search).
@@ -163,4 +149,4 @@ def memory_for(kind: str, corpus: Vectors, width: int, budget: int | None, *, bu
     if total < needed:
         advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for an index of {corpus.n} rows", total, advice)
-    return Memory(total, size)
+    return total, total - size

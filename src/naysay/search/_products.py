@@ -2,7 +2,7 @@
 
 int8       8-bit integers by torch: exact sums and the coarsest grid, so the most pairs stay unresolved
 bfloat16   8 significant bits by torch
-float32    torch's product, or NumPy's where torch is absent
+float32    torch's product, or NumPy's where torch is not loaded
 float64    no product: the exact score of every pair
 
 A vector x is written x = s (x^ + e) with a scale s, a code x^ on a coarse grid and a rounding error e. For a
@@ -28,6 +28,7 @@ query's norm and the largest of the corpus, L2 by the largest of all.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -43,6 +44,7 @@ from naysay.kernels.dots import DOT, L2
 
 NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
 _SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
+_QUICK = 1 << 34  # products that float32 makes in the time in which torch is loaded
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
 _COARSE = 0.5  # the widest bound, in standard deviations of the scores, for which a coarse engine is worthwhile
@@ -83,9 +85,10 @@ _ENGINES = {
 def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) -> Engine:
     """Return the engine of that name, or by the rule of "auto".
 
-    auto    float64 where there are at most 2^27 products of numbers; else the first of int8 and bfloat16 that torch
-            and the processor have (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of
-            the cosines within the sample: vectors with one huge coordinate need a fine grid; else float32
+    auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^34 and torch is
+            not loaded, which takes as long; else the first of int8 and bfloat16 that torch and the processor have
+            (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of the cosines within the
+            sample: vectors with one huge coordinate need a fine grid; else float32
     """
     if name == "auto":
         return _ENGINES[_automatic(rows, corpus, width, sample)]
@@ -102,7 +105,7 @@ def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) 
 def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any]) -> str:
     if rows * corpus * width <= _SMALL or width > _WIDEST_INT8:
         return "float64"
-    if not has_torch():
+    if not torch_is_loaded() and (rows * corpus * width <= _QUICK or importlib.util.find_spec("torch") is None):
         return "float32"
     torch = need_torch()
     features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
@@ -150,7 +153,7 @@ def product(engine: Engine, rows: int, columns: int) -> Product:
     Make one for each thread: a result is valid until the next call.
     """
     size = rows * columns
-    if engine.name == "float32" and not has_torch():
+    if engine.name == "float32" and not torch_is_loaded():
         numbers = np.empty(size, np.float32)
 
         def multiply_plainly(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
@@ -176,9 +179,9 @@ def product(engine: Engine, rows: int, columns: int) -> Product:
     return multiply
 
 
-def has_torch() -> bool:
-    """Whether torch is installed, without loading it."""
-    return importlib.util.find_spec("torch") is not None
+def torch_is_loaded() -> bool:
+    """Whether something has loaded torch, which takes a second."""
+    return "torch" in sys.modules
 
 
 @final
@@ -273,7 +276,9 @@ def column_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
     elif units.metric == L2:
         unit = units.both
     scales = rounded.scales / unit
-    lost = scales * (errors + (product_error(engine, rounded.codes.shape[1]) + SLACK) * (sizes + errors))
+    summed = rounded.codes.shape[1] * engine.sum_error
+    product_error = (summed / (1 - summed) if summed < 1 else np.inf) + engine.result_error  # P, of a product of codes
+    lost = scales * (errors + (product_error + SLACK) * (sizes + errors))
     offsets = -(1 - SLACK) * (norms / unit) ** 2 if units.metric == L2 else np.zeros(len(norms))
     return scales.astype(np.float32), _up(norms / unit), _up(lost), offsets.astype(np.float32)
 
@@ -282,12 +287,6 @@ def _plain(count: int) -> Sides:
     """The sides of products that are the scores themselves: an upper bound is the product."""
     nothing = np.zeros(count, np.float32)
     return np.ones(count, np.float32), nothing, nothing, nothing
-
-
-def product_error(engine: Engine, width: int) -> float:
-    """P: the error of a product of codes, in units of |q^| |c^|."""
-    summed = width * engine.sum_error
-    return (summed / (1 - summed) if summed < 1 else np.inf) + engine.result_error
 
 
 def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:

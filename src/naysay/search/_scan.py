@@ -61,7 +61,11 @@ class Scan:
         rows, columns, width = self.plan.rows, self.plan.columns, self.corpus.width
         pairs = UnresolvedPairs(rows, min(ids.shape[1], self.corpus.n), self.plan.capacity)
         rounded, corpus = Rounded.empty(self.engine, rows, width), Rounded.empty(self.engine, columns, width)
-        products = [self._product() for _ in range(self.workers.count)]
+        size = (self.plan.strip, columns)
+        products: list[Any] = [
+            product(self.engine, *size) if self.engine.rounds else np.empty(size, np.float32)
+            for _ in range(self.workers.count)
+        ]
         for start in range(0, self.queries.n, rows):
             stop = min(start + rows, self.queries.n)
             queries = np.ascontiguousarray(self.queries.rows(start, stop), np.float64)
@@ -71,10 +75,6 @@ class Scan:
             block = _Block(self, start, queries, norms, caps, sides, rounded.part(0, stop - start), pairs, products)
             block.scan(corpus)
             block.finish(ids[start:stop], scores[start:stop], above[start:stop])
-
-    def _product(self) -> Any:
-        size = (self.plan.strip, self.plan.columns)
-        return product(self.engine, *size) if self.engine.rounds else np.empty(size, np.float32)
 
 
 @final

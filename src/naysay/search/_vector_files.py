@@ -40,7 +40,7 @@ class RawFile:
         self.dtype = np.dtype("float32" if self.half else kind)
         self.stored = np.dtype("uint16") if self.half else self.dtype
         if ours:
-            weakref.finalize(self, _remove, str(path))
+            weakref.finalize(self, path.unlink, missing_ok=True)
         needed, there = offset + self.n * self.width * self.stored.itemsize, path.stat().st_size
         if there < needed:
             rule = f"a file of at least {needed} bytes for {self.n} x {self.width} {kind}"
@@ -88,9 +88,14 @@ class RawFile:
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.half else array
 
 
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.unlink(path)
+def check_rows(parameter: str, shape: tuple[int, ...], dtype: Any, path: Path | None = None) -> None:
+    """Raise unless the shape is (n, d) with d at least 1, and the type a float; `path` is that of a file."""
+    where, again = ("", "") if path is None else (f" in {str(path)!r}", " and save again")
+    if len(shape) != 2 or shape[1] == 0:
+        raise_invalid(parameter, "of shape (n, d), a vector per row", f"shape {tuple(shape)}{where}")
+    if str(dtype) not in DTYPES:
+        advice = f"Convert them with .astype(np.float32){again}."
+        raise_invalid(parameter, "float16, float32 or float64", f"dtype {dtype}{where}", advice)
 
 
 def check_no_column(column: str | None) -> None:
@@ -110,11 +115,7 @@ def npy(parameter: str, path: Path, column: str | None = None) -> RawFile:
             offset = file.tell()
     except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
         raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
-    if len(shape) != 2 or shape[1] == 0:
-        raise_invalid(parameter, "of shape (n, d), a vector per row", f"shape {shape} in {str(path)!r}")
-    if str(dtype) not in DTYPES:
-        advice = "Convert them with .astype(np.float32) and save again."
-        raise_invalid(parameter, "float16, float32 or float64", f"dtype {dtype} in {str(path)!r}", advice)
+    check_rows(parameter, shape, dtype, path)
     if fortran and min(shape) > 1:
         advice = "Save np.ascontiguousarray(vectors)."
         raise_invalid(parameter, "stored row by row", f"columns first in {str(path)!r}", advice)

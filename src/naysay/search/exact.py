@@ -13,7 +13,7 @@ from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_kind, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.positives import Positives
-from naysay.search._products import NAMES, Units, choose, has_torch
+from naysay.search._products import NAMES, Units, choose, torch_is_loaded
 from naysay.search._scan import Scan
 from naysay.search._scores import METRICS, ExactScores, Survey, Workers, plan, survey_both, thread_count
 from naysay.search.vectors import as_vectors, floats
@@ -191,7 +191,7 @@ class SearchOptions:
         found, above = Found.empty(left.n, depth), np.zeros(left.n, np.int64)
         if left.n == 0 or right.n == 0:
             return found, above
-        with Workers(threads, torch=engine.rounds and has_torch()) as workers:
+        with Workers(threads, torch=engine.rounds and torch_is_loaded()) as workers:
             exact = ExactScores(metric, right, norms[1].norms)
             scan = Scan(left, right, excluded, caps, engine, units, sizes, exact, workers, self.on_progress)
             scan.run(found.ids, found.scores, above)

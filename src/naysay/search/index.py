@@ -21,7 +21,7 @@ from naysay.rng import rng_for
 from naysay.search import _index_faiss as faiss_side
 from naysay.search import _index_rules as rules
 from naysay.search._scores import METRICS, ExactScores, Survey, check_score_range, norms_of, survey, thread_count
-from naysay.search.exact import Found, excluded_rows, search
+from naysay.search.exact import Found, SearchOptions, excluded_rows
 from naysay.search.recall import Recall, recall_of
 from naysay.search.vectors import Vectors, as_vectors
 
@@ -109,10 +109,10 @@ class Index:
         chosen = rules.check_kind(kind, vectors.n)
         if vectors.n >= 1 << 31:
             raise_invalid("corpus", "of fewer than 2^31 rows", vectors.n, "Index its parts and merge.")
-        memory = rules.memory_for(chosen, vectors, vectors.width + (metric == "dot"), budget, building=True)
+        total, _ = rules.memory_for(chosen, vectors, vectors.width + (metric == "dot"), budget, building=True)
         norms = survey("corpus", vectors, METRICS[metric], count)
         space = rules.Euclid(METRICS[metric], norms.largest)
-        index = faiss_side.build_index(vectors, space, chosen, seed=seed, budget=memory.total, threads=count)
+        index = faiss_side.build_index(vectors, space, chosen, seed=seed, budget=total, threads=count)
         lowest = rules.efforts(chosen, vectors.n)[0]
         about = faiss_side.About(chosen, metric, vectors.n, vectors.width, norms.largest, lowest, seed)
         return cls(index, vectors, about, norms, budget, count)
@@ -153,16 +153,16 @@ class Index:
     def _bytes_left(self, queries: Vectors, depth: int, deepest: int) -> int:
         """The bytes for the steps of a search; raise, for the argument to change, if they are too few."""
         width = self.space.width(self.corpus.width)
-        memory = rules.memory_for(self.kind, self.corpus, width, self.budget, building=False)
+        total, beside = rules.memory_for(self.kind, self.corpus, width, self.budget, building=False)
         result, one_step = 12 * queries.n * depth, self._query_bytes(deepest) * 2
-        left = memory.left - rules.WORK - result
+        left = beside - rules.WORK - result
         if left < one_step * self.threads:
-            rule = f"for the budget of {memory.total} bytes"
+            rule = f"for the budget of {total} bytes"
             if left >= one_step * min(self.threads, thread_count(None)):
                 raise_invalid("threads", f"at most {left // one_step} {rule}", self.threads)
             if depth > self.corpus.n:
                 raise_invalid("depth", f"at most {self.corpus.n}, the rows of the corpus, {rule}", depth)
-            advice = f"Open the index with a `budget` of {memory.total - left + one_step * self.threads} or more, or "
+            advice = f"Open the index with a `budget` of {total - left + one_step * self.threads} or more, or "
             raise_invalid("queries", f"few enough {rule}", queries.n, f"{advice}search in parts.")
         return left
 
@@ -194,8 +194,10 @@ class Index:
             if ids.max(initial=-1) >= self.corpus.n:
                 raise_invalid("path", "an index of this corpus", f"row {ids.max()} of {self.corpus.n}")
             gone = ids < 0
-            if exclude is not None:
-                gone |= _is_excluded(exclude, rows[part], ids)
+            if exclude is not None:  # pairs past its last anchor or item are not in it
+                inside = np.where((ids < exclude.n_items) & (rows[part, None] < exclude.n_anchors), ids, -1)
+                anchors = np.minimum(rows[part], max(0, exclude.n_anchors - 1))
+                gone |= exclude.contains(anchors, inside, relation="any")
             left = np.sort(np.where(gone, np.iinfo(np.int32).max, ids).astype(np.int32), axis=1)
             counts = count - gone.sum(axis=1)
             scores = self.exact.of(queries[part], norms[part], counts, left)
@@ -250,7 +252,10 @@ class Index:
             raise_invalid("queries", "of at least one row", 0)
         some = np.sort(rng_for(seed).choice(vectors.n, min(sample, vectors.n), replace=False))
         rows = vectors.take(some)
-        return rows, search(rows, self.corpus, depth, metric=self.metric, budget=self.budget, threads=self.threads)
+        norms = survey("queries", as_vectors("queries", rows), METRICS[self.metric], self.threads)
+        surveys = norms, Survey(self.about.largest, self.exact.norms)  # the corpus is not read again for that
+        how = SearchOptions(self.metric, budget=self.budget, threads=self.threads, surveys=surveys)
+        return rows, how.run(rows, self.corpus, depth)[0]
 
     def save(self, path: str | Path) -> None:
         """Write the index, without the corpus, to the folder `path`, whole or not at all."""
@@ -273,10 +278,3 @@ class Index:
         if norms.largest != about.largest:
             raise_invalid("path", f"an index of norms up to {norms.largest}, like the corpus", about.largest)
         return cls(faiss_side.read(folder, about, vectors), vectors, about, norms, budget, count)
-
-
-def _is_excluded(exclude: Positives, rows: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(n, m) which of these pairs are excluded; -1, and ids past the last item, are not."""
-    inside = np.where(ids < exclude.n_items, ids, -1)
-    inside[rows >= exclude.n_anchors] = -1
-    return exclude.contains(np.minimum(rows, max(0, exclude.n_anchors - 1)), inside, relation="any")

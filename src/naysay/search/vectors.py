@@ -89,14 +89,13 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(given, arrow.Table | arrow.Array | arrow.ChunkedArray):
         return _of_array(vector_files.arrow(parameter, given, column))
-    if column is not None:
-        vector_files.check_no_column(column)
+    vector_files.check_no_column(column)
     if is_torch(given):
         return _of_tensor(parameter, given)
     array = as_array(parameter, given)
     if array.dtype.kind in "iu" and array.size and not isinstance(given, np.ndarray):  # nested lists of 0 and 1
         array = array.astype(np.float64)
-    _check(parameter, array.shape, array.dtype)
+    vector_files.check_rows(parameter, array.shape, array.dtype)
     return _of_array(array)
 
 
@@ -105,31 +104,22 @@ def floats(rows: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float16 else rows.dtype)
 
 
-def _check(parameter: str, shape: tuple[int, ...], dtype: Any) -> None:
-    """Raise unless the shape is (n, d) with d at least 1, and the type a float."""
-    if len(shape) != 2 or shape[1] == 0:
-        raise_invalid(parameter, "of shape (n, d), a vector per row", f"shape {tuple(shape)}")
-    if str(dtype) not in vector_files.DTYPES:
-        advice = "Convert them with .astype(np.float32)."
-        raise_invalid(parameter, "float16, float32 or float64", f"dtype {dtype}", advice)
-
-
 def _of_array(array: Rows) -> Vectors:
     whole = array if array.dtype != np.float16 and array.flags.c_contiguous else None
-    rows, width = array.shape
-    return Vectors(rows, width, array.dtype, lambda start, stop: array[start:stop], lambda ids: array[ids], whole)
+    n, width = array.shape
+    return Vectors(n, width, array.dtype, lambda start, stop: array[start:stop], lambda ids: array[ids], whole)
 
 
 def _of_tensor(parameter: str, tensor: Any) -> Vectors:
     """Open a tensor on any device; bfloat16 becomes float32 block by block."""
     kind = str(tensor.dtype).removeprefix("torch.")
-    _check(parameter, tuple(tensor.shape), "float32" if kind == "bfloat16" else kind)
+    vector_files.check_rows(parameter, tuple(tensor.shape), "float32" if kind == "bfloat16" else kind)
     if kind != "bfloat16" and tensor.device.type == "cpu":
         return _of_array(to_numpy(tensor))
-    rows, width = tensor.shape
-    dtype = np.dtype("float32" if kind == "bfloat16" else kind)
 
     def read(start: int, stop: int) -> Rows:
         return np.asarray(to_numpy(tensor[start:stop]))
 
-    return Vectors(rows, width, dtype, read, lambda ids: np.asarray(to_numpy(tensor[ids])))
+    dtype = np.dtype("float32" if kind == "bfloat16" else kind)
+    n, width = tensor.shape
+    return Vectors(n, width, dtype, read, lambda ids: np.asarray(to_numpy(tensor[ids])))

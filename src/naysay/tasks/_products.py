@@ -1,4 +1,4 @@
-"""The scores of anchors and items as one differentiable step, without a copy of each item's vector."""
+"""Scores of anchors and items, or of triples, as one differentiable step, without copies of vectors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from naysay.kernels.products import add_row_gradients, row_products
 from naysay.kernels.threads import in_rows
+from naysay.kernels.triple_scores import add_side_gradients, side_scores
 
 
 class _RowProducts(torch.autograd.Function):
@@ -38,4 +39,42 @@ def row_scores(table: Tensor, rows: Tensor, others: Tensor) -> Tensor:
     """(B, K) table[rows] (B,) times table[others] (B, K), with gradients of the table. For tensors of a processor."""
     multiply: Any = _RowProducts.apply
     found: Tensor = multiply(table, rows, others)
+    return found
+
+
+class _SideScores(torch.autograd.Function):
+    """See `entity_scores`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, heads: Tensor, tails: Tensor, entities: Tensor, ids: Tensor, sides: Tensor, distances: Any
+    ) -> Tensor:
+        """The scores; `distances` is a bool."""
+        arrays = [part.detach().numpy() for part in (heads, tails, entities, ids, sides)]
+        out = np.empty(ids.shape, arrays[2].dtype)
+        in_rows(side_scores, len(out), out.size * entities.shape[1] // 8, *arrays, distances, out)
+        scores = torch.from_numpy(out)
+        ctx.save_for_backward(heads, tails, entities, ids, sides, scores)
+        ctx.distances = distances
+        return scores
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+        """The gradients of both queries and of the entities, in one thread: rows of a batch may share an entity."""
+        *arrays, scores = (part.detach().numpy() for part in ctx.saved_tensors)
+        made = [np.zeros_like(array) for array in arrays[:3]]
+        add: Any = add_side_gradients
+        add(*arrays, ctx.distances, scores, gradients[0].contiguous().numpy(), *made)
+        return torch.from_numpy(made[0]), torch.from_numpy(made[1]), torch.from_numpy(made[2]), None, None, None
+
+
+def entity_scores(
+    heads: Tensor, tails: Tensor, entities: Tensor, ids: Tensor, sides: Tensor, *, distances: bool
+) -> Tensor:
+    """(B, K) the scores of entities (B, K) as tails for queries `tails` (B, d) where sides (B, K) is 2, else as heads.
+
+    A score is -|query - entity|, or without `distances` a product. With gradients, for tensors of a processor.
+    """
+    score: Any = _SideScores.apply
+    found: Tensor = score(heads, tails, entities, ids.contiguous(), sides.contiguous(), distances)
     return found

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_floats, check_kind, check_lengths, public, raise_invalid, whole_numbers
+from naysay.checks import as_floats, check_lengths, public, raise_invalid, whole_numbers
 from naysay.positives import Positives
+from naysay.tasks._parts import PARTS, Ids, add_notes, check_parts, checksum, in_parts, kept_of
 from naysay.text import counted
-
-Ids = NDArray[np.int64]
-PARTS = ("train", "validation", "test")
 
 
 @final
@@ -50,21 +47,22 @@ class Interactions:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = {}
-        for name in PARTS:
-            part = getattr(self, name)
-            check_kind(name, part, Positives, "a Positives")
-            sizes[name] = (part.n_anchors, part.n_items)
-            if sizes[name] != sizes["train"]:
-                raise_invalid(name, f"of {sizes['train'][0]} users and {sizes['train'][1]} items, like `train`", part)
-            if not len(part):
-                raise_invalid(name, "at least one pair", "none")
-        seen = self.train
+        check_parts(self, Positives, "pair")
+        users_seen, items_seen = self.train.count() > 0, self.train.item_counts() > 0
+        earlier = self.train
         for name in PARTS[1:]:
-            kept, notes = _rankable(name, getattr(self, name), self.train, seen)
-            object.__setattr__(self, name, kept)
-            object.__setattr__(self, "notes", (*self.notes, *notes))
-            seen = seen.union(kept)
+            users, items = getattr(self, name).pairs()
+            reasons = {
+                "items that training never saw": ~items_seen[items],
+                "users that training never saw": ~users_seen[users],
+                "in an earlier part, too": earlier.contains(users, items),
+            }
+            rule = "at least one pair of a user and an item that training has, and that is in no earlier part"
+            kept, notes = kept_of(name, "pair", reasons, rule)
+            part = Positives.from_pairs(users[kept], items[kept], self.n_users, self.n_items)
+            object.__setattr__(self, name, part)
+            add_notes(self, *notes)
+            earlier = earlier.union(part)
 
     @property
     def n_users(self) -> int:
@@ -78,35 +76,12 @@ class Interactions:
 
     def fingerprint(self) -> str:
         """A checksum of all pairs, 16 digits."""
-        state = hashlib.sha256(f"{self.n_users} {self.n_items}".encode())
-        for name in PARTS:
-            state.update(np.concatenate(getattr(self, name).pairs()).tobytes())
-        return state.hexdigest()[:16]
+        sizes = f"{self.n_users} {self.n_items}"
+        return checksum(sizes, *(ids for name in PARTS for ids in getattr(self, name).pairs()))
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {counted(len(getattr(self, name)), 'pair')}" for name in PARTS)
         return f"Interactions({counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}, {parts})"
-
-
-def _rankable(name: str, part: Positives, train: Positives, seen: Positives) -> tuple[Positives, list[str]]:
-    """A held-out part without pairs that training cannot rank or that are in an earlier part, and what was left out."""
-    users, items = part.pairs()
-    repeated = seen.contains(users, items)
-    unseen_user, unseen_item = train.count()[users] == 0, train.item_counts()[items] == 0
-    kept = ~(repeated | unseen_user | unseen_item)
-    counts = {"items": unseen_item, "users": unseen_user & ~unseen_item}
-    notes = [
-        f"{counted(int(bad.sum()), f'{name} pair')} of {len(part):,} left out: {what} that training never saw."
-        for what, bad in counts.items()
-        if bad.any()
-    ]
-    again = int((repeated & ~unseen_user & ~unseen_item).sum())
-    if again:
-        notes.append(f"{counted(again, f'{name} pair')} of {len(part):,} left out: in an earlier part, too.")
-    if not kept.any():
-        rule = "at least one pair of a user and an item that training has, and that is in no earlier part"
-        raise_invalid(name, rule, f"none of {len(part):,}", " ".join(notes))
-    return Positives.from_pairs(users[kept], items[kept], part.n_anchors, part.n_items), notes
 
 
 @public
@@ -143,7 +118,7 @@ def split_by_user(
     place = np.arange(len(who)) - pairs.indptr[:-1][who]
     held = np.where(counts >= 3, np.maximum(1, counts // 10), 0)[who]
     part = np.where(place < held, 1, np.where(place < 2 * held, 2, 0))
-    return _in_parts(who, what[order], part, pairs)
+    return Interactions(*in_parts(who, what[order], part, pairs))
 
 
 @public
@@ -175,15 +150,8 @@ def split_by_time(users: ArrayLike, items: ArrayLike, times: ArrayLike) -> Inter
         raise_invalid("users", "at least ten different pairs, for a split by time", len(order))
     tenth = len(order) // 10
     part = np.repeat([0, 1, 2], [len(order) - 2 * tenth, tenth, tenth])
-    return _in_parts(who[order], what[order], part, pairs)
+    return Interactions(*in_parts(who[order], what[order], part, pairs))
 
 
 def _ids(parameter: str, values: Any) -> Ids:
     return whole_numbers(parameter, to_numpy(values)).astype(np.int64)
-
-
-def _in_parts(users: Ids, items: Ids, part: NDArray[Any], sizes: Positives) -> Interactions:
-    """The pairs by the number of their part."""
-    n_users, n_items = sizes.n_anchors, sizes.n_items
-    made = [Positives.from_pairs(users[part == one], items[part == one], n_users, n_items) for one in range(3)]
-    return Interactions(made[0], made[1], made[2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -11,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import _tables as tables
-from naysay.checks import check_kind, public, raise_invalid
+from naysay.checks import public, raise_invalid
 from naysay.files import as_path, check_file
+from naysay.tasks._parts import PARTS, add_notes, check_parts, checksum, kept_of
 from naysay.text import counted
 from naysay.triples import Triples
 
-_PARTS = ("train", "validation", "test")
 _FILES = {"train": ("train",), "validation": ("valid", "validation", "dev"), "test": ("test",)}
 
 
@@ -50,34 +49,25 @@ class KnowledgeGraph:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _PARTS:
-            check_kind(name, getattr(self, name), Triples, "Triples")
-            if not len(getattr(self, name)):
-                raise_invalid(name, "at least one triple", "none")
+        check_parts(self, Triples, "triple")
         seen = self.train.array
-        for name in _PARTS[1:]:
+        for name in PARTS[1:]:
             given = getattr(self, name).array
             unseen = ~np.isin(given[:, [0, 2]], seen[:, [0, 2]]).all(axis=1) | ~np.isin(given[:, 1], seen[:, 1])
-            if unseen.all():
-                rule = "at least one triple whose entities and relation training has"
-                raise_invalid(name, rule, f"none of {len(given):,}")
-            if unseen.any():
-                left = f"{counted(int(unseen.sum()), f'{name} triple')} of {len(given):,} left out"
-                note = f"{left}: entities or relations that training never saw."
-                object.__setattr__(self, "notes", (*self.notes, note))
+            reasons = {"entities or relations that training never saw": unseen}
+            rule = "at least one triple whose entities and relation training has"
+            kept, notes = kept_of(name, "triple", reasons, rule)
             sizes = self.train.n_entities, self.train.n_relations
-            object.__setattr__(self, name, Triples(given[~unseen], *sizes))
+            object.__setattr__(self, name, Triples(given[kept], *sizes))
+            add_notes(self, *notes)
 
     def fingerprint(self) -> str:
         """A checksum of all triples, 16 digits."""
-        state = hashlib.sha256()
-        for name in _PARTS:
-            state.update(getattr(self, name).array.tobytes() + b"|")
-        return state.hexdigest()[:16]
+        return checksum(*(getattr(self, name).array for name in PARTS))
 
     def __repr__(self) -> str:
         entities = "1 entity" if self.train.n_entities == 1 else f"{self.train.n_entities:,} entities"
-        parts = ", ".join(f"{name} {counted(len(getattr(self, name)), 'triple')}" for name in _PARTS)
+        parts = ", ".join(f"{name} {counted(len(getattr(self, name)), 'triple')}" for name in PARTS)
         return f"KnowledgeGraph({entities}, {counted(self.train.n_relations, 'relation')}, {parts})"
 
 
@@ -132,7 +122,7 @@ def read_triples(
     """
     files = {"path": as_path("path", path)}
     if files["path"].is_dir():
-        files = {part: _in_folder(files["path"], part) for part in _PARTS}
+        files = {part: _in_folder(files["path"], part) for part in PARTS}
     elif validation is not None and test is None:
         raise_invalid("test", "given along with `validation`", "nothing")
     else:

@@ -13,22 +13,35 @@ from naysay.checks import check_kind, check_number, check_whole, public
 from naysay.positives import Positives
 
 
-class _Hop(torch.autograd.Function):
-    """A product with a symmetric sparse matrix, which is then its own in the backward pass, too.
-
-    torch's own would transpose the matrix each time.
-    """
+class _Product(torch.autograd.Function):
+    """A product with a sparse matrix, whose transpose is given for the backward pass: torch would make it each time."""
 
     @staticmethod
-    def forward(ctx: Any, matrix: Tensor, vectors: Tensor) -> Tensor:
-        """One hop."""
-        ctx.matrix = matrix
+    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
+        """The product."""
+        ctx.matrix = transposed
         return matrix @ vectors
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        """The same hop."""
-        return None, ctx.matrix @ gradients[0]
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        """The product with the transpose."""
+        return None, None, ctx.matrix @ gradients[0]
+
+
+def sparse_product(matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
+    """Matrix (n, m) times vectors (m, d), with gradients of the vectors."""
+    multiply: Any = _Product.apply
+    found: Tensor = multiply(matrix, transposed, vectors)
+    return found
+
+
+def sparse_rows(rows: Any, columns: Any, weights: Any, shape: tuple[int, int]) -> Tensor:
+    """A matrix of sparse rows."""
+    places = torch.from_numpy(np.stack([rows, columns]).astype(np.int64))
+    with warnings.catch_warnings():  # torch says once a process that its sparse rows are young
+        warnings.simplefilter("ignore")
+        values = torch.from_numpy(np.asarray(weights, np.float32))
+        return torch.sparse_coo_tensor(places, values, shape).coalesce().to_sparse_csr()
 
 
 @final
@@ -70,10 +83,10 @@ class LightGCN:
 
     def layers(self) -> Tensor:
         """(users + items, hops + 1, d), layer 0 first."""
-        hop: Any = _Hop.apply
         found = [self.vectors]
         for _ in range(self.hops):
-            found.append(hop(self.graph, found[-1]))
+            graph: Any = self.graph
+            found.append(sparse_product(graph, graph, found[-1]))  # it is symmetric
         return torch.stack(found, dim=1) if self.hops else self.vectors[:, None]
 
     def pooled(self, layers: Tensor) -> Tensor:
@@ -87,8 +100,5 @@ def _graph(train: Positives, nodes: int) -> Tensor:
     items = items + train.n_anchors
     ends = np.stack([np.concatenate([users, items]), np.concatenate([items, users])])
     degree = np.maximum(np.bincount(ends[0], minlength=nodes), 1)
-    weights = (1 / np.sqrt(degree[ends[0]] * degree[ends[1]])).astype(np.float32)
-    with warnings.catch_warnings():  # torch says once a process that its sparse rows are young
-        warnings.simplefilter("ignore")
-        graph = torch.sparse_coo_tensor(torch.from_numpy(ends), torch.from_numpy(weights), (nodes, nodes))
-        return graph.coalesce().to_sparse_csr()
+    weights = 1 / np.sqrt(degree[ends[0]] * degree[ends[1]])
+    return sparse_rows(ends[0], ends[1], weights, (nodes, nodes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -18,6 +19,7 @@ from naysay.evaluate import ranking
 from naysay.losses import info_nce
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.tasks._parts import HELD_OUT, mean_hardness, put, usual_batch
 from naysay.tasks.knowledge_graph import KnowledgeGraph
 from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
 from naysay.triples import Triples
@@ -88,6 +90,8 @@ class LinkPrediction:
     name = "knowledge-graph"
     models = TRIPLE_MODELS
     measure = "mrr"
+    own: Mapping[str, str] = MappingProxyType({"uniform": "Static(Corruption(train, known=valid))"})
+    quick_steps = 160
     quick = ("corruption:8", "corruption:32", "bernoulli:8", "typed:8")
     defaults = (
         "corruption:8",
@@ -108,8 +112,7 @@ class LinkPrediction:
         self.data, self.model, self.width = data, model, check_whole("width", width, 2)
         self.triples = torch.from_numpy(data.train.array)
         self.pairs = len(data.train)
-        usual = 1 << int(np.clip(round(np.log2(max(1, self.pairs / 100))), 8, 12))
-        self.batch = min(usual if batch is None else check_whole("batch", batch, 1), self.pairs)
+        self.batch = usual_batch(self.pairs, batch)
         self.held = data.validation.union(data.test)
         true = data.train.union(self.held)
         some = data.validation.array
@@ -121,7 +124,8 @@ class LinkPrediction:
     def settings(self) -> dict[str, Any]:
         """What decides the result, for the record."""
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
-        return {**known, "fingerprint": self.data.fingerprint(), "width": self.width, "batch": self.batch}
+        sizes = {"width": self.width, "batch": self.batch, "false negatives": HELD_OUT}
+        return {**known, "fingerprint": self.data.fingerprint(), **sizes}
 
     def start(self, seed: int) -> LinkPredictor:
         """A model before training, the same for equal seeds."""
@@ -148,7 +152,7 @@ class LinkPredictor:
 
     def __init__(self, task: LinkPrediction, seed: int) -> None:
         """Make the vectors."""
-        self.task, self.seed = task, seed
+        self.task, self.seed, self.hardness = task, seed, float("nan")
         train = task.data.train
         self.network = TripleModel(task.model, train.n_entities, train.n_relations, seed, width=task.width)
         self.parameters = [self.network.entities, self.network.relations]
@@ -175,11 +179,10 @@ class LinkPredictor:
         """The mean loss of some training triples with k corrupted ones each, and the negatives."""
         triples = self.task.triples[torch.from_numpy(rows)]
         negatives: Negatives = sampler.sample(Query(triples, step=step), k, rng=rng_for(self.seed, step))
-        corrupted = corrupted_triples(triples, negatives.ids.clamp(min=0), negatives.side)
-        positive, scores = self.network.score(triples), self.network.score(corrupted)
+        both = self.network.scores(triples, negatives.ids.clamp(min=0), negatives.side)
+        positive, scores = both[:, 0], both[:, 1:]
         loss = info_nce(positive, scores, mask=negatives.mask, weights=negatives.weights).mean()
-        with torch.no_grad():
-            self.hardness = float(torch.sigmoid(scores - positive[:, None])[negatives.mask].mean())
+        self.hardness = mean_hardness(positive, scores, negatives.mask)
         return loss, negatives
 
     def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
@@ -198,16 +201,10 @@ class LinkPredictor:
         questions, model = self.task.questions[part], self.network
         with torch.no_grad():
             now = self.snapshot()
-            _put(self.parameters, vectors)
+            put(self.parameters, vectors)
             queries = questions.queries(model)
             found = ranking(
                 lambda rows: model.score_all(queries[rows]), questions.wanted, known=questions.known, alone=True
             )
-            _put(self.parameters, now)
+            put(self.parameters, now)
         return {"mrr": found.mrr, **{f"hits@{n}": found.hits(n) for n in (10, 1, 3)}}
-
-
-def _put(parameters: list[Tensor], values: list[Tensor]) -> None:
-    """Set parameters to values."""
-    for parameter, value in zip(parameters, values, strict=True):
-        parameter.copy_(value)

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 
 from naysay import _tables as tables
-from naysay.checks import as_floats, check_number, check_one_of, public, raise_invalid
-from naysay.files import as_path, check_file
+from naysay._interaction_files import as_times, interaction_columns, liked_rows
+from naysay.checks import check_number, check_one_of, public, raise_invalid
+from naysay.files import as_path
 from naysay.positives import Positives
 from naysay.tasks.interactions import Interactions, split_by_time, split_by_user
 
 SPLITS = ("auto", "user", "time")
-_KINDS = {".parquet": "", ".csv": ",", ".tsv": "\t", ".inter": "\t"}
-_NAMES = {
-    "user": ("user", "user_id", "userid", "uid", "anchor"),
-    "item": ("item", "item_id", "itemid", "iid", "movie_id", "movieid", "product_id", "business_id"),
-    "time": ("time", "timestamp", "ts", "date"),
-    "rating": ("rating", "stars", "score"),
-}
 
 
 @public
@@ -65,10 +59,10 @@ def read_interactions(
     if liked is not None:
         check_number("liked", liked, finite=True)
     named = {"path": path, "validation": validation, "test": test}
-    parts = [_columns(name, as_path(name, file)) for name, file in named.items() if file is not None]
+    parts = [interaction_columns(name, as_path(name, file)) for name, file in named.items() if file is not None]
     notes = []
     if liked is not None:
-        parts = [_liked(part, liked) for part in parts]
+        parts = [liked_rows(part, liked) for part in parts]
     elif "rating" in parts[0]:
         notes.append("Ratings are not used: every row is a positive. Pass `liked` to keep high ratings only.")
     joined = {name: _joined([part[name] for part in parts]) for name in ("user", "item")}
@@ -85,43 +79,11 @@ def read_interactions(
     if split == "time" and "time" not in parts[0]:
         raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
     if split != "user" and "time" in parts[0]:
-        made = split_by_time(users, items, _times(parts[0]["time"]))
+        made = split_by_time(users, items, as_times(parts[0]["time"]))
     else:
         made = split_by_user(users, items, seed=seed)
     object.__setattr__(made, "notes", (*notes, *made.notes))
     return made
-
-
-def _columns(parameter: str, path: Path) -> dict[str, Any]:
-    """{user, item and what else there is: column} of a table."""
-    if path.suffix.lower() not in _KINDS:
-        raise_invalid(parameter, f"a file that ends in {', '.join(_KINDS)}", repr(str(path)))
-    check_file(parameter, path)
-    delimiter = _KINDS[path.suffix.lower()]
-    present = tables.parquet_names(path) if not delimiter else tables.csv_names(path, delimiter)
-    plain = {heading.partition(":")[0].strip().casefold(): heading for heading in present}
-    found = {}
-    for name, known in _NAMES.items():
-        heading = next((plain[one] for one in known if one in plain), None)
-        if heading is not None:
-            found[name] = heading
-        elif name in ("user", "item"):
-            rule = f"a table with a column named {' or '.join(known[:2])}"
-            raise_invalid(parameter, rule, f"columns {', '.join(map(repr, present))}")
-    read = tables.read_csv(path, delimiter, **found) if delimiter else tables.read_parquet(path, **found)
-    if not read.num_rows:
-        raise_invalid(parameter, "a table with rows", "none")
-    return tables.columns(read, **found)
-
-
-def _liked(part: dict[str, Any], least: float) -> dict[str, Any]:
-    """The rows with a high rating."""
-    if "rating" not in part:
-        raise_invalid("liked", "left out for a table without a column of ratings", least)
-    kept = np.flatnonzero(as_floats("rating", np.asarray(part["rating"])) >= least)
-    if not len(kept):
-        raise_invalid("liked", "at most the highest rating", least, "Every rating is lower.")
-    return {name: values.take(kept) for name, values in part.items()}
 
 
 def _joined(columns: list[Any]) -> Any:
@@ -129,14 +91,3 @@ def _joined(columns: list[Any]) -> Any:
     for column in columns[1:]:
         whole = tables.joined(whole, column)
     return whole
-
-
-def _times(column: Any) -> Any:
-    """A column of times as numbers: dates and times of Arrow or NumPy, too."""
-    values = np.asarray(column)
-    if values.dtype.kind in "MO" or values.dtype.kind in "UT":
-        try:
-            values = values.astype("datetime64[us]")
-        except ValueError:
-            raise_invalid("time", "numbers, dates or times", repr(str(values[0])))
-    return values.astype(np.int64) if values.dtype.kind == "M" else values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +18,7 @@ from naysay.evaluate import ranking
 from naysay.losses import info_nce
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.tasks._parts import HELD_OUT, mean_hardness, some_anchors, usual_batch
 from naysay.tasks._products import row_scores
 from naysay.tasks.interactions import Interactions
 from naysay.tasks.lightgcn import LightGCN
@@ -56,10 +58,12 @@ class Recommendation:
     name = "recommendation"
     models = tuple(MODELS)
     measure = f"recall@{TOP}"
+    own: Mapping[str, str] = MappingProxyType({"whole-data": "whole_data(weight=0.1)"})
+    quick_steps = 160
     quick = ("uniform", "uniform:8", "popularity", "dynamic", "MixGCF", "softmax-weights:8")
     defaults = (
         *("uniform", "uniform:8", "popularity", "dynamic", "dynamic-softmax"),
-        *("MixGCF", "warp", "softmax-weights:8", "adaptive-oversampling"),
+        *("MixGCF", "warp", "softmax-weights:8", "whole-data"),
     )
 
     def __init__(self, data: Interactions, model: str = "mf", *, width: int = 64, batch: int | None = None) -> None:
@@ -69,11 +73,10 @@ class Recommendation:
         self.data, self.model, self.width = data, model, check_whole("width", width, 1)
         self.users, self.items = (torch.from_numpy(ids) for ids in data.train.pairs())
         self.pairs = len(data.train)
-        usual = 1 << int(np.clip(round(np.log2(max(1, self.pairs / 100))), 8, 12))
-        self.batch = min(usual if batch is None else check_whole("batch", batch, 1), self.pairs)
+        self.batch = usual_batch(self.pairs, batch)
         self.seen = data.train.union(data.validation)
         self.held = data.validation.union(data.test)
-        self.validated = _some_anchors(data.validation, _VALIDATED)
+        self.validated = some_anchors(data.validation, _VALIDATED)
 
     def settings(self) -> dict[str, Any]:
         """What decides the result, for the record."""
@@ -85,6 +88,7 @@ class Recommendation:
             "width": self.width,
             "batch": self.batch,
             "candidates": CANDIDATES,
+            "false negatives": HELD_OUT,
         }
 
     def start(self, seed: int) -> Recommender:
@@ -113,7 +117,7 @@ class Recommender:
 
     def __init__(self, task: Recommendation, seed: int) -> None:
         """Make the vectors."""
-        self.task, self.seed = task, seed
+        self.task, self.seed, self.hardness = task, seed, float("nan")
         self.network = LightGCN(task.data.train, seed, width=task.width, hops=MODELS[task.model])
         self.parameters = [self.network.vectors]
         self.first = task.data.n_users  # the row of the first item
@@ -152,7 +156,8 @@ class Recommender:
             return samplers.NearPositive(pool, self.similarity, candidates, **settings)
 
         factors = self.table[self.first :]
-        own = {"np": np, "AdaptiveOversampling": adaptive, "NearPositive": near, "pool": pools.Everything(known)}
+        own: dict[str, Any] = {"whole_data": self._whole_data}
+        own |= {"np": np, "AdaptiveOversampling": adaptive, "NearPositive": near, "pool": pools.Everything(known)}
         data = {"positives": known, "known": known, "counts": known.item_counts(), "n_items": known.n_items}
         model: dict[str, Any] = {"score": self.score, "similarity": self.similarity, "embed": self.embed}
         model |= {"item_factors": factors, "of_item": factors}
@@ -176,9 +181,30 @@ class Recommender:
             both = torch.cat([embedding(items + self.first, self.vectors)[:, None], negatives.vectors], dim=1)
             scores = torch.einsum("bd,bkd->bk", anchors, both)
         loss = info_nce(scores[:, 0], scores[:, 1:], mask=negatives.mask, weights=negatives.weights).mean()
-        with torch.no_grad():
-            self.hardness = float(torch.sigmoid(scores[:, 1:] - scores[:, :1])[negatives.mask].mean())
+        self.hardness = mean_hardness(scores[:, 0], scores[:, 1:], negatives.mask)
         return loss, negatives
+
+    def _whole_data(self, weight: float) -> Callable[..., tuple[Tensor, None]]:
+        """A step without sampling: the squared loss of all pairs, those that are not positive with a lower weight.
+
+            sum over positives of (1 - s)^2 + weight sum over all other pairs of s^2
+
+        The sum over all items of s^2 is u' (sum of v v') u, so its cost does not grow with the negatives. A user's
+        share of it is spread over the user's training pairs. Hu, Koren, Volinsky. ICDM 2008; by gradient steps: Chen,
+        Zhang, Zhang, Liu, Ma. Efficient Neural Matrix Factorization without Sampling for Recommendation. TOIS 2020.
+        """
+        counts = torch.from_numpy(self.task.data.train.count()).float()
+
+        def step_of(rows: NDArray[np.int64], k: int, *, step: int) -> tuple[Tensor, None]:
+            chosen = torch.from_numpy(rows)
+            users, items = self.task.users[chosen], self.task.items[chosen]
+            self._encode()
+            own, others = embedding(users, self.vectors), self.vectors[self.first :]
+            score = (own * embedding(items + self.first, self.vectors)).sum(dim=1)
+            whole = ((own @ (others.T @ others)) * own).sum(dim=1) / counts[users]
+            return ((1 - score).square() + weight * (whole - score.square())).mean(), None
+
+        return step_of
 
     def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
         """The share of the negatives of some training pairs that are held-out pairs of the same user."""
@@ -205,13 +231,3 @@ class Recommender:
             "mrr": found.mrr,
             "auc": found.auc,
         }
-
-
-def _some_anchors(pairs: Positives, most: int) -> Positives:
-    """The pairs of at most so many anchors, the same ones each time."""
-    anchors, items = pairs.pairs()
-    there = np.unique(anchors)
-    if len(there) <= most:
-        return pairs
-    kept = np.isin(anchors, np.random.default_rng(0).choice(there, most, replace=False))
-    return Positives.from_pairs(anchors[kept], items[kept], pairs.n_anchors, pairs.n_items)

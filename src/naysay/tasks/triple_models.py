@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
+from naysay._slots import corrupted_triples
 from naysay.checks import check_number, check_one_of, check_whole, public
+from naysay.tasks._products import entity_scores
+from naysay.types import RELATION, TAIL
 
 TRIPLE_MODELS = ("transe", "distmult", "complex", "rotate")
 _DISTANCES = ("transe", "rotate")  # the others are products
@@ -83,6 +86,19 @@ class TripleModel:
         if self.kind in _DISTANCES:
             return -((query - target).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
         return (query * target).sum(dim=-1)
+
+    def scores(self, triples: Tensor, ids: Tensor, side: Tensor) -> Tensor:
+        """(B, 1 + K) of triples (B, 3), and of each with the part side (B, K) replaced by ids (B, K); side may be -1.
+
+        Equals `score` of all these triples but for rounding, without looking up the vectors of parts that they share.
+        """
+        if bool((side == RELATION).any()):
+            others = self.score(corrupted_triples(triples, ids, side))
+            return torch.cat([self.score(triples)[:, None], others], dim=1)
+        heads, relations, tails = triples.unbind(dim=-1)
+        queries = self.queries(tails, relations, tails=False), self.queries(heads, relations, tails=True)
+        ids, side = torch.cat([tails[:, None], ids], dim=1), torch.nn.functional.pad(side, (1, 0), value=TAIL)
+        return entity_scores(*queries, self.entities, ids, side, distances=self.kind in _DISTANCES)
 
     @torch.no_grad()
     def score_all(self, queries: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from naysay.rng import rng_for
 from naysay.testing._frequencies import log_q
 from naysay.testing._trials import LARGE, MANY, Trial, differs, equal, place_keys
 from naysay.testing.promises import Promises, named, used_generator
-from naysay.types import Negatives, Query, Stateful, anchor_ids
+from naysay.types import Negatives, Query, anchor_ids
 
 _TRIES = 32
 _EXHAUSTED = "exhausted"
@@ -174,11 +174,6 @@ def _first(query: Query, drawn: Negatives, bad: NDArray[np.bool_]) -> str:
 def _slots(bad: NDArray[np.bool_]) -> str:
     count = int(np.count_nonzero(bad))
     return f"{count} such slot{'s' if count > 1 else ''}"
-
-
-def saved_state(part: Any) -> Any:
-    """A copy of a part's state, or None if it has none."""
-    return copy.deepcopy(part.state()) if isinstance(part, Stateful) else None
 
 
 def state(trial: Trial) -> Iterator[str]:

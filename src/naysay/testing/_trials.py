@@ -108,8 +108,15 @@ class Batches:
         return forbidden
 
 
-def batches(known: Known | None, anchors: ArrayLike | None, make_query: MakeQuery | None, seed: int) -> Batches:
-    """Batches from the given anchors, else from the known pairs or triples. Raises if there are neither."""
+def batches(
+    part: Any, positives: Known | None, anchors: ArrayLike | None, make_query: MakeQuery | None, seed: int
+) -> Batches:
+    """Batches from the given anchors, else from the positives, or from those of the part. Raises if there are none."""
+    known = getattr(part, "positives", None) if positives is None else positives
+    if known is not None and not isinstance(known, Known):
+        if positives is not None:
+            raise_invalid("positives", "Positives or Triples", f"a {type(known).__name__}")
+        known = None
     partners: NDArray[np.int64] | None = None
     if anchors is not None:
         rows: NDArray[Any] = anchor_ids(Query(as_array("anchors", to_numpy(anchors))))

@@ -29,19 +29,11 @@ class Trial:
         """Its suspicion, in NumPy."""
         return np.asarray(to_numpy(self.detector.suspicion(self.query, self.negatives)))
 
-    def rows(self, stop: int) -> Trial:
-        """The same with the first rows only."""
-        return Trial(self.detector, _first_rows(self.query, stop), _first_rows(self.negatives, stop))
-
-    def emptied(self) -> Trial:
-        """The same with every slot empty."""
-        return Trial(self.detector, self.query, replace(self.negatives, ids=0 * self.negatives.ids - 1))
-
-    def half_emptied(self) -> Trial:
-        """The same with every second slot of a row empty."""
+    def emptied(self, every: int) -> Trial:
+        """The same with every slot empty, or every second one."""
         ids = copy.deepcopy(self.negatives.ids)
-        ids[:, ::2] = -1
-        return Trial(self.detector, self.query, replace(self.negatives, ids=ids))
+        ids[:, ::every] = -1
+        return replace(self, negatives=replace(self.negatives, ids=ids))
 
 
 def _first_rows(flowing: Any, stop: int) -> Any:
@@ -53,9 +45,8 @@ def _first_rows(flowing: Any, stop: int) -> Any:
 def shape(trial: Trial) -> Iterator[str]:
     """(B, K), a number for each slot."""
     given = trial.ask().shape
-    wanted = trial.negatives.shape
-    if given != wanted:
-        yield f"returned shape {given} for negatives of shape {wanted}"
+    if given != trial.negatives.shape:
+        yield f"returned shape {given} for negatives of shape {trial.negatives.shape}"
 
 
 def dtype(trial: Trial) -> Iterator[str]:
@@ -77,7 +68,7 @@ def range_(trial: Trial) -> Iterator[str]:
 
 def empty(trial: Trial) -> Iterator[str]:
     """0 in an empty slot."""
-    given = trial.half_emptied()
+    given = trial.emptied(every=2)
     bad = given.ask()[np.asarray(to_numpy(given.negatives.ids)) < 0]
     if (bad != 0).any():
         yield f"returned {bad[bad != 0][0]} in an empty slot, where suspicion is 0"
@@ -86,7 +77,7 @@ def empty(trial: Trial) -> Iterator[str]:
 def no_rows(trial: Trial) -> Iterator[str]:
     """B = 0 and B = 1 work like other batches."""
     for stop in (0, 1):
-        part = trial.rows(stop)
+        part = Trial(trial.detector, _first_rows(trial.query, stop), _first_rows(trial.negatives, stop))
         given = part.ask().shape
         if given != part.negatives.shape:
             yield f"returned shape {given} for negatives of shape {part.negatives.shape}"
@@ -94,9 +85,7 @@ def no_rows(trial: Trial) -> Iterator[str]:
 
 def all_empty(trial: Trial) -> Iterator[str]:
     """Rows without a single negative are answered with zeros."""
-    given = trial.emptied().ask()
-    zeros = np.zeros(trial.negatives.shape)
-    if not equal(given, zeros):
+    if not equal(trial.emptied(every=1).ask(), np.zeros(trial.negatives.shape)):
         yield "returned other than 0 for rows that are all empty"
 
 

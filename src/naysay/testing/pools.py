@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -11,7 +12,7 @@ from naysay.checks import check_whole, public, raise_invalid
 from naysay.testing import _draws as draws
 from naysay.testing._trials import Batches, Known, MakeQuery, Trial, batches
 from naysay.testing.promises import Promises, check_promises
-from naysay.types import Negatives, Pool
+from naysay.types import Negatives, Pool, Stateful
 
 # The widest draw that makes rows run out; a wider one would take too long.
 _WIDEST = 4096
@@ -66,21 +67,9 @@ def check_pool(
     """
     if not isinstance(pool, Pool):
         raise_invalid("pool", "an object with draw(query, n, *, rng)", f"a {type(pool).__name__}")
-    made = batches_for(pool, positives, anchors, query, seed)
+    made = batches(pool, positives, anchors, query, seed)
     trial = trial_of("pool", pool, pool.draw, made, ("n", n), widest=_WIDEST)
     run(f"{type(pool).__name__}.draw", PROMISES, trial, without)
-
-
-def batches_for(
-    part: Any, positives: Known | None, anchors: ArrayLike | None, query: MakeQuery | None, seed: int
-) -> Batches:
-    """The queries for a part; its own `positives` are used if none are given."""
-    known = getattr(part, "positives", None) if positives is None else positives
-    if known is not None and not isinstance(known, Known):
-        if positives is not None:
-            raise_invalid("positives", "Positives or Triples", f"a {type(known).__name__}")
-        known = None
-    return batches(known, anchors, query, seed)
 
 
 def trial_of(
@@ -98,7 +87,8 @@ def trial_of(
         raise_invalid(name, "made with on_short='pad'", "on_short='raise'")
     more = (made.n_candidates or 0) + 3
     max_slots = more if wanted < more <= widest else wanted
-    return Trial(part, call, made, wanted, max_slots, made.seed, draws.saved_state(part))
+    saved = copy.deepcopy(part.state()) if isinstance(part, Stateful) else None
+    return Trial(part, call, made, wanted, max_slots, made.seed, saved)
 
 
 def run(label: str, promises: Promises[Trial], trial: Trial, without: Collection[str]) -> None:

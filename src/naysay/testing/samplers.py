@@ -15,7 +15,7 @@ from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import public, raise_invalid
 from naysay.testing import _draws as draws
 from naysay.testing import pools
-from naysay.testing._trials import MANY, Known, MakeQuery, Trial
+from naysay.testing._trials import MANY, Known, MakeQuery, Trial, batches
 from naysay.testing.promises import Promises
 from naysay.types import Negatives, Query, Sampler
 
@@ -115,6 +115,6 @@ def check_sampler(
     """
     if not isinstance(sampler, Sampler):
         raise_invalid("sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")
-    made = pools.batches_for(sampler, positives, anchors, query, seed)
+    made = batches(sampler, positives, anchors, query, seed)
     trial = pools.trial_of("sampler", sampler, sampler.sample, made, ("k", k), widest=0)
     pools.run(f"{type(sampler).__name__}.sample", PROMISES, trial, without)

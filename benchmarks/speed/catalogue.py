@@ -1,0 +1,233 @@
+"""What a step of every sampler of the catalogue costs, as a multiple of a step of Dynamic on the same data.
+
+    python -m benchmarks.speed.catalogue [--repeats 5] [--only NAME ...]
+
+--only   measure these rows; others stay as they are in the file
+
+The composition of each row (`parts` in methods.toml) is made on one world of its data: pairs, a graph or triples. A
+step is sample, and observe where the sampler has it, for the same batch and the same k. Dynamic scores 32 candidates,
+by dot products of d = 64 in torch, in blocks, on one thread. Other samplers have as many as their row says, or 32.
+Ratios are of the processor's time, the best of several steps, with a step of Dynamic before each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import naysay as ns
+from benchmarks.harness import RESULTS, write
+from benchmarks.speed.worlds import recommendation
+from naysay import catalog
+
+BATCH, K, WIDTH, CANDIDATES = 1024, 8, 64, 32
+N_USERS, N_ITEMS, N_PAIRS = 6_040, 3_706, 1_000_000
+N_NODES, N_EDGES = 20_000, 100_000
+N_ENTITIES, N_RELATIONS, N_TRIPLES = 14_541, 237, 272_000
+CLASSES = {"low": 0.5, "medium": 2.0}  # up to so many times Dynamic; above that it is "high"
+ENOUGH = 5.0  # processor's seconds for one row: slow steps need fewer repetitions
+FEW = 32  # rows of a batch where a step of BATCH rows would take longer than that, also for Dynamic
+World = dict[str, Any]
+
+
+def vectors(n: int, seed: int) -> Tensor:
+    """Random vectors of length 1 and above 0, so that scores are above 0, too, which some samplers need."""
+    made = torch.randn(n, WIDTH, generator=torch.Generator().manual_seed(seed)).abs()
+    return torch.nn.functional.normalize(made, dim=1)
+
+
+def pair_model(n_anchors: int, n_items: int) -> World:
+    """What a model of pairs gives to samplers: scores, and vectors of anchors and items."""
+    of_anchor, of_item = vectors(n_anchors, 0), vectors(n_items, 1)
+
+    def score(anchors: Tensor, ids: Tensor) -> Tensor:
+        return torch.einsum("bd,bnd->bn", of_anchor[anchors], torch.nn.functional.embedding(ids, of_item))
+
+    def embed(ids: Tensor) -> Tensor:
+        return torch.nn.functional.embedding(torch.as_tensor(ids), of_item)
+
+    return {"score": ns.samplers.in_blocks(score), "embed": embed, "of_anchor": of_anchor, "of_item": of_item}
+
+
+def pairs() -> World:
+    """Users and items."""
+    users, items, n_users, n_items = recommendation(N_USERS, N_ITEMS, N_PAIRS)
+    positives = ns.Positives.from_pairs(users, items, n_users, n_items)
+    rng, model, net = np.random.default_rng(0), pair_model(n_users, n_items), torch.nn.Linear(3 * WIDTH, WIDTH)
+    pool, of_item = ns.pools.Everything(positives), model["of_item"]
+    users_of = rng.integers(0, n_users, (2, 50_000))
+    few = rng.permutation(len(users))[: len(users) // 4]
+    bought = ns.Positives.from_pairs(users[few], items[few], n_users, n_items)
+    memory = ns.pools.Memory(65_536, positives)
+    entries = np.tile(np.arange(n_items), 18)[:65_536]
+    memory.push(entries, np.full(len(entries), -1), vectors=of_item[entries])
+    here = {
+        "positives": positives,
+        "known": positives,
+        "pool": pool,
+        "n_anchors": n_users,
+        "n_items": n_items,
+        "counts": positives.item_counts(),
+        "candidates": CANDIDATES,
+        "dim": WIDTH,
+        "margin": 0.5,
+        "rho": 1.0,
+        "trials": CANDIDATES,
+        "scale": 0.05 * n_items,
+        "size": 65_536,
+        "item_factors": of_item.numpy(),
+        "bought": bought,
+        "clicked": positives,
+        "vectors": of_item.numpy(),
+        "name": "absolute",
+        "Memory": lambda size, known: memory,  # filled
+        "target": lambda own, step: own - 0.1,
+        "lists": (-(model["of_anchor"] @ of_item.T)).topk(100, dim=1).indices.numpy(),
+        "neighbours": (of_item @ of_item.T).topk(11, dim=1).indices[:, 1:].numpy(),
+        "ties": ns.Positives.from_pairs(*users_of, n_users, n_users),
+        "consumed": positives,
+        "make": lambda ids, rng: model["embed"](ids) + 0.01,
+        "detector": ns.detectors.Absolute(0.9),
+        "generator": lambda user, liked, other, noise: other + net(torch.cat([user, liked, other], dim=-1)),
+        "optimizer": torch.optim.Adam(net.parameters()),
+        "loss": lambda user, liked, made: ns.losses.bpr((user * liked).sum(-1), (user[:, None] * made).sum(-1)),
+    }
+    order = rng.permutation(len(users))[:BATCH]
+    anchors = torch.from_numpy(users[order])
+    query = ns.Query(anchors, positives=torch.from_numpy(items[order]), vectors=model["of_anchor"][anchors], step=1)
+    return {**model, **here, "query": query, "dynamic": ns.samplers.Dynamic(pool, model["score"], CANDIDATES)}
+
+
+def graph() -> World:
+    """The nodes of a random graph."""
+    edges = np.random.default_rng(1).integers(0, N_NODES, (2, N_EDGES))
+    known, model = ns.Positives.from_edges(*edges, N_NODES), pair_model(N_NODES, N_NODES)
+    query = ns.Query(torch.from_numpy(edges[0][:BATCH]), positives=torch.from_numpy(edges[1][:BATCH]), step=1)
+    dynamic = ns.samplers.Dynamic(ns.pools.Everything(known), model["score"], CANDIDATES)
+    half = ns.Positives.from_edges(*edges[:, : N_EDGES // 2], N_NODES)  # walks of one step may end at other neighbours
+    nodes = {"n_nodes": N_NODES, "is_item": np.ones(N_NODES, bool)}
+    return {**model, **nodes, "graph": known, "known": half, "counts": None, "query": query, "dynamic": dynamic}
+
+
+def triples() -> World:
+    """Triples of random entities, with the scores of DistMult."""
+    train = np.random.default_rng(2).integers(0, (N_ENTITIES, N_RELATIONS, N_ENTITIES), (N_TRIPLES, 3))
+    entity, relation = vectors(N_ENTITIES, 2), vectors(N_RELATIONS, 3)
+
+    def score(asked: Tensor, corrupted: Tensor) -> Tensor:
+        head, of, tail = (corrupted[..., part] for part in range(3))
+        return (entity[head] * relation[of] * entity[tail]).sum(-1)
+
+    def embed(ids: Tensor) -> Tensor:
+        return torch.nn.functional.embedding(ids, entity)
+
+    pool = ns.pools.Corruption(train)
+    dynamic = ns.samplers.Dynamic(pool, ns.samplers.in_blocks(score), CANDIDATES)
+    query = ns.Query(torch.from_numpy(train[:BATCH]), step=1)
+    here = {"train": train, "triples": train, "valid": train[:1000], "score": dynamic.score, "embed": embed}
+    return {**here, "query": query, "dynamic": dynamic}
+
+
+def shape_of(method: catalog.Method) -> str:
+    """Which world the composition of a row needs."""
+    return "triples" if "Corruption(" in method.parts else "graph" if "(graph" in method.parts else "pairs"
+
+
+def sampler_of(method: catalog.Method, world: World) -> Any:
+    """The composition of a row on a world; without the loss of rows that name one."""
+    code = method.parts.split(" or ")[0].split(", and ")[0]
+
+    def of_anchors(anchors: Any) -> Tensor:
+        return torch.nn.functional.embedding(torch.as_tensor(anchors), world["of_anchor"])
+
+    given = {
+        "Generated": lambda *parts: ns.samplers.Generated(*parts, embed_anchors=of_anchors),
+        "AdaptiveOversampling": lambda known, factors, embed, scale: ns.samplers.AdaptiveOversampling(
+            known, factors, of_anchors, scale
+        ),
+    }
+    return eval(code, {**vars(ns.samplers), **vars(ns.pools), **given, **world})  # text of the package
+
+
+def step_of(sampler: Any, world: World, batch: int) -> Callable[[], int]:
+    """A step of `batch` rows: sample, and observe where there is one."""
+    whole = world["query"]
+    parts = {"anchors": whole.anchors, "positives": whole.positives, "vectors": whole.vectors}
+    query = ns.Query(**{name: part[:batch] for name, part in parts.items() if part is not None}, step=1)
+    if isinstance(sampler, ns.samplers.AdversarialBank):  # whose vectors have a dimension of their own
+        unit = torch.nn.functional.normalize(torch.randn(batch, sampler.d), dim=1)
+        query = ns.Query(query.anchors, positives=query.positives, vectors=unit, step=1)
+    beside = {"positive_scores": torch.zeros(batch), "vectors": query.vectors}
+
+    def step() -> int:
+        negatives = sampler.sample(query, K, rng=ns.rng_for(0, 1))
+        if hasattr(sampler, "observe"):
+            sampler.observe(query, negatives, **beside)
+        return int((negatives.ids >= 0).sum())
+
+    return step
+
+
+def measure(sampler: Any, world: World, repeats: int) -> dict[str, Any]:
+    """The processor's seconds of a step of the sampler and of Dynamic, the best of several, and their ratio."""
+    first = step_of(sampler, world, FEW)
+    first()  # compiles
+    start = time.process_time()
+    first()
+    batch = FEW if (time.process_time() - start) * BATCH / FEW > ENOUGH else BATCH
+    steps = {"dynamic_seconds": step_of(world["dynamic"], world, batch), "seconds": step_of(sampler, world, batch)}
+    best: dict[str, float] = {}
+    negatives = steps["seconds"]()
+    begin = time.process_time()
+    for _ in range(repeats):
+        for name, step in steps.items():
+            step()  # fills the processor's cache with its own data
+            start = time.process_time()
+            step()
+            best[name] = min(best.get(name, np.inf), time.process_time() - start)
+        if time.process_time() - begin > ENOUGH:
+            break
+    ratio = best["seconds"] / best["dynamic_seconds"]
+    return {**best, "ratio": ratio, "batch": batch, "negatives": negatives}
+
+
+def cost_class(ratio: float) -> str:
+    """The class of a ratio: low, medium or high."""
+    return next((name for name, limit in CLASSES.items() if ratio <= limit), "high")
+
+
+def main() -> None:
+    """Measure all rows and write results/costs.json."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    ns.set_threads(1)
+    torch.set_num_threads(1)
+    worlds = {"pairs": pairs(), "graph": graph(), "triples": triples()}
+    sizes = {"batch": BATCH, "k": K, "width": WIDTH, "candidates": CANDIDATES, "classes": CLASSES}
+    target = args.out or RESULTS / "costs.json"
+    rows: dict[str, Any] = json.loads(target.read_text())["methods"] if args.only and target.exists() else {}
+    for method in catalog.methods():
+        if not args.only or method.name in args.only:
+            shape = shape_of(method)
+            found = measure(sampler_of(method, worlds[shape]), worlds[shape], args.repeats)
+            rows[method.name] = {"data": shape, **found, "class": cost_class(found["ratio"])}
+            print(
+                f"{method.name:24s} {shape:8s} {found['ratio']:8.2f} x Dynamic   {rows[method.name]['class']}",
+                flush=True,
+            )
+            write("costs", {**sizes, "torch": torch.__version__, "methods": rows}, target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Reads names.toml: spellings, and names of the literature that are no rows of the catalogue."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from naysay.checks import public
+
+_FILE = Path(__file__).parent / "names.toml"
+
+
+@public
+@dataclass(frozen=True, kw_only=True)
+class Other:
+    """A name of the literature that is no row: another part of the package, no sampler, or not here.
+
+    Attributes:
+        name: The name in the literature; `also` has other names of it.
+        status: "runs" through another part, "partial", "not a sampler" or "not here".
+        parts: What runs, or what is nearest to it; may be empty.
+        note: What it is, and what is left out.
+        paper: Where it was published.
+
+    Examples:
+        >>> from naysay import catalog
+        >>> {other.status for other in catalog.others()} <= {"runs", "partial", "not a sampler", "not here"}
+        True
+    """
+
+    name: str
+    status: str
+    parts: str
+    note: str
+    paper: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its names."""
+        return (self.name, *self.also)
+
+
+@public
+@cache
+def others() -> tuple[Other, ...]:
+    """All names that are no rows.
+
+    Examples:
+        >>> from naysay import catalog
+        >>> next(other.status for other in catalog.others() if other.name == "SeqGAN")
+        'not a sampler'
+    """
+    entries = _names()["others"]
+    return tuple(Other(**{**entry, "also": tuple(entry.get("also", ()))}) for entry in entries)
+
+
+def find_other(name: str) -> Other | None:
+    """What is known of a name that is no row's; None if nothing is."""
+    key = name.casefold()
+    key = spellings().get(key, key)
+    return next((other for other in others() if key in (own.casefold() for own in other.names)), None)
+
+
+@cache
+def spellings() -> dict[str, str]:
+    """{another spelling: a name of a row or of `others`}, case folded."""
+    return {spelling.casefold(): name.casefold() for spelling, name in _names()["spellings"].items()}
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """The names that are no rows, as they are in the file."""
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

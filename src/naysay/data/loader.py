@@ -1,0 +1,243 @@
+"""loader: queries and negatives from torch's workers, the same for any number of workers, and resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from naysay._options import takes_options
+from naysay.arrays import need_torch
+from naysay.checks import (
+    MOST_ROWS,
+    check_bool,
+    check_kind,
+    check_number,
+    check_one_of,
+    check_whole,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.data._draws import Draws, Order, Rows, one_thread, pairs_of, unchanged
+from naysay.data.batch import Batch
+from naysay.errors import NaysayError
+from naysay.positives import Positives
+from naysay.quantity.schedules import at_step
+from naysay.rng import rng_for
+from naysay.text import counted
+from naysay.triples import Triples
+from naysay.types import Sampler
+
+CONTEXTS = ("fork", "spawn", "forkserver")
+_SHUFFLE = 1  # the number of a worker that draws nothing, so that no draw shares the stream of the shuffle
+_FITS = ("seed", "shuffle", "drop_last")  # options that a state must share
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderOptions:
+    """All options of `loader`.
+
+    Args:
+        k: Negatives per row: a number, or a function of the step such as `quantity.adaptive`. It is called in the main
+            process, a few steps ahead if there are workers.
+        shuffle: Whether each epoch has its own random order; if not, pairs come in the order of `positives.pairs()`.
+        drop_last: Whether to leave out the last batch of an epoch if it is not full.
+        seed: Of the order and of the draws; the same on all ranks.
+        rank: The number of this process. By default that of torch.distributed if it is initialised, else 0.
+        ranks: The number of processes. By default the world size of torch.distributed if it is initialised, else 1.
+        workers: The number of worker processes; 0 draws in this process.
+        prefetch: How many batches each worker makes ahead.
+        context: How workers start: "fork", "spawn" or "forkserver". By default as Python does.
+        pin_memory: Whether to copy batches to page-locked memory.
+    """
+
+    k: float | Callable[[int], float] = 1
+    shuffle: bool = True
+    drop_last: bool = False
+    seed: int = 0
+    rank: int | None = None
+    ranks: int | None = None
+    workers: int = 0
+    prefetch: int = 2
+    context: str | None = None
+    pin_memory: bool = False
+
+
+@public
+@takes_options(LoaderOptions)
+def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, options: LoaderOptions) -> Loader:
+    """Make a loader of batches: each pair once an epoch, in random order, with negatives from a sampler.
+
+    The batch of a step depends on the seed, the step and the rank alone: not on the number of workers, and not on
+    earlier batches. Its negatives are `sampler.sample(batch.query, k, rng=rng_for(seed, step, rank))`. The order of an
+    epoch depends on the seed and the epoch. Process `rank` of `ranks` gets its own `batch_size` pairs of each step, and
+    all processes have equally many steps. The pairs that are left at the end are shared evenly; if there are fewer than
+    processes, they are left out of this epoch (`left_out`).
+
+    With workers, a sampler draws in another process, which has a copy of it. So a sampler that learns in the training
+    loop (`observe`), or whose score function is the model in training, needs `workers=0`.
+
+    Args:
+        positives: The pairs to train on; ignored ones are left out. Or `Triples`: a query has (B, 3) anchors then.
+        sampler: Draws the negatives.
+        batch_size: Rows per step of each process.
+        options: How to load.
+
+    Returns:
+        A `Loader`.
+
+    Raises:
+        NaysayError: If an argument is invalid, there are fewer pairs than one step needs, or workers cannot share a
+            sampler that learns.
+
+    Examples:
+        >>> import naysay as ns
+        >>> known = ns.Positives.from_pairs([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], n_items=9)
+        >>> sampler = ns.samplers.Static(ns.pools.Everything(known))
+        >>> [batch.negatives.shape for batch in loader(known, sampler, 2, k=3)]
+        [(2, 3), (2, 3), (1, 3)]
+    """
+    torch = need_torch()
+    check_kind("positives", positives, Positives | Triples, "a Positives or Triples")
+    if isinstance(sampler, type) or not hasattr(sampler, "sample"):
+        raise_invalid("sampler", "a sampler, with a method sample(query, k, *, rng)", type(sampler).__name__)
+    size = check_whole("batch_size", batch_size, 1, MOST_ROWS)
+    if not callable(options.k):
+        check_number("k", options.k, at_least=0, finite=True)
+    for name in ("shuffle", "drop_last", "pin_memory"):
+        check_bool(name, getattr(options, name))
+    check_whole("seed", options.seed, 0)
+    if check_whole("workers", options.workers, 0) and hasattr(sampler, "observe"):
+        advice = "The workers have copies of it, which learn nothing."
+        rule = f"0 for {type(sampler).__name__}, which learns in the training loop"
+        raise_invalid("workers", rule, options.workers, advice)
+    check_whole("prefetch", options.prefetch, 1)
+    if options.context is not None:
+        check_one_of("context", options.context, CONTEXTS)
+        if not options.workers:
+            raise_invalid("context", "left out without workers", repr(options.context))
+    rank, ranks = _place(torch, options)
+    anchors, items = pairs_of(positives)
+    least = size * ranks if options.drop_last else ranks
+    if len(anchors) < least:
+        rule = f"at least {counted(least, 'pair')}, for one step of {counted(ranks, 'rank')}"
+        raise_invalid("positives", rule, len(anchors))
+    return Loader(Draws(anchors, items, sampler, options.seed, rank), size, ranks, options)
+
+
+def _place(torch: Any, options: LoaderOptions) -> tuple[int, int]:
+    """The rank and the number of ranks: as given, or those of torch.distributed."""
+    if (options.rank is None) != (options.ranks is None):
+        missing, given = ("rank", "ranks") if options.rank is None else ("ranks", "rank")
+        raise_invalid(missing, f"given along with `{given}`", None)
+    if options.rank is not None:
+        ranks = check_whole("ranks", options.ranks, 1)
+        return check_whole("rank", options.rank, 0, ranks - 1), ranks
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
+
+
+@final
+@public
+class Loader:
+    """Batches of one epoch after the other, with the place in the run; see `loader`, which makes one.
+
+    A loop over it ends with the epoch, and the next loop is the next epoch. A loop that was left early is resumed by
+    the next one. `step` counts from the start of the run: it is the step of the next batch.
+
+    Args:
+        draws: What workers do.
+        batch_size: Rows per step of this process.
+        ranks: The number of processes.
+        options: The options of `loader`.
+    """
+
+    def __init__(self, draws: Draws, batch_size: int, ranks: int, options: LoaderOptions) -> None:
+        """Start at step 0."""
+        self.batch_size, self.ranks, self.rank = batch_size, ranks, draws.rank
+        self.step, self.options, self._draws = 0, options, draws
+        self.pairs = len(draws.anchors)
+        self._full, rest = divmod(self.pairs, batch_size * ranks)
+        self._last = 0 if options.drop_last or rest < ranks else rest
+        self.left_out = rest - self._last
+
+    def __len__(self) -> int:
+        """The number of steps of an epoch."""
+        return self._full + (self._last > 0)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self.step // len(self)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to the first step of an epoch."""
+        self.step = check_whole("epoch", epoch, 0) * len(self)
+
+    def state(self) -> dict[str, Any]:
+        """The step of the next batch, and the settings that give a step its meaning; the same for all ranks."""
+        return {"step": self.step} | self._settings()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go to the step of a state. Raises NaysayError if it belongs to other pairs or settings."""
+        check_kind("state", state, Mapping, "what `state` returned")
+        for name, own in self._settings().items():
+            if name not in state or state[name] != own:
+                raise_invalid("state", f"of a loader with {name} {own}", shown(state.get(name)))
+        self.step = check_whole("state", state.get("step"), 0)
+
+    def _settings(self) -> dict[str, Any]:
+        found = {"pairs": self.pairs, "batch_size": self.batch_size, "ranks": self.ranks}
+        return found | {name: getattr(self.options, name) for name in _FITS}
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches from the present step to the end of its epoch."""
+        torch, options = need_torch(), self.options
+        in_workers: dict[str, Any] = {}
+        if options.workers:
+            in_workers = {"worker_init_fn": one_thread, "prefetch_factor": options.prefetch}
+            in_workers["multiprocessing_context"] = options.context
+        batches = torch.utils.data.DataLoader(
+            self._draws,
+            batch_size=None,
+            sampler=self._orders(self.step),
+            num_workers=options.workers,
+            collate_fn=unchanged,
+            pin_memory=options.pin_memory,
+            generator=torch.Generator(),  # else it takes a number from torch's global generator
+            **in_workers,
+        )
+        for batch in batches:
+            if isinstance(batch, NaysayError):
+                raise batch
+            self.step = batch.query.step + 1  # a state that is saved in the loop is resumed after this batch
+            yield batch
+
+    def _orders(self, start: int) -> Iterator[Order]:
+        """(step, rows, k) of each step from `start` to the end of its epoch, made in the main process."""
+        epoch, first = divmod(start, len(self))
+        order = np.arange(self.pairs)
+        if self.options.shuffle:
+            order = rng_for(self.options.seed, epoch, worker=_SHUFFLE).permutation(self.pairs)
+        for place in range(first, len(self)):
+            step = epoch * len(self) + place
+            yield step, self._rows(order, place), at_step(self.options.k, step)
+
+    def _rows(self, order: Rows, place: int) -> Rows:
+        """The rows of this rank at a place of the epoch; at the last place the ranks share what is left."""
+        begin, size = place * self.batch_size * self.ranks, self.batch_size
+        if place < self._full:
+            return order[begin + self.rank * size : begin + (self.rank + 1) * size]
+        ends = [begin + self._last * rank // self.ranks for rank in (self.rank, self.rank + 1)]
+        return order[ends[0] : ends[1]]
+
+    def __repr__(self) -> str:
+        """The sizes, and where it is."""
+        place = f"rank {self.rank} of {self.ranks}, {counted(self.options.workers, 'worker')}"
+        sizes = f"{self.pairs:,} pairs, batch_size={self.batch_size}, {len(self):,} steps an epoch"
+        return f"Loader({sizes}, {place}; step {self.step:,}, epoch {self.epoch})"

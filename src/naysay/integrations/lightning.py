@@ -1,0 +1,73 @@
+"""A callback of Lightning around `difficulty.Monitor`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from naysay.arrays import to_numpy, to_torch
+from naysay.checks import check_kind, public, raise_invalid
+from naysay.difficulty.monitor import Monitor
+from naysay.errors import MissingExtraError
+
+_PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+
+
+@public
+def monitor_callback(monitor: Monitor, key: str = "naysay") -> Any:
+    """Make a callback for `Trainer(callbacks=[...])` that observes each training step.
+
+    `training_step` returns a dictionary with "loss" and, under `key`, the arguments of `Monitor.observe`:
+    {"query": query, "negatives": negatives, "scores": scores, "positive_scores": positive_scores}. The last two may be
+    left out. The numbers go to the log of the monitor, or if it has none, to the loggers of the trainer. The state of
+    the monitor is part of Lightning's checkpoints.
+
+    Args:
+        monitor: What measures.
+        key: The entry of the output of `training_step`.
+
+    Returns:
+        A `lightning.pytorch.Callback`.
+
+    Raises:
+        MissingExtraError: If neither lightning nor pytorch-lightning is installed.
+    """
+    check_kind("monitor", monitor, Monitor, "a Monitor")
+    base = _callback_class()
+
+    class MonitorCallback(base):  # type: ignore[valid-type,misc]
+        """Observes each training step."""
+
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+            given = outputs.get(key) if isinstance(outputs, Mapping) else None
+            if not isinstance(given, Mapping) or not {"query", "negatives"} <= set(given):
+                rule = f"a dictionary with 'loss' and {key!r}: {{'query': ..., 'negatives': ..., 'scores': ...}}"
+                raise_invalid("training_step", rule, type(outputs).__name__)
+            positive = given.get("positive_scores")
+            found = monitor.observe(given["query"], given["negatives"], given.get("scores"), positive_scores=positive)
+            if found is not None and monitor.log is None:
+                for logger in trainer.loggers:
+                    logger.log_metrics(found, step=trainer.global_step)
+
+        def state_dict(self) -> dict[str, Any]:
+            state = monitor.state()
+            return state | {"seen": to_torch(state["seen"].view(np.int32))}  # which torch loads with weights_only
+
+        def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+            monitor.restore(state_dict | {"seen": to_numpy(state_dict["seen"]).view(np.uint32)})
+
+    return MonitorCallback()
+
+
+def _callback_class() -> Any:
+    """The class of callbacks, of either name of the package."""
+    for name in _PACKAGES:
+        try:
+            return importlib.import_module(name).Callback
+        except ImportError:
+            continue
+    message = "lightning is not installed. Run: pip install lightning"
+    raise MissingExtraError(message)

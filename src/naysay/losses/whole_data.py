@@ -1,0 +1,89 @@
+"""Whole-data squared loss: every missing pair is a negative of small weight, without sampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay.arrays import is_torch, to_numpy
+from naysay.checks import check_number, first_bad, public, raise_invalid
+from naysay.losses._inputs import as_indices, as_numbers, as_vectors, computing_dtype
+from naysay.positives import Positives
+
+
+@public
+def whole_data(anchors: Tensor, items: Tensor, positives: Any, *, weight: Any = 0.1) -> Tensor:
+    """Compute sum over all items i of c_i (y_i - r_i)^2: y = 1 and c = 1 for positives, y = 0 and c = weight else.
+
+    r_i = a.v_i. The sum over all items of c_i r_i^2 is a' (V' C V) a, one matrix of (d, d) for the whole batch, so that
+    the cost is O((B + n) d^2 + positives * d), not O(B n d); for the squared loss only. With weight 0 the optimum is
+    the trivial r = 1. The published code leaves out the number of positives, a constant.
+
+    Chen, Zhang, Zhang, Liu, Ma. Efficient Neural Matrix Factorization without Sampling for Recommendation. TOIS 2020
+    (r = a.(h * v): pass a * h as the anchors); Yu, Bilenko, Lin. Selection of Negative Samples for One-class Matrix
+    Factorization. SDM 2017.
+
+    Args:
+        anchors: (B, d).
+        items: (n, d) all items.
+        positives: A pair (known, users): a `Positives`, and (B,) the anchor ids of the batch; or (rows, ids), two
+            arrays of one length: item ids[j] is a positive of anchors[rows[j]].
+        weight: c of the other items, at least 0: a number, or (n,), such as popularity^0.5 scaled.
+
+    Returns:
+        (B,) losses, unreduced.
+
+    Examples:
+        >>> import torch
+        >>> whole_data(torch.ones(1, 1), torch.tensor([[0.5], [2.0]]), ([0], [0]), weight=0.1)    # 0.25 + 0.1 * 4
+        tensor([0.6500])
+    """
+    given = as_vectors("anchors", anchors)
+    left = given.to(computing_dtype(given))
+    right = as_vectors("items", items, given).to(left.dtype)
+    if is_torch(weight) or not isinstance(weight, int | float):
+        cost = as_numbers("weight", weight, (len(right),), left)
+        bad = ~(cost.isfinite() & (cost >= 0))
+        if bad.any():
+            raise_invalid("weight", "finite and at least 0", first_bad(to_numpy(cost), to_numpy(bad)))
+    else:
+        cost = left.new_full((len(right),), check_number("weight", weight, at_least=0, finite=True))
+    rows, ids = _pairs(positives, len(left), len(right), given.device)
+    every = torch.einsum("bd,de,be->b", left, right.T @ (cost[:, None] * right), left)
+    scores = (left[rows] * right[ids]).sum(dim=1)
+    own = (1.0 - scores) ** 2 - cost[ids] * scores**2
+    return every.index_add(0, rows, own).to(given.dtype)
+
+
+def _pairs(positives: Any, n_rows: int, n_items: int, device: Any) -> tuple[Tensor, Tensor]:
+    """Rows and ids of the positives, checked; a pair that comes twice counts once."""
+    if not isinstance(positives, tuple | list) or len(positives) != 2:
+        rule = "a pair (known, users) of a Positives and ids, or (rows, ids)"
+        raise_invalid("positives", rule, f"a {type(positives).__name__}")
+    if isinstance(positives[0], Positives):
+        positives = _rows_of(positives[0], positives[1], n_rows)
+    rows, ids = (as_indices("positives", part, device) for part in positives)
+    if rows.ndim != 1 or rows.shape != ids.shape:
+        raise_invalid("positives", "two arrays of one length", f"shapes {tuple(rows.shape)} and {tuple(ids.shape)}")
+    for what, values, size in (("rows", rows, n_rows), ("ids", ids, n_items)):
+        bad = (values < 0) | (values >= size)
+        if bad.any():
+            raise_invalid("positives", f"{what} from 0 to {size - 1}", first_bad(to_numpy(values), to_numpy(bad)))
+    if not len(rows):
+        return rows, ids
+    unique = torch.unique(rows * n_items + ids)
+    return unique // n_items, unique % n_items
+
+
+def _rows_of(known: Positives, users: Any, n_rows: int) -> tuple[Any, Any]:
+    """(rows, ids) of what is known of these anchors."""
+    anchors = np.asarray(to_numpy(users))
+    counts = known.count(anchors)
+    if len(anchors) != n_rows:
+        raise_invalid("positives", f"with {n_rows} anchor ids, one for each row", len(anchors))
+    rows = np.repeat(np.arange(n_rows), counts)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, known.indices[known.indptr[anchors[rows]] + place].astype(np.int64)

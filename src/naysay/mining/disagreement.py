@@ -1,0 +1,143 @@
+"""disagreement: neighbours by distance that are no neighbours along the data, and the reverse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_floats, check_number, check_whole, public, raise_invalid
+from naysay.search.exact import search
+
+_BLOCK = 1 << 22  # numbers of a block of solutions
+_CLOSE = 1e-6  # of the residual
+_ROUNDS = 200
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Disagreement:
+    """Lists of ids for each sample, -1 at the end of a row.
+
+    Attributes:
+        negatives: (n, k) near by cosine, far along the data: hard negatives, for `pools.Local`.
+        positives: (n, k) near along the data, far by cosine: hard positives.
+    """
+
+    negatives: NDArray[np.int64]
+    positives: NDArray[np.int64]
+
+
+@public
+def disagreement(vectors: Any, *, k: int, graph: int = 30, alpha: float = 0.99) -> Disagreement:
+    """Compare each sample's k nearest by cosine with its k nearest by diffusion over a graph of neighbours.
+
+    The graph connects samples that are each among the other's `graph` nearest, with weight cosine^3 where that is
+    positive. S is its adjacency matrix, divided by the roots of both degrees. The likeness along the data of all
+    samples to sample r is f of (I - alpha S) f = e_r, solved by conjugate gradients. No labels are used.
+
+    Iscen, Tolias, Avrithis, Chum. Mining on Manifolds: Metric Learning without Labels. CVPR 2018. It takes anchors at
+    the modes of the graph; here every sample has its lists.
+
+    Cost: an exact search, and some dozen products of the graph with (n, block) numbers; O(n^2) in all.
+
+    Args:
+        vectors: (n, d), other than 0.
+        k: How many nearest of both kinds are compared.
+        graph: Neighbours of the graph.
+        alpha: How far likeness spreads, in [0, 1).
+
+    Returns:
+        Both lists; they share no id.
+
+    Examples:
+        >>> import numpy as np
+        >>> angle = np.linspace(0, 3.1, 40)
+        >>> arc = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        >>> lists = disagreement(arc, k=5, graph=4)
+        >>> lists.negatives.shape
+        (40, 5)
+    """
+    given = as_floats("vectors", to_numpy(vectors))
+    if given.ndim != 2:
+        raise_invalid("vectors", "of shape (n, d)", f"shape {given.shape}")
+    check_whole("k", k, 1)
+    check_whole("graph", graph, 1)
+    check_number("alpha", alpha, at_least=0, below=1)
+    n = len(given)
+    near = _others(search(given, given, min(max(k, graph) + 1, n)).ids) if n else np.empty((0, 0), np.int64)
+    rows, columns, weights = _mutual(given, near[:, :graph])
+    euclid = _padded(near[:, :k], k)
+    along = np.full((n, k), -1, np.int64)
+    step = max(1, _BLOCK // max(n, 1))
+    for start in range(0, n, step):
+        block = np.arange(start, min(start + step, n))
+        likeness = _diffused(rows, columns, weights, n, block, alpha)
+        likeness[block, np.arange(len(block))] = -np.inf
+        order = np.argsort(-likeness, axis=0, kind="stable")[:k].T
+        found = np.take_along_axis(likeness.T, order, axis=1) > 0
+        along[block, : order.shape[1]] = np.where(found, order, -1)
+    return Disagreement(_without(euclid, along), _without(along, euclid))
+
+
+def _others(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, m - 1) the same without the sample itself, or without the last where it is not among them."""
+    own = ids == np.arange(len(ids))[:, None]
+    own[~own.any(axis=1), -1] = True
+    return np.asarray(ids[~own].reshape(len(ids), ids.shape[1] - 1), np.int64)
+
+
+def _padded(ids: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    return np.pad(ids, ((0, 0), (0, k - ids.shape[1])), constant_values=-1)
+
+
+def _mutual(vectors: NDArray[np.float64], near: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+    """Edges of samples that are near each other, sorted by row, and their weights in S."""
+    n = len(vectors)
+    rows, columns = np.repeat(np.arange(n), near.shape[1]), near.ravel()
+    pairs = rows[columns >= 0] * n + columns[columns >= 0]
+    back = (pairs % max(n, 1)) * n + pairs // max(n, 1)
+    kept = np.sort(pairs[np.isin(pairs, back)])
+    rows, columns = kept // max(n, 1), kept % max(n, 1)
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+    weights = np.maximum((units[rows] * units[columns]).sum(axis=1), 0.0) ** 3
+    degree = np.bincount(rows, weights, n)
+    scale = np.sqrt(np.where(degree > 0, degree, 1.0))
+    return rows, columns, weights / (scale[rows] * scale[columns])
+
+
+def _diffused(rows: Any, columns: Any, weights: Any, n: int, block: Any, alpha: float) -> NDArray[np.float64]:
+    """(n, block) solutions of (I - alpha S) f = e_r by conjugate gradients, all columns at once."""
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    first = rows[starts] if len(rows) else rows
+
+    def applied(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        spread = np.zeros_like(values)
+        if len(rows):
+            spread[first] = np.add.reduceat(weights[:, None] * values[columns], starts, axis=0)
+        return np.asarray(values - alpha * spread)
+
+    solution = np.zeros((n, len(block)))
+    residual = np.zeros((n, len(block)))
+    residual[block, np.arange(len(block))] = 1.0
+    direction, size = residual.copy(), (residual**2).sum(axis=0)
+    for _ in range(_ROUNDS):
+        if (size <= _CLOSE**2).all():
+            break
+        moved = applied(direction)
+        along = (direction * moved).sum(axis=0)
+        step = size / np.where(along > 0, along, 1.0)
+        solution += step * direction
+        residual -= step * moved
+        before, size = size, (residual**2).sum(axis=0)
+        direction = residual + size / np.where(before > 0, before, 1.0) * direction
+    return solution
+
+
+def _without(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, k) the ids that are not among the row's others, to the left."""
+    kept = np.where((ids[:, :, None] == others[:, None]).any(axis=2), -1, ids)
+    return np.take_along_axis(kept, np.argsort(kept < 0, axis=1, kind="stable"), axis=1)

@@ -1,0 +1,279 @@
+"""Images without labels: a small convolutional encoder learns that two views show the same image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from naysay import losses, pools, samplers
+from naysay.checks import check_kind, check_one_of, public
+from naysay.detectors import Incremental
+from naysay.evaluate import linear_probe, nearest_labels, ranking
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.tasks._parts import Ids, mean_hardness, usual_batch
+from naysay.tasks.conv import ConvEncoder, as_floats, view
+from naysay.tasks.images import Images
+from naysay.types import Negatives, Query
+
+TEMPERATURE = 0.2
+CANDIDATES, MARGIN = 16, 0.2
+_BANK, _VALIDATED = 3000, 1000  # training images that vote, and images for validation, at most
+_NEIGHBOURS, _MOMENTUM, _ACCEPT, _RENEW = 20, 0.99, 0.5, 50
+_SAME_CLASS = "Negatives of the anchor's own class; not shown for images without classes."
+_SAMPLERS = ("Static", "Dynamic", "SemiHard", "Ring", "Mixed")
+
+Step = Callable[..., tuple[Tensor, Negatives | None]]
+
+
+@final
+@public
+class ImageContrast:
+    """The task of learning features of images: data, model and measures, the same for all kinds of negatives.
+
+    A step takes a batch of images and two random views of each; the other view is the positive. Losses are of cosines
+    at temperature 0.2, in both directions. With classes, the measure is the accuracy of the 20 nearest of at most 3,000
+    training images (validation: of 1,000 images at most); the test adds a linear probe. Without, it is how often a view
+    is nearest to the other view of its own image, among 1,000 images at most.
+
+    Args:
+        data: The images.
+        model: "conv".
+        batch: Images of a step; by default 256, and at most all.
+
+    Examples:
+        >>> task = ImageContrast(Images(np.zeros((40, 8, 8)), np.arange(40) % 2))
+        >>> task.measure, task.pairs
+        ('k-NN accuracy', 32)
+    """
+
+    name = "images"
+    models = ("conv",)
+    own: Mapping[str, str] = MappingProxyType(
+        {
+            "uniform": "Static(InBatch())",
+            "in-batch": "in_batch()",
+            "SimCLR": "in_batch()",
+            "in-batch debiased": "in_batch(prior=0.1)",
+            "in-batch hard": "in_batch(prior=0.1, beta=1.0)",
+            "decoupled": "decoupled()",
+            "eliminate": "eliminate((10, 30, 100))",
+            "IFND": "eliminate((10, 30, 100))",
+            "memory-queue": "queue(4096)",
+            "MoCo": "queue(4096)",
+            "SimSiam": "sim_siam()",
+        }
+    )
+    quick_steps = 24
+    quick = ("uniform:32", "in-batch", "in-batch debiased", "MoCo", "SimSiam")
+    defaults = (
+        *("uniform:32", "in-batch", "in-batch debiased", "in-batch hard"),
+        *("decoupled", "eliminate", "MoCo", "SimSiam"),
+    )
+
+    def __init__(self, data: Images, model: str = "conv", *, batch: int | None = None) -> None:
+        """Choose the images of the measures."""
+        check_kind("data", data, Images, "Images")
+        check_one_of("model", model, self.models)
+        self.data, self.model = data, model
+        self.rows = np.flatnonzero(data.parts == 0)
+        self.pairs, self.batch = len(self.rows), usual_batch(len(self.rows), 256 if batch is None else batch)
+        self.measure = "view recall@1" if data.labels is None else "k-NN accuracy"
+        some = np.random.default_rng(0).permutation
+        self.bank = some(self.rows)[:_BANK]
+        self.asked = {"validation": some(np.flatnonzero(data.parts == 1))[:_VALIDATED]}
+        test = np.flatnonzero(data.parts == 2)
+        self.asked["test"] = test if data.labels is not None else some(test)[:_VALIDATED]
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the result, for the record."""
+        known = {"task": self.name, "model": self.model, "data": repr(self.data)}
+        sizes = {"batch": self.batch, "temperature": TEMPERATURE, "false negatives": _SAME_CLASS}
+        return {**known, "fingerprint": self.data.fingerprint(), **sizes}
+
+    def start(self, seed: int) -> ImageLearner:
+        """A model before training, the same for equal seeds."""
+        return ImageLearner(self, seed)
+
+
+@final
+@public
+class ImageLearner:
+    """A model of `ImageContrast` that is being trained: what samplers ask, the loss of a step, and the measures.
+
+    Args:
+        task: The task.
+        seed: Of the first parameters, the views and the draws.
+
+    Examples:
+        >>> task = ImageContrast(Images(np.zeros((40, 8, 8))))
+        >>> sampler = samplers.Static(pools.InBatch())
+        >>> task.start(0).loss(np.arange(4), sampler, 2, step=0)[1].shape
+        (4, 2)
+    """
+
+    def __init__(self, task: ImageContrast, seed: int) -> None:
+        """Make the encoder."""
+        self.task, self.seed, self.hardness = task, seed, float("nan")
+        self.network = ConvEncoder(task.data.images.shape[1], seed)
+        self.parameters = list(self.network.parameters())
+        self._place = np.zeros(len(task.data.images), np.int64)  # of each image in the batch
+        self._batch = torch.zeros(0, 64)  # the vectors of its second views
+
+    def _views(self, rows: Ids, step: int) -> tuple[Query, Tensor, Tensor]:
+        """The query of some training images, and two views of each."""
+        ids = self.task.rows[rows]
+        images = as_floats(self.task.data.images[ids])
+        random = torch.Generator().manual_seed(int(rng_for(self.seed, step, worker=3).integers(1 << 62)))
+        self._place[ids] = np.arange(len(ids))
+        asked = torch.from_numpy(ids)
+        return Query(asked, positives=asked, step=step), view(images, random), view(images, random)
+
+    def score(self, anchors: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the cosines of images (B, n) and images (B,) of the batch, without gradients."""
+        own, others = (self._batch[torch.from_numpy(self._place[part.numpy()])] for part in (anchors, ids))
+        return torch.einsum("bd,bnd->bn", own, others)
+
+    def parts(self) -> Mapping[str, Any]:
+        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
+        offered: dict[str, Any] = {name: getattr(samplers, name) for name in _SAMPLERS}
+        steps = {"in_batch": self._in_batch, "decoupled": self._decoupled, "eliminate": self._eliminate}
+        steps |= {"queue": self._queue, "sim_siam": self._sim_siam}
+        own = {"np": np, "InBatch": pools.InBatch, "pool": pools.InBatch(), "score": self.score}
+        return offered | steps | own | {"candidates": CANDIDATES, "margin": MARGIN}
+
+    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        """The mean loss of some training images with k negatives each, and the negatives."""
+        query, first, second = self._views(rows, step)
+        a, b = self.network(first), self.network(second)
+        self._batch = b.detach()
+        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        places = torch.from_numpy(self._place[negatives.ids.clamp(min=0).numpy()])
+        positive, found = (a * b).sum(dim=1), []
+        for one, other in ((a, b), (b, a)):
+            scores = torch.einsum("bd,bkd->bk", one, other[places])
+            settings = {"mask": negatives.mask, "weights": negatives.weights, "temperature": TEMPERATURE}
+            found.append(losses.info_nce(positive, scores, **settings).mean())
+        self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, negatives.mask)
+        return (found[0] + found[1]) / 2, negatives
+
+    def _both(self, rows: Ids, step: int) -> tuple[Query, Tensor, Tensor, Negatives]:
+        """The query, the vectors of both views, their partners, and all other images as negatives."""
+        query, first, second = self._views(rows, step)
+        z = torch.cat([self.network(first), self.network(second)])
+        others = pools.InBatch().draw(query, rng=rng_for(self.seed, step)).like(query)
+        scores = z.detach()[: len(rows)] @ z.detach()[len(rows) :].T / TEMPERATURE
+        self.hardness = mean_hardness(scores.diagonal(), scores, others.mask)
+        return query, z, torch.arange(len(z)).roll(len(rows)), others
+
+    def _in_batch(self, prior: float = 0.0, beta: float = 0.0) -> Step:
+        """SimCLR: all other views of the batch; debiased with a prior, and weighted to hard ones with beta."""
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            _, z, partner, others = self._both(rows, step)
+            found = losses.in_batch(z, partner=partner, temperature=TEMPERATURE, prior=prior, beta=beta)
+            return found.mean(), others
+
+        return step_of
+
+    def _decoupled(self) -> Step:
+        """SimCLR without the positive in the denominator."""
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            _, z, partner, others = self._both(rows, step)
+            mask = ~torch.eye(len(z), dtype=torch.bool) & ~torch.eye(len(z), dtype=torch.bool)[partner]
+            found = losses.decoupled((z * z[partner]).sum(dim=1), z @ z.T, mask=mask, temperature=TEMPERATURE)
+            return found.mean(), others
+
+        return step_of
+
+    def _eliminate(self, clusters: tuple[int, ...]) -> Step:
+        """SimCLR without images of the same cluster. All are clustered again every epoch, or every 50 steps."""
+        counts = tuple(count for count in clusters if count <= self.task.pairs // 4) or (2,)
+        detector = Incremental(self.task.pairs, counts, accept=_ACCEPT, seed=self.seed % (1 << 31))
+        every = max(_RENEW, self.task.pairs // self.task.batch)
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            if step and step % every == 0:
+                detector.update(self.network.all_features(self.task.data.images[self.task.rows]).numpy(), 1.0)
+            _, z, partner, others = self._both(rows, step)
+            labels = np.tile(detector.labels[:, rows], 2)
+            found = losses.eliminate(z, partner, labels, temperature=TEMPERATURE)
+            own = detector.labels[0, rows]
+            gone = torch.from_numpy((own[:, None] == own) & (own >= 0)[:, None])
+            return found.mean(), Negatives(torch.where(gone, -1, others.ids))
+
+        return step_of
+
+    def _queue(self, size: int) -> Step:
+        """MoCo: keys of a slow encoder in a queue of earlier batches."""
+        slow, memory = deepcopy(self.network), pools.Memory(min(size, self.task.pairs))
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            samplers.momentum_update(self.network, slow, _MOMENTUM)
+            query, first, second = self._views(rows, step)
+            with torch.no_grad():
+                keys = slow(second)
+            memory.push(query.anchors.numpy(), vectors=keys)
+            asked, drawn = self.network(first), memory.draw(query, rng=rng_for(self.seed, step))
+            positive, scores = (asked * keys).sum(dim=1), asked @ memory.vectors.T
+            found = losses.info_nce(positive, scores, mask=drawn.mask, temperature=TEMPERATURE).mean()
+            self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, drawn.mask)
+            return found, Negatives(torch.from_numpy(drawn.ids))
+
+        return step_of
+
+    def _sim_siam(self) -> Step:
+        """No negatives: a predictor of one view meets the other, which has no gradient (Chen and He. CVPR 2021)."""
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
+            _, first, second = self._views(rows, step)
+            a, b = self.network(first), self.network(second)
+            ways = ((a, b.detach()), (b, a.detach()))
+            near = [(normalize(self.network.predictor(one), dim=1) * other).sum(dim=1).mean() for one, other in ways]
+            return -(near[0] + near[1]) / 2, None
+
+        return step_of
+
+    def false_share(self, rows: Ids, negatives: Negatives) -> float:
+        """The share of the negatives of some training images that are of the same class; NaN without classes."""
+        labels, drawn = self.task.data.labels, negatives.numpy()
+        if labels is None or not drawn.mask.any():
+            return float("nan")
+        same = labels[self.task.rows[rows]][:, None] == labels[np.maximum(drawn.ids, 0)]
+        return float(same[drawn.mask].mean())
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """All parameters and running means, for `measure`."""
+        return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+
+    @torch.no_grad()
+    def measure(self, state: dict[str, Tensor], part: str = "validation") -> dict[str, float]:
+        """Measure the "validation" or the "test" part by the parameters of a `snapshot`."""
+        check_one_of("part", part, ("validation", "test"))
+        network = deepcopy(self.network)
+        network.load_state_dict(state)
+        data, asked = self.task.data, self.task.asked[part]
+        if data.labels is None:
+            return self._found_again(network.eval(), asked)
+        bank = network.all_features(data.images[self.task.bank]).numpy()
+        vectors, classes = network.all_features(data.images[asked]).numpy(), data.labels[self.task.bank]
+        found = {self.task.measure: nearest_labels(bank, classes, vectors, k=_NEIGHBOURS)}
+        if part == "test":
+            found["linear probe"] = linear_probe(bank, classes, vectors)
+        return {name: float((labels == data.labels[asked]).mean()) for name, labels in found.items()}
+
+    def _found_again(self, network: ConvEncoder, asked: Ids) -> dict[str, float]:
+        """How often a view is nearest to the other view of its image."""
+        random, images = torch.Generator().manual_seed(0), as_floats(self.task.data.images[asked])
+        views = [network(view(images, random)) for _ in range(2)]
+        each = np.arange(len(asked))
+        found = ranking(views[0], Positives.from_pairs(each, each), items=views[1])
+        return {self.task.measure: found.recall(1), "mrr": found.mrr}

@@ -1,0 +1,230 @@
+"""The loader: the same batches for any workers, in any process, after a restart; each pair once over all ranks."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import naysay as ns
+
+RNG = np.random.default_rng(0)
+KNOWN = ns.Positives.from_pairs(RNG.integers(0, 40, 300), RNG.integers(0, 90, 300), 40, 90)
+SAMPLER = ns.samplers.Static(ns.pools.Everything(KNOWN))
+
+
+def load(batch_size=32, known=KNOWN, sampler=SAMPLER, **options):
+    return ns.data.loader(known, sampler, batch_size, **({"k": 3} | options))
+
+
+def content(batches):
+    """Everything in the batches that a training step uses, as plain lists."""
+    return [
+        (one.query.step, one.query.anchors.tolist(), one.query.positives.tolist(), one.negatives.ids.tolist())
+        for one in batches
+    ]
+
+
+def pairs(batches):
+    return [pair for _, anchors, items, _ in content(batches) for pair in zip(anchors, items, strict=True)]
+
+
+ALL = sorted(zip(*(part.tolist() for part in KNOWN.pairs()), strict=True))
+ONE = content(load())
+
+
+# ---- what a batch is ------------------------------------------------------------------------------------
+
+
+def test_an_epoch_has_each_pair_once_and_its_negatives_are_those_of_the_sampler():
+    loader = load(seed=5, ranks=2, rank=1)
+    for batch in loader:
+        again = SAMPLER.sample(batch.query, 3, rng=ns.rng_for(5, batch.query.step, 1))
+        assert torch.equal(batch.negatives.ids, again.ids)
+        assert not KNOWN.contains(batch.query.anchors, batch.negatives.ids).any()
+    assert sorted(pairs(load())) == ALL
+    assert isinstance(batch.query.anchors, torch.Tensor)
+
+
+def test_epochs_and_seeds_have_their_own_order_and_draws():
+    loader = load()
+    first, second, third = content(loader), content(loader), content(load(seed=1))
+    assert first == ONE
+    assert sorted(pair[:3] for pair in first) != sorted(pair[:3] for pair in second)
+    assert [batch[1:] for batch in first] != [batch[1:] for batch in third]
+    assert [batch[0] for batch in second] == [batch[0] + len(loader) for batch in first]
+    loader.set_epoch(0)
+    assert (loader.epoch, content(loader)) == (0, ONE)
+
+
+def test_without_shuffling_pairs_come_in_order():
+    assert pairs(load(shuffle=False)) == ALL
+
+
+def test_ignored_pairs_are_not_trained_on():
+    ignored = KNOWN.with_ignored([0, 1], [7, 8])
+    assert sorted(pairs(load(known=ignored))) == ALL
+
+
+def test_triples_are_anchors_of_three():
+    triples = ns.Triples([[0, 0, 1], [2, 1, 3], [1, 1, 0]])
+    sampler = ns.samplers.Static(ns.pools.Corruption(triples))
+    batches = list(load(2, triples, sampler, shuffle=False))
+    assert torch.cat([batch.query.anchors for batch in batches]).tolist() == triples.array.tolist()
+    assert [batch.negatives.shape for batch in batches] == [(2, 3), (1, 3)]
+
+
+def test_k_may_be_a_schedule_of_the_step_and_a_fraction():
+    schedule = ns.quantity.Linear(1, 9, steps=8)
+    widths = [batch.negatives.shape[1] for batch in load(k=schedule)]
+    assert widths == [schedule(step) for step in range(len(ONE))]
+    counts = torch.cat([batch.negatives.mask.sum(1) for batch in load(k=1.5)])
+    assert set(counts.tolist()) == {1, 2}
+
+
+def test_the_last_batch_can_be_dropped():
+    loader = load(drop_last=True)
+    assert [len(batch) for batch in loader] == [32] * (len(ALL) // 32)
+    assert loader.left_out == len(ALL) % 32 > 0
+
+
+def test_no_global_generator_is_moved():
+    before = torch.get_rng_state()
+    list(load())
+    assert torch.equal(before, torch.get_rng_state())
+
+
+# ---- workers, restarts, ranks ---------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+@pytest.mark.parametrize(("workers", "context"), [(2, "fork"), (1, "spawn")])
+def test_workers_give_the_same_batches(workers, context):
+    assert content(load(workers=workers, context=context)) == ONE
+
+
+def test_a_loop_that_was_left_goes_on_where_it_was():
+    loader = load()
+    begun = []
+    for batch in loader:
+        begun.append(batch)
+        if len(begun) == 4:
+            break
+    assert content([*begun, *loader]) == ONE
+    assert (loader.step, loader.epoch) == (len(ONE), 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_a_state_saved_in_mid_epoch_is_resumed_after_its_batch():
+    """Workers are ahead of the loop; the state counts what the loop has had."""
+    loader = load(workers=2, context="fork", prefetch=3)
+    seen = []
+    for batch in loader:
+        seen.append(batch)
+        if batch.query.step == 3:
+            saved = pickle.loads(pickle.dumps(loader.state()))
+            break
+    again = load()
+    again.restore(saved)
+    assert again.step == 4
+    assert content([*seen, *again]) == ONE
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_share_each_epoch_and_have_equally_many_steps(ranks):
+    loaders = [load(30, rank=rank, ranks=ranks) for rank in range(ranks)]
+    epochs = [list(loader) for loader in loaders]
+    assert {len(batches) for batches in epochs} == {len(loaders[0])}
+    assert min(len(batch) for batches in epochs for batch in batches) > 0
+    assert loaders[0].left_out == 0
+    assert sorted(pairs(batch for batches in epochs for batch in batches)) == ALL
+    assert not torch.equal(epochs[0][0].negatives.ids, epochs[1][0].negatives.ids)
+
+
+@pytest.mark.parametrize("n", range(3, 20))
+def test_fewer_pairs_than_ranks_at_the_end_are_left_out(n):
+    known = ns.Positives.from_pairs(np.arange(n), np.arange(n), n, 30)
+    sampler = ns.samplers.Static(ns.pools.Everything(known))
+    loaders = [load(2, known, sampler, rank=rank, ranks=3) for rank in range(3)]
+    seen = pairs(batch for loader in loaders for batch in loader)
+    assert len(set(seen)) == len(seen) == n - loaders[0].left_out
+    assert loaders[0].left_out == (n % 6 if n % 6 < 3 else 0)
+
+
+def test_the_place_of_torch_distributed_is_the_default(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    found = load()
+    assert (found.rank, found.ranks) == (1, 2)
+    assert content(found) == content(load(rank=1, ranks=2))
+
+
+# ---- errors ---------------------------------------------------------------------------------------------
+
+KNOWN_SIX = ns.Positives.from_pairs([0, 1], [0, 1], n_items=3)
+SHORT = ns.samplers.Static(ns.pools.Everything(KNOWN_SIX, on_short="raise"))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+@pytest.mark.parametrize("options", [{}, {"workers": 2, "context": "fork"}])
+def test_an_error_of_the_sampler_is_one_sentence_also_from_a_worker(options):
+    with pytest.raises(ns.NaysayError, match=r"^Everything\.draw: .*") as raised:
+        list(load(2, KNOWN_SIX, SHORT, k=3, **options))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"known": [1, 2]}, r"`positives` must be a Positives or Triples, got list\."),
+        ({"sampler": ns.samplers.Static}, r"`sampler` must be a sampler, with a method sample.*, got type\."),
+        ({"batch_size": 0}, r"`batch_size` must be at least 1, got 0\."),
+        ({"k": -1}, r"`k` must be a finite number at least 0, got -1\."),
+        ({"shuffle": "no"}, r"`shuffle` must be True or False, got 'no'\."),
+        ({"rank": 2, "ranks": 2}, r"`rank` must be at most 1, got 2\."),
+        ({"rank": 1}, r"`ranks` must be given along with `rank`, got None\."),
+        ({"context": "threads", "workers": 1}, r"`context` must be one of 'fork', 'spawn', 'forkserver', got"),
+        ({"context": "fork"}, r"`context` must be left out without workers, got 'fork'\."),
+        ({"workers": -1}, r"`workers` must be at least 0, got -1\."),
+        (
+            {"batch_size": 400, "drop_last": True},
+            r"`positives` must be at least 400 pairs, for one step of 1 rank, got",
+        ),
+        (
+            {"workers": 2, "sampler": ns.samplers.Bank(ns.pools.Everything(KNOWN), 90)},
+            r"`workers` must be 0 for Bank, which learns in the training loop, got 2\. The workers have copies",
+        ),
+    ],
+)
+def test_errors_are_one_sentence(options, message):
+    with pytest.raises(ns.NaysayError, match=f"^loader: {message}"):
+        load(**options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch_size": 16}, r"`state` must be of a loader with batch_size 32, got 16\."),
+        ({"seed": 1}, r"`state` must be of a loader with seed 0, got 1\."),
+        ({"step": -1}, r"`state` must be at least 0, got -1\."),
+        ({"step": None}, r"`state` must be a whole number, got None\."),
+    ],
+)
+def test_a_state_of_another_run_changes_nothing(change, message):
+    loader = load()
+    with pytest.raises(ns.NaysayError, match=f"^Loader.restore: {message}"):
+        loader.restore(loader.state() | change)
+    assert loader.step == 0
+
+
+def test_a_misspelt_option_is_named():
+    with pytest.raises(TypeError, match=r"'worker'\. Did you mean 'workers'"):
+        load(worker=2)
+
+
+def test_the_repr_says_where_it_is():
+    loader = load(ranks=2, rank=1)
+    next(iter(loader))
+    assert repr(loader).endswith("rank 1 of 2, 0 workers; step 1, epoch 0)")
+    assert "\n" not in repr(loader)

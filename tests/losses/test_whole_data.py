@@ -1,0 +1,77 @@
+"""whole_data: the double loop over anchors and items, the golden value, and its errors."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_in_batch_golden import vectors
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.losses import whole_data
+
+ONE, TWO, _ = vectors(torch.float64)
+
+
+def in_loops(anchors, items, positives, weight):
+    """The loss as it is defined: (B,)."""
+    losses = []
+    for row, anchor in enumerate(anchors):
+        terms = []
+        for item, vector in enumerate(items):
+            score = (anchor * vector).sum()
+            terms.append((1 - score) ** 2 if (row, item) in positives else weight[item] * score**2)
+        losses.append(torch.stack(terms).sum())
+    return torch.stack(losses) if losses else anchors.new_zeros(0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 4), st.integers(1, 6), st.integers(0, 2**32), st.booleans())
+def test_it_is_the_double_loop(rows, n_items, seed, single):
+    rng = np.random.default_rng(seed)
+    anchors, items = (torch.from_numpy(rng.standard_normal((n, 3))).requires_grad_() for n in (rows, n_items))
+    pairs = [(b, i) for b in range(rows) for i in range(n_items) if rng.random() < 0.4]
+    weight = 0.3 if single else rng.random(n_items)
+    given_ = tuple(np.array([*pairs, *pairs], int).reshape(-1, 2).T)  # each pair twice: it counts once
+    found = whole_data(anchors, items, given_, weight=weight)
+    wanted = in_loops(anchors, items, set(pairs), np.broadcast_to(weight, n_items))
+    assert torch.allclose(found, wanted, atol=1e-10)
+    if rows:
+        one, two = (torch.autograd.grad(loss.sum(), (anchors, items)) for loss in (found, wanted))
+        assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(one, two, strict=True))
+
+
+def test_golden_value_of_enmf():
+    rows = whole_data(ONE, TWO, (range(4), range(4)), weight=0.1)
+    assert rows.tolist() == pytest.approx([0.298343, 0.276809, 0.243800, 0.201767], abs=5e-7)
+    code = ((1 - 0.1) * (ONE * TWO).sum(1) ** 2 - 2 * (ONE * TWO).sum(1)).sum() + 0.1 * ((ONE @ TWO.T) ** 2).sum()
+    assert rows.sum().item() == pytest.approx(code.item() + 4)  # which leaves out the number of positives
+
+
+def test_a_batch_of_users_by_what_is_known():
+    known = ns.Positives.from_pairs([0, 0, 2], [1, 3, 0], 3, 4)
+    users = np.array([2, 1, 0, 2])
+    found = whole_data(ONE, TWO, (known, users), weight=0.2)
+    pairs = ([0, 2, 2, 3], [0, 1, 3, 0])
+    assert torch.equal(found, whole_data(ONE, TWO, pairs, weight=0.2))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"positives": 3},
+            "`positives` must be a pair (known, users) of a Positives and ids, or (rows, ids), got a int.",
+        ),
+        ({"positives": ([4], [0])}, "`positives` must be rows from 0 to 3, got 4 at row 0 (1 such row)."),
+        ({"positives": ([0], [9])}, "`positives` must be ids from 0 to 3, got 9 at row 0 (1 such row)."),
+        ({"positives": ([0], [0, 1])}, "`positives` must be two arrays of one length, got shapes (1,) and (2,)."),
+        ({"weight": -0.1}, "`weight` must be a finite number at least 0, got -0.1."),
+        ({"weight": [0, 0, -1, 0]}, "`weight` must be finite and at least 0, got -1.0 at row 2 (1 such row)."),
+    ],
+)
+def test_errors(options, sentence):
+    with pytest.raises(NaysayError) as caught:
+        whole_data(**{"anchors": ONE, "items": TWO, "positives": ([0], [0]), **options})
+    assert str(caught.value) == f"whole_data: {sentence}"

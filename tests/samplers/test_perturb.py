@@ -1,0 +1,90 @@
+"""shuffled, noise and ascend: what is kept, what is moved, and that no model is touched."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.losses import in_batch
+from naysay.samplers import ascend, noise, shuffled
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 6), st.integers(1, 4), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 1000))
+def test_shuffled_keeps_rows_or_entries_and_moves_every_row(n, d, rows, columns, as_torch, seed):
+    vectors = np.arange(float(n * d)).reshape(n, d)
+    given_ = torch.from_numpy(vectors) if as_torch else vectors
+    moved = np.asarray(shuffled(given_, rows=rows, columns=columns, rng=ns.rng_for(seed)))
+    if columns:
+        np.testing.assert_array_equal(np.sort(moved, axis=None), vectors.ravel())
+    else:
+        np.testing.assert_array_equal(moved[np.argsort(moved[:, 0])], vectors)
+    places = moved[:, 0] // d
+    if rows and n > 1:
+        assert (places != np.arange(n)).all()
+    elif not rows:
+        assert (places == np.arange(n)).all()
+
+
+def test_every_other_place_is_as_likely():
+    moves = np.zeros((4, 4))
+    for seed in range(600):
+        moved = shuffled(np.arange(4.0)[:, None], rng=ns.rng_for(seed))[:, 0].astype(int)
+        moves[np.arange(4), moved] += 1
+    assert (np.diag(moves) == 0).all()
+    assert np.abs(moves[~np.eye(4, dtype=bool)] - 200).max() < 60
+
+
+def test_noise():
+    made = noise(500, 8, rng=ns.rng_for(0))
+    assert abs(made.mean()) < 0.06
+    assert made.std() == pytest.approx(1.0, abs=0.03)
+    like = torch.zeros(1, dtype=torch.float32)
+    assert torch.equal(noise(500, 8, rng=ns.rng_for(0), like=like), torch.from_numpy(made).float())
+
+
+@pytest.mark.parametrize("norm", ["unit", "sign", "none"])
+def test_ascend_raises_the_loss_and_leaves_the_model_alone(norm):
+    layer = torch.nn.Linear(3, 3).double()
+    rows = torch.from_numpy(np.random.default_rng(0).standard_normal((5, 3)))
+    started = noise(7, 3, rng=ns.rng_for(1), like=rows)
+
+    def loss(moved):
+        anchors = layer(rows)
+        return in_batch(anchors, anchors + 0.1, negatives=moved.expand(5, 7, 3), temperature=0.5)
+
+    moved = ascend(started, loss, steps=3, size=1e-2, norm=norm)
+    assert loss(moved).sum() > loss(started).sum()
+    assert layer.weight.grad is None
+    assert not moved.requires_grad
+    apart = ascend(started, loss, steps=1, size=0.5, norm=norm) - started
+    if norm == "unit":
+        assert torch.allclose(apart.norm(dim=1), torch.full((7,), 0.5).double())
+    if norm == "sign":
+        assert torch.allclose(apart.abs(), torch.full((7, 3), 0.5).double())
+    assert torch.equal(ascend(started, loss, steps=0), started)
+
+
+def test_the_gradient_beats_a_random_direction():
+    """VaSCL: the loss at e + eps d is above that of a random direction for more than 9 of 10 rows."""
+    rng = np.random.default_rng(2)
+    z = torch.from_numpy(rng.standard_normal((64, 8)))
+    moved = ascend(z, lambda one: in_batch(one, z, temperature=0.5), steps=1, size=0.3)
+    some = torch.nn.functional.normalize(noise(64, 8, rng=ns.rng_for(3), like=z), dim=1) * 0.3 + z
+    assert (in_batch(moved, z, temperature=0.5) >= in_batch(some, z, temperature=0.5)).double().mean() > 0.9
+
+
+def test_errors():
+    with pytest.raises(NaysayError, match=r"^ascend: `norm` must be one of"):
+        ascend(torch.zeros(1, 2), torch.sum, norm="two")
+    with pytest.raises(
+        NaysayError, match=r"^ascend: `vectors` must be a floating tensor of shape \(n, d\), got a ndarray"
+    ):
+        ascend(np.zeros((1, 2)), np.sum)
+    with pytest.raises(NaysayError, match=r"^shuffled: `vectors` must be of shape \(n, d\), got shape \(3,\)"):
+        shuffled(np.zeros(3), rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^noise: `d` must be at least 1"):
+        noise(1, 0, rng=ns.rng_for(0))

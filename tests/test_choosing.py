@@ -1,0 +1,115 @@
+"""Which method to take: the filter in Python, on the command line and on the page, and the figures of the questions."""
+
+import json
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+from catalog_programs import run
+
+from benchmarks.docs import methods as page
+from benchmarks.speed.catalogue import cost_class, shape_of
+from naysay import catalog
+from naysay._commands import MethodsOptions
+from naysay.catalog._filter import DATA, NEEDS, STEPS
+from naysay.catalog._show import show
+from naysay.errors import NaysayError
+
+ROOT = Path(__file__).parent.parent
+METHODS = catalog.methods()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_fields_are_filled_and_fit_the_program(method):
+    assert method.data
+    assert set(method.data) <= set(DATA)
+    assert set(method.needs) <= set(NEEDS)
+    assert method.step in STEPS
+    names = run(method.example, method.program)
+    if names["query"].anchors.ndim == 2:
+        assert "triples" in method.data
+    elif "known = ns.Positives.from_edges(" in method.example and "words" not in method.example:
+        assert "graph" in method.data
+    function = re.search(r"^def (score|similarity|embed|closeness|cosine)\(", method.example, re.MULTILINE)
+    if function:
+        assert "scores" in method.needs, function[0]
+    if "scores" not in method.needs:
+        assert method.kind not in ("hard", "mixed") or "extra" in method.needs
+
+
+def test_the_filter_is_that_of_a_plain_loop():
+    given = ("", "none", "scores", "extra", "torch", "scores,torch", "torch, extra")
+    for data, needs, cost in product(("", *DATA), given, ("", *STEPS)):
+        wanted = []
+        for method in METHODS:
+            met = [need in needs for need in method.needs] if needs else []
+            dear = cost and STEPS.index(method.step) > STEPS.index(cost)
+            if (not data or data in method.data) and all(met) and not dear:
+                wanted.append(method)
+        assert list(catalog.matching(data, needs, cost)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"data": "grpah"}, r"`--data` must be one of 'pairs', .*, got 'grpah'\. Did you mean 'graph'\?$"),
+        ({"needs": "scores,gpu"}, r"`--needs` must be one of 'scores', 'extra', 'torch', 'none', got 'gpu'\.$"),
+        ({"needs": "none,torch"}, r"`--needs` must be 'none' alone, or a list without it, got 'none,torch'\.$"),
+        ({"cost": "cheap"}, r"`--cost` must be one of 'low', 'medium', 'high', got 'cheap'\.$"),
+        ({"name": "uniform", "cost": "low"}, r"`--cost` must be left out with a name, got 'low'\.$"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(options, message):
+    with pytest.raises(NaysayError, match=message):
+        show(MethodsOptions(**options))
+
+
+def test_the_command_prints_what_fits(capsys):
+    show(MethodsOptions(data="triples", needs="none"))
+    printed = capsys.readouterr().out
+    fit = {method.name for method in catalog.matching("triples", "none")}
+    assert {method.name for method in METHODS if f"│ {method.name} " in printed} == fit
+    assert f"{len(fit)} of {len(METHODS)} methods." in printed
+
+
+def test_the_page_has_the_choices_and_what_they_filter_by():
+    made = page.blocks()
+    for value in (*DATA, *NEEDS, *STEPS[:-1], "none", "scores,torch"):
+        assert f"<option>{value}</option>" in made["filter"]
+    assert '<form id="filter" hidden>' in made["filter"]  # shown by the script alone
+    headings, _, *rows = made["methods"].splitlines()
+    assert headings.split(" | ")[2:5] == ["data", "needs", "step"]
+    for method, row in zip(METHODS, rows, strict=True):
+        assert f"| {', '.join(method.data)} | {', '.join(method.needs) or 'none'} | {method.step} |" in row
+    assert not re.search(r"https?://|src=", made["filter"])  # works without a network
+
+
+def test_classes_are_those_that_were_measured():
+    found = json.loads((ROOT / "benchmarks" / "results" / "costs.json").read_text())["methods"]
+    assert {method.name: method.step for method in METHODS} == {name: row["class"] for name, row in found.items()}
+    for name, row in found.items():
+        assert row["class"] == cost_class(row["ratio"])
+        assert row["data"] == shape_of(catalog.find(name)[0])
+        assert row["negatives"] > 0
+
+
+def test_hard_sources_keep_their_limits():
+    found = json.loads((ROOT / "benchmarks" / "results" / "hard_sources.json").read_text())
+    for threads in ("threads_1", "threads_2"):
+        for name, row in found[threads].items():
+            other = "torch" if name == "Nearest" else "Dynamic"
+            assert row["ratio"] <= found["limits"][f"{name.split(',')[0]} against {other}"], (threads, name)
+    assert found["walk"]["rows"] == 1_000_000
+    assert found["walk"]["seconds"] < found["limits"]["Walk, seconds"]
+
+
+def test_the_questions_quote_measured_figures():
+    """The page of benchmarks is made from the result files."""
+    text = (ROOT / "docs" / "choosing.md").read_text()
+    measured = (ROOT / "docs" / "benchmarks.md").read_text()
+    figures = re.findall(r"[+-]?\d+\.\d+ ± \d+\.\d+", text)
+    assert len(figures) > 20
+    assert [figure for figure in figures if figure not in measured] == []
+    assert len(re.findall(r"^## \d\. .*\?$", text, re.MULTILINE)) == 6
+    assert len(text.splitlines()) < 120
