@@ -285,3 +285,16 @@ def test_a_rescored_rule_by_the_positive_skips_them_too():
     found = mine(WORLD.queries[:40], WORLD.corpus, some, 5, judge="share:0.95", rescore=score, depth=20)
     assert found.rule.endswith(" 10 anchors have no positive, and nothing of them is suspected.")
     assert found.mask[::4].all()
+
+
+def test_the_false_share_of_what_was_returned():
+    assert AUTO.false_share == AUTO.judge.summary.after
+    nearest, share = NEAREST.false_share, WORLD.mine(judge="share:0.95")
+    assert nearest.estimate == pytest.approx(AUTO.judge.summary.before.estimate, abs=0.01)
+    assert nearest.low < WORLD.share(NEAREST) < nearest.high
+    assert share.false_share.low < WORLD.share(share) < share.false_share.high
+    # At another suspicion the summary of the cut is not about what is returned.
+    strict = AUTO.rethreshold(0.02)
+    assert strict.false_share.estimate < 0.5 * AUTO.false_share.estimate
+    assert AUTO.rethreshold(false_share=0.1).false_share.estimate == pytest.approx(0.1, abs=0.01)
+    assert WORLD.mine(judge=None, rescore=lambda anchors, ids: np.ones(len(ids)), depth=20).false_share is None

@@ -10,6 +10,7 @@ import numpy as np
 
 from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import Posterior
+from naysay.detectors.share import Share
 from naysay.mining._false_share import FitLists, Floats, Ids, Mask, own_positives, usable
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import judge_of, limits_of
@@ -68,15 +69,12 @@ def weighed(
     masks = [near, *_by_rules(mined, rows, lists, counts)]
     masks += [cut_at(shown, counts, target, None).kept for target in targets]
     shares = detector.shares(lists.scores, own, masks, alike=lists.alike)
-    kept = (lists.ids[:, :, None] == np.where(mined.mask, mined.ids, -2)[rows][:, None, :]).any(axis=2)
+    kept, share = _kept(mined, rows, lists), false_share_of(mined, anchors, detector, lists)
     taken = mined.mask[rows]
-    behind = int(taken.sum() - kept.sum())  # random ones, and those of other sources
     masks.append(kept)
-    shares.append(detector.share(lists.scores, own, kept, alike=lists.alike, behind=behind))
-    ways = {mined.kept_names[by] for by in np.unique(mined.kept_by).tolist() if by >= 0}
-    if isinstance(mined.judge, Posterior) and ways == {"top"}:
-        said = mined.judge.summary  # of all anchors that it was fitted to, and in the rule
-        shares[0], shares[-1] = said.before or shares[0], said.after or shares[-1]
+    shares.append(share or shares[0])
+    if _by_posterior(mined):
+        shares[0] = mined.judge.summary.before or shares[0]  # of all anchors that it was fitted to, and in the rule
     names = ["nearest", *_RULES, *["cut"] * len(targets), CHOSEN]
     marks = [nan] * (1 + len(_RULES)) + [*targets, named]
     points = []
@@ -95,6 +93,32 @@ def weighed(
     first = 1 + len(_RULES)
     trade = Trade(tuple(points[first:-1]), points[-1], tuple(points[:first]), command, basis)
     return Weighed(trade, "", *pairs)
+
+
+def false_share_of(mined: MinedArrays, anchors: Ids, detector: Posterior, lists: FitLists) -> Share | None:
+    """The estimated share of false negatives among what was mined; None where it cannot be told."""
+    if not usable(detector) or not mined.mask.any():
+        return None
+    if _by_posterior(mined):
+        after: Share | None = mined.judge.summary.after
+        return after
+    rows = np.searchsorted(anchors, lists.anchors)
+    kept, own = _kept(mined, rows, lists), own_positives(detector, lists.anchors)
+    behind = int(mined.mask[rows].sum() - kept.sum())  # random ones, and those of other sources
+    return detector.share(lists.scores, own, kept, alike=lists.alike, behind=behind)
+
+
+def _by_posterior(mined: MinedArrays) -> bool:
+    """Whether the cut of the posterior alone chose the negatives, so that its summary is about them."""
+    if not isinstance(mined.judge, Posterior) or mined.suspicion_threshold != mined.judge.threshold:
+        return False
+    return {mined.kept_names[by] for by in np.unique(mined.kept_by).tolist() if by >= 0} == {"top"}
+
+
+def _kept(mined: MinedArrays, rows: Ids, lists: FitLists) -> Mask:
+    """Which listed candidates were taken."""
+    taken: Mask = lists.ids[:, :, None] == np.where(mined.mask, mined.ids, -2)[rows][:, None, :]
+    return taken.any(axis=2)
 
 
 def _by_rules(mined: MinedArrays, rows: Ids, lists: FitLists, counts: Ids) -> list[Mask]:

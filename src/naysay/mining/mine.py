@@ -131,7 +131,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
         _draw=None if posterior is None or lists is None else partial(pairs_to_review, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
-        _fit=None if rescored else partial(_fitted, task, known_scores, sample, posterior, lists),
+        _fit=None if rescored else cache(partial(_fitted, task, known_scores, sample, posterior, lists)),
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
+from naysay.detectors.share import Share
 from naysay.formats.write_negatives import Written, write_negatives
 from naysay.mining._false_share import FitLists
 from naysay.mining._review import ToReview
@@ -99,6 +100,16 @@ class Mined(MinedArrays):
             source_names=self.source_names,
             dropped={reason: int(counts.sum()) for reason, counts in self.dropped.items()},
         )
+
+    @property
+    def false_share(self) -> Share | None:
+        """The estimated share of false negatives among the negatives, with its 95 % CI; None where it cannot be told.
+
+        With judge="auto" it is what `rule` says. With another judge the posterior is fitted when this is first asked.
+        """
+        from naysay.mining._weigh import false_share_of
+
+        return None if self._fit is None else false_share_of(self, anchor_ids(self.query), *self._fit())
 
     def explain(self, anchor: int) -> Explanation:
         """Explain why each candidate of an anchor became a negative or did not.
