@@ -117,8 +117,8 @@ def _by_posterior(mined: MinedArrays) -> bool:
 
 def _kept(mined: MinedArrays, rows: Ids, lists: FitLists) -> Mask:
     """Which listed candidates were taken."""
-    taken: Mask = lists.ids[:, :, None] == np.where(mined.mask, mined.ids, -2)[rows][:, None, :]
-    return taken.any(axis=2)
+    taken = np.where(mined.mask, mined.ids, -2)[rows]
+    return np.asarray((lists.ids[:, :, None] == taken[:, None, :]).any(axis=2))
 
 
 def _by_rules(mined: MinedArrays, rows: Ids, lists: FitLists, counts: Ids) -> list[Mask]:
