@@ -175,7 +175,7 @@ class CurveSums:
         self._add(means[:, 1:] - means[:, :1], both, self.differences)
 
     @staticmethod
-    def _add(sums: Floats, sizes: Floats, moments: Floats) -> None:
+    def _add(sums: Any, sizes: Any, moments: Floats) -> None:
         """In one layout: each other would be compiled for itself."""
         kernels.add_moments(np.ascontiguousarray(sums), np.ascontiguousarray(sizes), moments)
 
