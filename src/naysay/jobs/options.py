@@ -82,9 +82,7 @@ class JobOptions:
     ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
     same_ids: bool = option(False, "Anchors are documents, by id or, without ids, by row: none is its own negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
-    review: int | None = option(
-        None, "Also write this many random pairs to a file, for a person to label."
-    )
+    review: int | None = option(None, "Also write this many random pairs to a file, for a person to label.")
     review_file: Path | None = option(
         None, "File of --review: .csv, .jsonl or .parquet. Default: beside the output.", record=False
     )
