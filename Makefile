@@ -28,6 +28,8 @@ types: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
+# Bytecode is kept: the tests load the library in two processes, and start many more.
+tests: export PYTHONDONTWRITEBYTECODE :=
 tests: $(READY)
 	@command -v chromium >/dev/null || echo "No Chromium: the report is not opened in a browser. Run: apt-get install chromium"
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import types
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import naysay
 from naysay import checks
 
 SOURCE = Path(naysay.__file__).parent
+FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 PROGRAMS = sorted(
     (SOURCE / "catalog" / "examples").glob("*.py")
 )  # data of the catalogue: they import naysay as users do
@@ -88,16 +90,14 @@ HEAVY = {
 }
 
 
-def modules():
+@cache
+def trees():
     """{dotted name: syntax tree} of all source files."""
     found = {}
     for path in sorted(set(SOURCE.rglob("*.py")) - set(PROGRAMS)):
         parts = ("naysay", *path.relative_to(SOURCE).with_suffix("").parts)
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
     return found
-
-
-TREES = modules()
 
 
 def imported(tree):
@@ -109,15 +109,18 @@ def imported(tree):
             assert node.level == 0  # relative imports hide what they name
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                yield whole if whole in TREES else node.module
+                yield whole if whole in trees() else node.module
 
 
-IMPORTED = {name: [*imported(tree)] for name, tree in TREES.items()}
+@cache
+def all_imported():
+    """{dotted name: what it imports} of all source files."""
+    return {name: [*imported(tree)] for name, tree in trees().items()}
 
 
 def planted(name, line):
     """What all modules import, with a line at the end of one of them."""
-    return IMPORTED | {name: [*IMPORTED[name], *imported(ast.parse(line))]}
+    return all_imported() | {name: [*all_imported()[name], *imported(ast.parse(line))]}
 
 
 def layer(name):
@@ -210,7 +213,7 @@ def test_the_types_load_numpy_only():
 
 
 def test_every_module_is_in_one_layer():
-    assert {layer(name) for name in TREES} == set(LAYERS)
+    assert {layer(name) for name in trees()} == set(LAYERS)
     assert len(LAYERS) == len(set(LAYERS))
 
 
@@ -220,11 +223,11 @@ def test_folders_are_two_deep():
 
 
 def test_dependencies_point_one_way():
-    assert wrong_imports(IMPORTED) == []
+    assert wrong_imports(all_imported()) == []
 
 
 def test_no_module_needs_itself():
-    assert set(in_order(IMPORTED)) == set(TREES)
+    assert set(in_order(all_imported())) == set(trees())
 
 
 @pytest.mark.parametrize(
@@ -260,7 +263,7 @@ def test_a_planted_cycle_is_found():
 
 
 def test_everything_public_has_a_docstring():
-    assert undocumented(TREES) == []
+    assert undocumented(trees()) == []
 
 
 def test_a_missing_docstring_is_found():
@@ -280,12 +283,12 @@ def test_every_public_name_resolves(name):
 def test_public_names_are_named_once_and_known_to_type_checkers():
     assert len(naysay.__all__) == len(set(naysay.__all__))
     assert dir(naysay) == sorted([*naysay.__all__, "__version__"])
-    tree = TREES["naysay"]
+    tree = trees()["naysay"]
     typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert set(naysay.__all__) <= typed
 
 
-@pytest.mark.parametrize("folder", [name for name in sorted(TREES) if (SOURCE / Path(*name.split(".")[1:])).is_dir()])
+@pytest.mark.parametrize("folder", ["naysay", *(f"naysay.{name}" for name in FOLDERS)])
 def test_what_a_folder_exports_is_there(folder):
     module = importlib.import_module(folder)
     for name in getattr(module, "__all__", ()):
@@ -294,8 +297,6 @@ def test_what_a_folder_exports_is_there(folder):
 
 
 # ---- errors are named at the public boundary ------------------------------------------------------------
-
-FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 
 
 def without_boundary(module):

@@ -208,7 +208,7 @@ def test_the_first_draws_may_come_from_many_threads():
             for thread in running:
                 thread.start()
             for thread in running:
-                thread.join(timeout=60)
+                thread.join(timeout=120)
             assert len(answers) == 8
             assert all((got == expected).all() for got in answers)
     finally:

@@ -19,7 +19,7 @@ from naysay._options import option
 class MethodsOptions:
     """All options of `naysay methods`."""
 
-    name: str = option("", "A method or one of its names; all without it.", flags=("name",))
+    name: str = option("", "A method, by any of its names. Default: list all.", flags=("name",))
     data: str = option("", "Only methods for pairs, graph, triples, texts or images.")
     needs: str = option("", "Only methods that need no more than: none, scores, extra, torch, or scores,torch.")
     cost: str = option("", "Only methods whose step costs at most: low, medium or high.")
@@ -86,7 +86,7 @@ class AuditOptions:
     temperature: float = option(0.05, "Temperature of InfoNCE, at which gradients are measured.")
     alpha: float = option(0.05, "Share of unlabelled positives below the suggested threshold.")
     fail_above: str | None = option(None, "Exit with 1 if the share of false negatives may be above: 2%, or 0.02.")
-    fail_on: str = option("upper", "What that compares: upper, the upper end of the 95 % CI, or estimate.")
+    fail_on: str = option("upper", "What --fail-above compares: upper (end of the 95 % CI) or estimate.")
     top: int = option(10, "Number of the worst rows to show.")
     seed: int = option(0, "Seed of all random choices.")
     json: Path | None = option(None, "Write all results to this file.")
@@ -127,19 +127,19 @@ class CompareOptions:
         "", "mf, lightgcn; transe, distmult, complex, rotate; skip-gram, graphsage; adapter, subwords; conv."
     )
     methods: Any = option(None, "Names of the catalogue, module:object, NAME:K; separated by commas.")
-    seeds: int = option(3, "Runs of each arm.")
+    seeds: int = option(3, "Number of seeds, one run of each arm for each.")
     budget: Any = option("30m", "Processor time of the whole comparison: 30m, 2h, 90s.")
     steps: int | None = option(None, "Gradient steps of a run, in place of --budget.")
     out: Path | None = option(None, "Folder for the results; a second run continues.", flags=("--out", "-o"))
     validation: Path | None = option(None, "File of the interactions, triples or pairs for validation, if given.")
-    test: Path | None = option(None, "File of those for the test.")
+    test: Path | None = option(None, "The same for the test.")
     split: str = option("auto", "How to split: user, time, or auto (by time if there is a column of times).")
     liked: float | None = option(None, "The lowest rating that counts as a positive.")
     corpus: Path | None = option(None, "Texts: table of the documents, with ids and texts.")
     query_vectors: Any = option(None, "Texts: vectors of the queries, .npy, .safetensors or .parquet.")
     corpus_vectors: Any = option(None, "Texts: vectors of the documents.", parameters=("document_vectors",))
     labels: Path | None = option(None, "Graphs: table of nodes and their classes.")
-    seed: int = option(0, "The first of the seeds, and that of a split.")
+    seed: int = option(0, "First seed; also the seed of the split.")
     quick: bool = option(False, "Compare on generated data, in less than a minute.")
 
 

@@ -158,9 +158,14 @@ def test_neither_scores_nor_vectors():
     assert clean.advice == ("No copies or repeated documents found. Pass vectors or scores to check the rest.",)
 
 
+def sides(queries, corpus):
+    """In float32, as all vectors here: loops for float64 would be compiled for these sets alone."""
+    return {"query_vectors": np.asarray(queries, np.float32), "corpus_vectors": np.asarray(corpus, np.float32)}
+
+
 RNG = np.random.default_rng(0)
 EDGE = np.stack([RNG.permutation(50)[:3] for _ in range(30)])
-EDGE_SIDES = {"query_vectors": RNG.normal(size=(30, 4)), "corpus_vectors": RNG.normal(size=(50, 4))}
+EDGE_SIDES = sides(RNG.normal(size=(30, 4)), RNG.normal(size=(50, 4)))
 OWN = [(row, row) for row in range(30)]
 
 
@@ -169,14 +174,14 @@ OWN = [(row, row) for row in range(30)]
     [
         (EDGE, [], 50, EDGE_SIDES),
         (EDGE, [], 50, {"scores": RNG.normal(size=(30, 3))}),
-        ([[1, 2]], [(0, 0)], 50, EDGE_SIDES | {"query_vectors": RNG.normal(size=(1, 4))}),
-        ([[0]], [(0, 0)], 1, {"query_vectors": [[1.0, 2.0]], "corpus_vectors": [[2.0, 1.0]]}),
-        ([[0], [1]], [(0, 0), (0, 1), (1, 0)], 2, {"query_vectors": np.eye(2), "corpus_vectors": np.eye(2)}),
+        ([[1, 2]], [(0, 0)], 50, sides(RNG.normal(size=(1, 4)), EDGE_SIDES["corpus_vectors"])),
+        ([[0]], [(0, 0)], 1, sides([[1.0, 2.0]], [[2.0, 1.0]])),
+        ([[0], [1]], [(0, 0), (0, 1), (1, 0)], 2, sides(np.eye(2), np.eye(2))),
         (np.where(np.arange(30)[:, None] % 2, EDGE, -1), OWN, 50, EDGE_SIDES),
-        (EDGE, OWN, 50, {"query_vectors": np.ones((30, 4)), "corpus_vectors": np.ones((50, 4))}),
-        (EDGE, OWN, 50, EDGE_SIDES | {"corpus_vectors": np.zeros((50, 4)), "metric": "l2"}),
+        (EDGE, OWN, 50, sides(np.ones((30, 4)), np.ones((50, 4)))),
+        (EDGE, OWN, 50, sides(EDGE_SIDES["query_vectors"], np.zeros((50, 4))) | {"metric": "l2"}),
         (EDGE, OWN, 50, EDGE_SIDES | {"top": 0}),
-        ([[(row + 1) % 30] for row in range(30)], OWN, 30, {"query_vectors": np.eye(30), "corpus_vectors": np.eye(30)}),
+        ([[(row + 1) % 30] for row in range(30)], OWN, 30, sides(np.eye(30), np.eye(30))),
     ],
 )
 def test_odd_sets_are_answered(ids, pairs, n_items, options):

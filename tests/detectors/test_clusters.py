@@ -93,7 +93,7 @@ def waiting(seen):
 
     def job(place, stopped):
         seen.append(place)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while (place != 1 or 0 not in seen) and not stopped() and time.monotonic() < end:
             time.sleep(0.001)
         seen.append((place, stopped()))

@@ -163,7 +163,7 @@ def test_neither_budget_nor_threads_matter(exclude, two_threads, monkeypatch):
 
 
 def test_memory_is_that_of_the_budget(traced_peak):
-    anchors, negatives, own, theirs, early = world(3000, 1000, 16)
+    anchors, negatives, own, theirs, early = world(1200, 1000, 16)
     options = WHOLE | {"labels": own, "negative_labels": theirs, "other": tuple(early)}
     difficulty.study(anchors[:9], negatives, **options | {"labels": own[:9], "other": (early[0][:9], early[1])})
     for budget in (4_000_000, 8_000_000):

@@ -1,6 +1,7 @@
 """Parquet of one large row group: `naysay mine` stays within its budget, measured as resident memory of a child."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from naysay.errors import NaysayError
 from naysay.formats._table_files import check_memory
 
 BUDGET = 180_000_000
+PLAIN = {"use_dictionary": False, "compression": "none"}  # random values do not compress
 # Everything that a job loads is loaded before the measurement: the budget is above what the program takes for itself.
 CHILD = """
 import json, sys
@@ -39,9 +41,7 @@ def write_documents(path, n, size):
     letters = np.random.default_rng(0).integers(97, 123, n * size, np.uint8)
     ends = pa.py_buffer(np.arange(n + 1, dtype=np.int64) * size)
     texts = pa.LargeStringArray.from_buffers(n, ends, pa.py_buffer(letters))
-    pq.write_table(
-        pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n, use_dictionary=False
-    )
+    pq.write_table(pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n, **PLAIN)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -55,11 +55,12 @@ def test_the_budget_holds_for_one_large_row_group(tmp_path):
     np.save(tmp_path / "small.npy", vectors[:200])
     np.save(tmp_path / "q.npy", rng.random((4, width), np.float32))
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), width)
-    pq.write_table(pa.table({"vector": column}), tmp_path / "c.parquet", row_group_size=n, use_dictionary=False)
+    pq.write_table(pa.table({"vector": column}), tmp_path / "c.parquet", row_group_size=n, **PLAIN)
     (tmp_path / "pairs.csv").write_text("anchor,positive\n" + "".join(f"q{row},d{row}\n" for row in range(4)))
     files = {"pairs": "pairs.csv", "corpus": "docs.parquet", "query_vectors": "q.npy", "corpus_vectors": "c.parquet"}
     command = [sys.executable, "-c", CHILD, json.dumps(files | {"output": "out.jsonl"})]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    threads = os.environ | {"NAYSAY_THREADS": "2"}  # each has memory of its own, so on any machine as many
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=threads)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.splitlines()[-1]) < BUDGET
 
@@ -67,9 +68,8 @@ def test_the_budget_holds_for_one_large_row_group(tmp_path):
 def test_a_page_that_is_too_large_is_found_before_the_work(tmp_path):
     """1,024 texts of 10 kB are one page, unless the writer is told otherwise."""
     table = pa.table({"id": [f"d{row}" for row in range(2048)], "text": ["x" * 10_000] * 2048})
-    options = {"use_dictionary": False, "compression": "none"}
-    pq.write_table(table, tmp_path / "large.parquet", **options)
-    pq.write_table(table, tmp_path / "small.parquet", write_batch_size=16, data_page_size=10_000, **options)
+    pq.write_table(table, tmp_path / "large.parquet", **PLAIN)
+    pq.write_table(table, tmp_path / "small.parquet", write_batch_size=16, data_page_size=10_000, **PLAIN)
     check_memory("--corpus", tmp_path / "large.parquet", 20_000_000)
     check_memory("--corpus", tmp_path / "small.parquet", 10_000_000)
     message = r"`--corpus` must be a file whose pages take at most 10MB, got 1\dMB for a page of .*larger --budget"

@@ -5,8 +5,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from job_world import Encoder, World, in_parts, stopped
 
+from benchmarks.fuzz.rules import run
 from naysay.errors import NaysayError
 from naysay.formats import _whole_files as whole_files
 from naysay.jobs import _parts as job_run
@@ -131,13 +130,13 @@ def test_a_folder_that_was_there_stays(world):
 def test_a_job_needs_a_folder_of_its_own(world, monkeypatch, job):
     (world.folder / "sub").mkdir()
     monkeypatch.chdir(world.folder)
-    command = [sys.executable, "-m", "naysay.cli", "mine", "pairs.parquet", "--corpus", "docs.parquet", "-o", "o.jsonl"]
+    command = ["mine", "pairs.parquet", "--corpus", "docs.parquet", "-o", "o.jsonl"]
     command += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "--job", job]
     before = tree(world.folder)
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("naysay: mine: `--job` must be a folder of its own, got '")
-    assert done.stderr.count("\n") == 1
+    done = run(command)
+    assert done.code == 2
+    assert done.err.startswith("naysay: mine: `--job` must be a folder of its own, got '")
+    assert done.err.count("\n") == 1
     assert tree(world.folder) == before
 
 

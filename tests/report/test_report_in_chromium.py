@@ -142,11 +142,14 @@ def test_the_slider_moves_by_keyboard(page):
         assert page.get_attribute("#target", "aria-valuetext") == percent(trade().curve[place].target)
 
 
+FITS = "chart => chart.querySelector('svg').getBoundingClientRect().width === chart.clientWidth"  # drawn for this width
+
+
 def test_the_labels_do_not_cover_each_other(page):
     """As drawn, at any width: the boxes of the four labels."""
     for width in (360, 390, 900):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(300)
+        until(page, lambda: page.locator("[data-chart='0']").evaluate(FITS))
         texts = page.locator("[data-chart='0'] svg .mark-text.role-mark text")
         boxes = [one.bounding_box() for one in texts.all()]
         names = texts.evaluate_all("all => all.map(one => one.textContent)")

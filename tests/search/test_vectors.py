@@ -237,3 +237,7 @@ def test_a_file_that_shrinks_meanwhile_raises(tmp_path):
             read()
     with pytest.raises(NaysayError, match="a file that does not change while it is read"):
         search(np.ones((2, 4)), vectors, 3)
+    (tmp_path / "v.npy").unlink()
+    for read in (lambda: vectors.take(np.array([1, 90])), lambda: vectors.rows(80, 100)):
+        with pytest.raises(NaysayError, match=r"`vectors` must be a file that stays where it is, got .*No such file"):
+            read()

@@ -169,10 +169,15 @@ class CurveSums:
             whole = sums[:, -1:]
             sums = sums / np.where(whole > 0, whole, 1.0)
             sizes = np.broadcast_to(whole > 0, sums.shape).astype(np.float64)
-        kernels.add_moments(sums[:, :-1], sizes[:, :-1], self.moments)
+        self._add(sums[:, :-1], sizes[:, :-1], self.moments)
         part, whole = sums[:, self.compared], sizes[:, self.compared]
         means, both = part / np.maximum(whole, 1), (whole > 0).all(axis=1, keepdims=True).astype(np.float64)
-        kernels.add_moments(means[:, 1:] - means[:, :1], both, self.differences)
+        self._add(means[:, 1:] - means[:, :1], both, self.differences)
+
+    @staticmethod
+    def _add(sums: Any, sizes: Any, moments: Floats) -> None:
+        """In one layout: each other would be compiled for itself."""
+        kernels.add_moments(np.ascontiguousarray(sums), np.ascontiguousarray(sizes), moments)
 
     def curve(self, groups: slice) -> Curve:
         """The means of some of the groups."""

@@ -16,9 +16,9 @@ from naysay.kernels.threads import threads
 from naysay.mining._rules import decide
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.explain import slots_of
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import judge_of
-from naysay.mining.mined import slots_of
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.select import NOT_SELECTED, select
 from naysay.positives import Positives

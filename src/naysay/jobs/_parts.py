@@ -20,8 +20,8 @@ from naysay.mining._pipeline import mine_rows
 from naysay.mining._task import SEARCH, Task
 from naysay.mining.backfill import tally_of
 from naysay.mining.candidates import EXCLUDED, Candidates
+from naysay.mining.explain import slots_of
 from naysay.mining.judge import SUSPICIOUS
-from naysay.mining.mined import slots_of
 from naysay.mining.select import NOT_SELECTED
 
 Ids = NDArray[np.int64]

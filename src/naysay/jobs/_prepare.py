@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid, shown, with_option_names
+from naysay.checks import raise_invalid, with_option_names
 from naysay.detectors.posterior import Posterior
 from naysay.formats._table_files import check_memory
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
@@ -43,11 +42,9 @@ from naysay.mining.bm25 import bm25
 from naysay.mining.judge import Threshold
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
-from naysay.search._vector_files import WINDOW
 from naysay.search.vectors import Vectors, as_vectors
 
 _KNOWN = ("indptr", "indices", "filter", "relation")  # arrays of known pairs
-_NEAR = 1 << 15  # bytes between two wanted rows that are read along with them
 _SLOT = 200  # bytes of a candidate while the stages sort and judge it
 _DEEP = 120  # bytes of a candidate of a deeper search
 _FIXED = 112 << 20  # blocks of vectors and texts, and what the libraries take for themselves
@@ -89,7 +86,7 @@ def prepare(folder: JobFolder, job: JobOptions, options: MiningOptions, tables: 
     paths, queries, corpus = job.vector_files, tables.queries, tables.corpus
     if job.model is not None:
         paths = _encoded(folder, job, {"query": queries, "corpus": corpus})
-    vectors = {name: open_steady(f"--{name}-vectors", path) for name, path in paths.items()}
+    vectors = {name: open_file(f"--{name}-vectors", path) for name, path in paths.items()}
     lists = {}
     if job.source:
         depth = LEAST_DEPTH if options.depth is None else options.depth
@@ -158,7 +155,7 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
         ("query", "--queries", job.queries, (job.query_id_column, job.query_text_column, "")),
         ("corpus", "--corpus", job.corpus, (job.id_column, job.text_column, job.title_column)),
     )
-    sizes = {name: open_steady(f"--{name}-vectors", path).n for name, path in job.vector_files.items()}
+    sizes = {name: open_file(f"--{name}-vectors", path).n for name, path in job.vector_files.items()}
     state: dict[str, Any] = {}
     rows: list[list[Any]] = []
     sides: list[Side] = []
@@ -252,33 +249,10 @@ def _background(folder: JobFolder, task: Task) -> Background:
     return Background(folder.array("background.npy", mmap=False), **folder.done["background"])
 
 
-def open_steady(option: str, path: Path) -> Vectors:
-    """Open the vectors of a file, which is read by position.
-
-    A file that is cut short while it is mapped ends the process; read by position, it raises an error. Rows that are
-    close together are read at once, a few megabytes at most.
-    """
+def open_file(option: str, path: Path) -> Vectors:
+    """Open the vectors of a file, with the name of its option in errors."""
     with reading(option):
-        vectors = as_vectors(option, path)
-    size = vectors.width * vectors.dtype.itemsize
-    gap, longest = max(1, _NEAR // size), max(1, WINDOW // size)
-
-    def read(start: int, stop: int) -> NDArray[Any]:
-        try:
-            return vectors.read(start, stop)
-        except OSError as error:
-            raise_invalid(option, "a file that stays where it is", f"{shown(str(path))} ({error.strerror})")
-
-    def take(ids: NDArray[np.int64]) -> NDArray[Any]:
-        rows = np.empty((len(ids), vectors.width), vectors.dtype)
-        apart = (np.diff(ids) > gap) | (np.diff(ids // longest) > 0)
-        for first, last in pairwise([0, *(np.flatnonzero(apart) + 1).tolist(), len(ids)]):
-            if last > first:
-                block = read(int(ids[first]), int(ids[last - 1]) + 1)
-                rows[first:last] = block[ids[first:last] - ids[first]]
-        return rows
-
-    return replace(vectors, read=read, take=take)
+        return as_vectors(option, path)
 
 
 def within(task: Task, budget: int) -> tuple[Task, int]:

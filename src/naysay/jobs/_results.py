@@ -23,8 +23,9 @@ from naysay.mining._rules import Background
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
+from naysay.mining.explain import slots_of
 from naysay.mining.judge import SUSPICIOUS, limits_of
-from naysay.mining.mined import Mined, slots_of
+from naysay.mining.mined import Mined
 from naysay.text import with_interval
 from naysay.types import Query
 

@@ -82,9 +82,7 @@ class JobOptions:
     ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
     same_ids: bool = option(False, "Anchors are documents, by id or, without ids, by row: none is its own negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
-    review: int | None = option(
-        None, "Also write so many random pairs to a file, for a person to say which are false negatives."
-    )
+    review: int | None = option(None, "Also write this many random pairs to a file, for a person to label.")
     review_file: Path | None = option(
         None, "File of --review: .csv, .jsonl or .parquet. Default: beside the output.", record=False
     )
@@ -98,7 +96,7 @@ class JobOptions:
         record=False,
     )
     resume: bool = option(False, "Continue a job that was stopped.", record=False)
-    fresh: bool = option(False, "Throw an unfinished job away, and start again.", record=False)
+    fresh: bool = option(False, "Delete an unfinished job and start again.", record=False)
     job: Path | None = option(None, "Folder of the job. Default: beside the output.", record=False)
     format: str = option("triplet", "Format of the training file: triplet, n-tuple, flagembedding, ids, trec, ...")
     with_scores: bool = option(False, "Write scores, too.")

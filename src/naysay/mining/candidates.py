@@ -227,8 +227,7 @@ def read_counts(k: Any, rows: int, *, auto: bool = False) -> NDArray[np.int64]:
     counts = whole_numbers("k", given).astype(np.int64)
     if len(counts) != rows:
         raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
-    if counts.size and counts.min() < 0:
-        raise_invalid("k", "at least 0", first_bad(counts, counts < 0))
+    check_all("k", counts, counts >= 0, "at least 0")
     check_all("k", counts, counts <= MOST_ROWS, f"at most {MOST_ROWS:,}")
     return counts
 
@@ -296,7 +295,5 @@ def _repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     order = np.argsort(ids, axis=1, kind="stable")
     ordered = np.take_along_axis(ids, order, axis=1)
     again = np.zeros(ids.shape, np.bool_)
-    same = np.zeros(ids.shape, np.bool_)
-    same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    np.put_along_axis(again, order, same, axis=1)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
     return again

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import public
-from naysay.mining.candidates import Candidates
+from naysay.mining.candidates import Candidates, canonical_order
 from naysay.positives import Positives
 
 _PRINTED = 12  # dropped candidates that are printed
@@ -55,6 +55,26 @@ class MinedArrays:
     def mask(self) -> NDArray[np.bool_]:
         """(n, k): slots that hold a negative."""
         return self.ids >= 0
+
+
+def slots_of(candidates: Candidates, width: int) -> dict[str, Any]:
+    """(n, k) arrays of the negatives, in order: the selected, then the relaxed, then the random ones."""
+    kept = candidates.kept & (candidates.kept_by >= 0)
+    order = canonical_order(candidates, kept)
+    late = [place for place, name in enumerate(candidates.kept_names) if name in ("relaxed", "random")]
+    turn = np.where(np.isin(candidates.kept_by, late), candidates.kept_by, -1)
+    turn = np.where(kept, turn, len(candidates.kept_names))
+    order = np.take_along_axis(order, np.argsort(np.take_along_axis(turn, order, 1), axis=1, kind="stable"), 1)
+    order = order[:, :width]
+    filled = np.take_along_axis(kept, order, axis=1)
+    empty = {"ids": -1, "scores": -np.inf, "rank": 0, "suspicion": 0, "source": -1, "kept_by": -1}
+    slots: dict[str, Any] = {}
+    for name, none in empty.items():
+        values = getattr(candidates, name)
+        wide = np.full((len(candidates), width), none, values.dtype)
+        wide[:, : order.shape[1]] = np.where(filled, np.take_along_axis(values, order, axis=1), values.dtype.type(none))
+        slots[name] = wide
+    return slots | {"source_names": candidates.source_names, "kept_names": candidates.kept_names}
 
 
 @public

@@ -19,8 +19,9 @@ from naysay.mining._rules import Background, sample_of, score_known, threshold_o
 from naysay.mining._search import nearest, stops_early, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
+from naysay.mining.explain import slots_of
 from naysay.mining.judge import Threshold, limits_of
-from naysay.mining.mined import Judged, Mined, slots_of
+from naysay.mining.mined import Judged, Mined
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
 

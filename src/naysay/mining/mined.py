@@ -19,8 +19,8 @@ from naysay.mining._false_share import FitLists
 from naysay.mining._review import ToReview
 from naysay.mining._rules import Background, rule_of
 from naysay.mining.backfill import notes_of, tally_of
-from naysay.mining.candidates import Candidates, canonical_order
-from naysay.mining.explain import Explanation, MinedArrays, explained
+from naysay.mining.candidates import Candidates
+from naysay.mining.explain import Explanation, MinedArrays, explained, slots_of
 from naysay.mining.judge import (
     check_judge_text,
     combined,
@@ -297,23 +297,3 @@ class Mined(MinedArrays):
         lines = [self._said(), self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
-
-
-def slots_of(candidates: Candidates, width: int) -> dict[str, Any]:
-    """(n, k) arrays of the negatives, in order: the selected, then the relaxed, then the random ones."""
-    kept = candidates.kept & (candidates.kept_by >= 0)
-    order = canonical_order(candidates, kept)
-    late = [place for place, name in enumerate(candidates.kept_names) if name in ("relaxed", "random")]
-    turn = np.where(np.isin(candidates.kept_by, late), candidates.kept_by, -1)
-    turn = np.where(kept, turn, len(candidates.kept_names))
-    order = np.take_along_axis(order, np.argsort(np.take_along_axis(turn, order, 1), axis=1, kind="stable"), 1)
-    order = order[:, :width]
-    filled = np.take_along_axis(kept, order, axis=1)
-    empty = {"ids": -1, "scores": -np.inf, "rank": 0, "suspicion": 0, "source": -1, "kept_by": -1}
-    slots: dict[str, Any] = {}
-    for name, none in empty.items():
-        values = getattr(candidates, name)
-        wide = np.full((len(candidates), width), none, values.dtype)
-        wide[:, : order.shape[1]] = np.where(filled, np.take_along_axis(values, order, axis=1), values.dtype.type(none))
-        slots[name] = wide
-    return slots | {"source_names": candidates.source_names, "kept_names": candidates.kept_names}

@@ -6,7 +6,8 @@ import json
 import os
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any, final
@@ -49,7 +50,7 @@ class RawFile:
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Read the rows from start to stop."""
         rows = np.empty((max(0, min(stop, self.n) - start), self.width), self.stored)
-        with self.path.open("rb", buffering=0) as file:
+        with self._opened() as file:
             self._fill(file, start, rows)
         return self._floats(rows)
 
@@ -63,7 +64,7 @@ class RawFile:
         whole = gaps[edges[1:] - 1] == gaps[edges[:-1]]  # whether a run has all rows from its first to its last
         out = np.empty((len(ids), self.width), self.stored)
         runs = zip(*(part.tolist() for part in (edges[:-1], edges[1:], firsts, lasts, whole)), strict=True)
-        with self.path.open("rb", buffering=0) as file:
+        with self._opened() as file:
             for start, stop, first, last, all_rows in runs:
                 if all_rows:
                     self._fill(file, first, out[start:stop])
@@ -72,6 +73,16 @@ class RawFile:
                     self._fill(file, first, rows)
                     out[start:stop] = rows[ids[start:stop] - first]
         return self._floats(out)
+
+    @contextmanager
+    def _opened(self) -> Iterator[FileIO]:
+        """Raise if the file is not there any more, or cannot be read."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                yield file
+        except OSError as error:
+            got = f"{str(self.path)!r} ({error.strerror})"
+            raise_invalid(self.parameter, "a file that stays where it is", got)
 
     def _fill(self, file: FileIO, start: int, rows: NDArray[Any]) -> None:
         """Read the rows from `start` on. Raises if the file became shorter; reading a memory map would crash."""
