@@ -17,8 +17,8 @@ def batch_sampler(plan: Any) -> Any:
     asks the same sampler about, gets random batches.
 
     Args:
-        plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set, with per_device_train_batch_size
-            (times the devices of a process) rows in a batch.
+        plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set; its size is
+            per_device_train_batch_size.
 
     Returns:
         A function of (dataset, batch_size, drop_last, ...), which can be pickled. It raises NaysayError, before

@@ -266,9 +266,11 @@ class _TrainingSet:
                     model.train(trained)
             found = mine(*vectors, self.known, k, **given)
             if (found.ids < 0).any():
-                short, n = int((found.ids < 0).any(axis=1).sum()), self.known.n_items
-                got = f"{n} documents in all, too few for {short} anchors"
-                raise_invalid("corpus", f"of {k} documents for each anchor that are not known", got)
+                got = f"fewer for {int((found.ids < 0).any(axis=1).sum())} of {len(found.ids)} anchors"
+                advice = "Pass more documents, or mining={'on_short': 'relax'}, which takes suspected ones."
+                raise_invalid(
+                    "corpus", f"of {k} documents for each anchor that are neither known nor suspected", got, advice
+                )
             return found.ids, _measures(found)
 
     def _encoded(self, model: Any, texts: Any, side: int, args: Any, folder: str) -> Any:

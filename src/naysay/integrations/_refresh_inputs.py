@@ -22,9 +22,7 @@ class Slots:
     Rows are known by the text of their anchor, because a transform is not given their numbers.
     """
 
-    def __init__(
-        self, anchor: str, given: list[str], anchors: list[str], corpus: Any, ids: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, anchor: str, given: list[str], anchors: list[str], corpus: Any, ids: NDArray[np.int64]) -> None:
         self.anchor, self.given, self.corpus = anchor, given, corpus
         self.rows = dict(zip(anchors, range(len(anchors)), strict=True))
         self.ids = ids  # (n, k); (n, 0) while those of the dataset are used
