@@ -78,7 +78,9 @@ class AuditOptions:
     corpus_vectors: Path | None = option(None, "Vectors of the documents: .npy, .safetensors or .parquet.")
     query_ids: Path | None = option(None, "Ids of the rows of --query-vectors: .txt, one a line, or a table.")
     corpus_ids: Path | None = option(None, "Ids of the rows of --corpus-vectors.")
-    model: str = option("", "Folder of an encoder, in place of vectors.", parameters=("name",))
+    model: str = option(
+        "", "Encoder, in place of vectors: its folder, or its name on the Hugging Face hub.", parameters=("name",)
+    )
     query_prompt: str = option("", "Prompt that --model puts before each anchor.")
     corpus_prompt: str = option("", "Prompt that --model puts before each document.")
     encoded: Path | None = option(None, "Folder in which --model keeps its vectors.", parameters=("folder",))

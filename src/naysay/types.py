@@ -21,6 +21,7 @@ from naysay.checks import as_array, check_kind, check_whole, public, raise_inval
 Array = Any  # a NumPy array or a torch tensor
 HEAD, RELATION, TAIL = 0, 1, 2
 SIDES = ("head", "relation", "tail")
+OF_ROWS = ("anchors", "positives", "vectors", "times")  # the arrays of a query
 
 
 @final
@@ -34,6 +35,7 @@ class Query:
         positives: (B,) the positive of each row, for parts that use it.
         vectors: (B, d) the anchors' vectors, for parts that use them.
         step: The training step, for schedules.
+        times: (B,) the time of each row, for `pools.Everything` with times: pairs of a later time are not known yet.
 
     Raises:
         NaysayError: If a shape is wrong.
@@ -47,6 +49,7 @@ class Query:
     positives: Array = None
     vectors: Array = None
     step: int = 0
+    times: Array = None
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -54,11 +57,12 @@ class Query:
         if anchors.ndim not in (1, 2) or (anchors.ndim == 2 and anchors.shape[1] != 3):
             raise_invalid("anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
         object.__setattr__(self, "anchors", anchors)
-        if self.positives is not None:
-            positives = _array("positives", self.positives)
-            if tuple(positives.shape) != (len(anchors),):
-                raise_invalid("positives", f"of shape ({len(anchors)},)", f"shape {tuple(positives.shape)}")
-            object.__setattr__(self, "positives", positives)
+        for name in ("positives", "times"):
+            if getattr(self, name) is not None:
+                values = _array(name, getattr(self, name))
+                if tuple(values.shape) != (len(anchors),):
+                    raise_invalid(name, f"of shape ({len(anchors)},)", f"shape {tuple(values.shape)}")
+                object.__setattr__(self, name, values)
         if self.vectors is not None:
             vectors = _array("vectors", self.vectors)
             if vectors.ndim != 2 or len(vectors) != len(anchors):

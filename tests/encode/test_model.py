@@ -212,16 +212,31 @@ def test_a_folder_is_loaded_without_the_network(tmp_path, package):
     assert package == [((str(tmp_path),), {"device": "cpu", "local_files_only": True})]
 
 
-def test_a_name_is_fetched_only_if_asked(package):
-    message = (
-        r"^load_model: `name` must be a folder on this machine, got 'all-MiniLM-L6-v2'\. "
-        r"Pass the folder that it was saved in; in Python, download=True fetches it by its name\.$"
-    )
-    with pytest.raises(NaysayError, match=message):
-        load_model("all-MiniLM-L6-v2")
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "BAAI/bge-m3", "intfloat/e5-base_v2.1"])
+def test_a_name_is_passed_on(package, name):
+    load_model(name)
+    assert package == [((name,), {"device": None, "local_files_only": False})]
+
+
+@pytest.mark.parametrize("name", ["./encoder", "/no/such", "../x", "a/b/c", "~/x", "no such folder", "c:\\x", "a//b"])
+def test_a_path_of_nothing_is_named_before_the_hub_is_asked(package, name):
+    with pytest.raises(
+        NaysayError, match=r"^load_model: `name` must be a folder on this machine, or a name on the hub, "
+    ):
+        load_model(name)
     assert package == []
-    load_model("all-MiniLM-L6-v2", download=True)
-    assert package == [(("all-MiniLM-L6-v2",), {"device": None, "local_files_only": False})]
+
+
+def test_the_error_of_the_package_is_passed_on(monkeypatch):
+    def offline(*given, **options):
+        raise OSError("We couldn't connect to 'https://huggingface.co'\nCheck your internet connection")
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=offline))
+    said = (
+        r"^load_model: `name` must be a model that sentence-transformers can load, got 'a/b'\. OSError: We couldn't con"
+    )
+    with pytest.raises(NaysayError, match=said):
+        load_model("a/b")
 
 
 def test_a_folder_of_something_else(tmp_path, package):

@@ -72,3 +72,12 @@ def test_a_missing_package_is_named(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"^monitor_callback: lightning is not installed\. Run: pip install"):
         monitor_callback(ns.difficulty.Monitor())
+
+
+@pytest.mark.usefixtures("package")
+def test_a_package_that_is_too_old_is_named(monkeypatch):
+    monkeypatch.setattr("naysay.integrations._packages.version", lambda name: "1.9.5")
+    with pytest.raises(
+        MissingExtraError, match=r"^monitor_callback: .*lightning 1\.9\.5 is too old\. Run: pip install"
+    ):
+        monitor_callback(ns.difficulty.Monitor())

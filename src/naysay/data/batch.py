@@ -7,7 +7,7 @@ from typing import Any, final
 
 from naysay.arrays import to_torch
 from naysay.checks import check_kind, public
-from naysay.types import Negatives, Query
+from naysay.types import OF_ROWS, Negatives, Query
 
 
 @final
@@ -49,5 +49,5 @@ class Batch:
 
     def _mapped(self, convert: Any) -> Query:
         """The query with other arrays."""
-        arrays = {name: getattr(self.query, name) for name in ("anchors", "positives", "vectors")}
+        arrays = {name: getattr(self.query, name) for name in OF_ROWS}
         return replace(self.query, **{name: convert(array) for name, array in arrays.items() if array is not None})

@@ -21,7 +21,7 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.quantity.separation import Floats
-from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query
+from naysay.types import OF_ROWS, Array, Detector, Negatives, Query, anchor_ids, check_query
 
 # (B, K) bool; or truth(anchors (B,), ids (B, K)) -> (B, K) bool; or the class of each sample (n_samples,)
 Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | Any
@@ -52,7 +52,7 @@ def query_anchors(query: Query, size: int | None = None, what: str = "anchors", 
 
 def query_rows(query: Query, chosen: NDArray[Any]) -> Query:
     """The query of some rows."""
-    parts = {name: getattr(query, name) for name in ("anchors", "positives", "vectors")}
+    parts = {name: getattr(query, name) for name in OF_ROWS}
     return replace(query, **{name: part[chosen] for name, part in parts.items() if part is not None})
 
 

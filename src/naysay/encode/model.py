@@ -1,4 +1,4 @@
-"""Models that encode texts: loaded from a local folder, identified by their contents."""
+"""Models that encode texts: loaded from a local folder or by their name, identified by their contents."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from naysay.text import first_line
 _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
 _PACKAGES = ("sentence_transformers", "transformers", "tokenizers")
 _IRRELEVANT = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # NAME or OWNER/NAME
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @public
-def load_model(name: str | Path, *, download: bool = False, device: str | None = None) -> Any:
-    """Load a SentenceTransformer from a local folder.
+def load_model(name: str | Path, *, device: str | None = None) -> Any:
+    """Load a SentenceTransformer from a local folder, or by its name on the Hugging Face hub.
+
+    A folder is loaded without the network. A name is passed on to sentence-transformers, which downloads the model
+    unless it has it already; without a network its error is part of ours. Code that comes with a model never runs.
 
     Args:
-        name: The folder, as `model.save` writes it.
-        download: Whether a name that is not a folder may be downloaded from the Hugging Face hub. Nothing is downloaded
-            unless this is True, and code that comes with a model never runs.
+        name: The folder, as `model.save` writes it; or a name such as "sentence-transformers/all-MiniLM-L6-v2".
         device: "cpu", "cuda", ...; chosen by sentence-transformers by default.
 
     Returns:
@@ -42,17 +44,16 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
         MissingExtraError: If sentence-transformers is not installed.
 
     Examples:
-        >>> load_model("no such folder")
+        >>> load_model("./no such folder")
         Traceback (most recent call last):
-        naysay.errors.NaysayError: load_model: `name` must be a folder on this machine, got 'no such folder'. ...
+        naysay.errors.NaysayError: load_model: `name` must be a folder on this machine, or a name on the hub, ...
     """
     folder = Path(name)
-    if not download:
-        if not folder.is_dir():
-            advice = "Pass the folder that it was saved in; in Python, download=True fetches it by its name."
-            raise_invalid("name", "a folder on this machine", shown(str(name)), advice)
+    if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
             raise_invalid("name", "a folder with a modules.json or a config.json", shown(str(name)))
+    elif not _HUB_NAME.fullmatch(str(name)):
+        raise_invalid("name", "a folder on this machine, or a name on the hub", shown(str(name)))
     try:
         package: Any = importlib.import_module("sentence_transformers")
     except ImportError as error:
@@ -65,7 +66,7 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
         except Exception as error:  # torch raises several kinds
             raise_invalid("device", "one that torch can use here", shown(device), first_line(error))
     try:
-        return package.SentenceTransformer(str(name), device=device, local_files_only=not download)
+        return package.SentenceTransformer(str(name), device=device, local_files_only=folder.is_dir())
     except Exception as error:  # of any of the packages that read the files
         advice = f"{type(error).__name__}: {first_line(error)}"
         raise_invalid("name", "a model that sentence-transformers can load", shown(str(name)), advice)

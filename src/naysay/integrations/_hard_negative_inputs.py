@@ -15,8 +15,9 @@ from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.detectors.calibrated import Calibrated
 from naysay.encode._inputs import distinct, text_array
 from naysay.encode.texts import check_encoder
+from naysay.mining._task import pairs_of
 from naysay.mining.judge import ALPHA, check_judge, check_judge_text, judge_of
-from naysay.positives import Positives
+from naysay.positives import IGNORE, Positives
 from naysay.search._scores import METRICS
 
 Ids = NDArray[np.int64]
@@ -126,6 +127,16 @@ def duplicate_texts(pairs: TextPairs) -> tuple[Ids, Ids]:
     counts = stops - starts
     slots = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
     return np.repeat(anchors, counts), order[slots]
+
+
+def never_negative(pairs: TextPairs, *, duplicates: bool, include_positives: bool) -> Positives:
+    """Return the pairs that are never negatives: positives, the anchor's own text, and duplicates."""
+    excluded = pairs.known().with_ignored(*own_texts(pairs))
+    if duplicates:
+        excluded = excluded.with_ignored(*duplicate_texts(pairs))
+    if include_positives:
+        excluded = Positives.from_pairs(*pairs_of(excluded, IGNORE), excluded.n_anchors, excluded.n_items)
+    return excluded
 
 
 def _keys(texts: Any) -> NDArray[np.uint64]:

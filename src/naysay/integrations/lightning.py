@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.difficulty.monitor import Monitor
-from naysay.errors import MissingExtraError
+from naysay.integrations._packages import need_package
 
-_PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+_PACKAGES = {"lightning": "lightning.pytorch", "pytorch-lightning": "pytorch_lightning"}  # {name for pip: module}
+_LEAST = "2.4"
 
 
 @public
@@ -33,7 +35,7 @@ def monitor_callback(monitor: Monitor, key: str = "naysay") -> Any:
         A `lightning.pytorch.Callback`.
 
     Raises:
-        MissingExtraError: If neither lightning nor pytorch-lightning is installed.
+        MissingExtraError: If neither lightning nor pytorch-lightning is installed, or it is older than 2.4.
     """
     check_kind("monitor", monitor, Monitor, "a Monitor")
     base = _callback_class()
@@ -63,11 +65,16 @@ def monitor_callback(monitor: Monitor, key: str = "naysay") -> Any:
 
 
 def _callback_class() -> Any:
-    """The class of callbacks, of either name of the package."""
-    for name in _PACKAGES:
-        try:
-            return importlib.import_module(name).Callback
-        except ImportError:
-            continue
-    message = "lightning is not installed. Run: pip install lightning"
-    raise MissingExtraError(message)
+    """The class of callbacks, of the name of the package that is imported already, else of the newer name."""
+    wanted = sorted(_PACKAGES, key=lambda name: sys.modules.get(_PACKAGES[name]) is None)
+    installed = [name for name in wanted if _is_installed(_PACKAGES[name])]
+    name = (installed or wanted)[0]
+    return need_package(name, _LEAST, module=_PACKAGES[name]).Callback
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True

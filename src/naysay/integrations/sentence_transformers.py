@@ -1,4 +1,7 @@
-"""mine_hard_negatives with the signature of sentence-transformers."""
+"""sentence-transformers 6.2 or newer: mining, a callback that mines again, batches, and a loss without false negatives.
+
+`mine_hard_negatives` needs no package but this one. Nothing is imported before it is needed.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,14 @@ from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negative_tables import FORMATS, fingerprint, names_of, statistics, table_of
 from naysay.integrations._hard_negatives import Rules, pick
-from naysay.mining._task import pairs_of
+from naysay.integrations._masked_loss import mask_false_negatives
+from naysay.integrations._planned_batches import batch_sampler
+from naysay.integrations._refresh import RefreshNegatives
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.select import check_method_options
-from naysay.positives import IGNORE, Positives
 from naysay.search.vectors import Vectors, as_vectors
+
+__all__ = ["RefreshNegatives", "batch_sampler", "mask_false_negatives", "mine_hard_negatives"]
 
 
 @public
@@ -177,7 +183,7 @@ def mine_hard_negatives(
     inputs.check_names([*columns], names_of(output_format, num_negatives, with_scores=output_scores))
     _print(_opening(pairs, first, last), show=verbose)
     rules = Rules(first + 1, last, bounds, num_negatives, sampling_strategy, temperature, seed)
-    excluded = _excluded(pairs, duplicates=duplicates, include_positives=include_positives)
+    excluded = inputs.never_negative(pairs, duplicates=duplicates, include_positives=include_positives)
     with ExitStack() as stack:
         if cache_folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="naysay-")))
@@ -211,16 +217,6 @@ def _current_format(output_format: str, as_triplets: bool | None, output_scores:
     if text:
         warnings.warn(text, DeprecationWarning, stacklevel=4)  # past this function and the decorator
     return output_format, output_scores
-
-
-def _excluded(pairs: TextPairs, *, duplicates: bool, include_positives: bool) -> Positives:
-    """Return the pairs that are never negatives: positives, the anchor's own text, and duplicates."""
-    excluded = pairs.known().with_ignored(*inputs.own_texts(pairs))
-    if duplicates:
-        excluded = excluded.with_ignored(*inputs.duplicate_texts(pairs))
-    if include_positives:
-        excluded = Positives.from_pairs(*pairs_of(excluded, IGNORE), excluded.n_anchors, excluded.n_items)
-    return excluded
 
 
 def _encoded(model: Any, texts: Any, side: str, prompts: tuple[str | None, str | None], options: Any) -> Vectors:

@@ -65,7 +65,9 @@ class JobOptions:
     queries: Path | None = option(
         None, "Anchors: a file with ids, texts or both.", parameters=("query_ids", "query_texts")
     )
-    model: Any = option(None, "Folder of an encoder that makes the vectors.", parameters=("name",))
+    model: Any = option(
+        None, "Encoder that makes the vectors: its folder, or its name on the Hugging Face hub.", parameters=("name",)
+    )
     query_vectors: Path | None = option(
         None, "Vectors of the anchors: .npy, .safetensors or .parquet.", parameters=("queries",)
     )
@@ -132,7 +134,7 @@ class JobOptions:
             if getattr(self, name) and self.model is None:
                 raise_invalid(name, "left out without `model`", shown(getattr(self, name)))
         if self.device is not None and not isinstance(self.model, str | Path):
-            raise_invalid("device", "left out unless `model` is a folder", shown(self.device))
+            raise_invalid("device", "left out unless `model` is a folder or a name", shown(self.device))
 
     @property
     def read_files(self) -> dict[str, Path]:

@@ -28,7 +28,7 @@ _NONE = float(np.finfo(np.float32).max)  # in place of a positive's score where 
 Floats32 = NDArray[np.float32]
 
 # {name: (how many numbers it takes, maker(numbers, lowest positive score of each anchor))}
-_JUDGES: dict[str, tuple[int, Callable[[list[float], Floats32], Any]]] = {
+_JUDGES: dict[str, tuple[int, Callable[[list[float], Any], Any]]] = {
     "auto": (0, lambda numbers, lowest: "auto"),
     "none": (0, lambda numbers, lowest: None),
     "calibrated": (1, lambda numbers, lowest: Calibrated(*numbers)),
@@ -204,13 +204,13 @@ def _parsed(text: str) -> tuple[str, list[float] | None]:
         return name, None
 
 
-def judge_of(judge: Any, lowest: Floats32) -> Any:
+def judge_of(judge: Any, lowest: Floats32 | Callable[[Query], Any]) -> Any:
     """Return a judge that is given as text as a detector; "auto", None and detectors as they are.
 
     `Margin` and `ShareOfPositive` without scores get `lowest`, (n,) the lowest score of each anchor's known positives,
-    NaN without one: nothing is suspected then.
+    NaN without one: nothing is suspected then. Or a function of the query, as they take it.
     """
-    known = np.where(np.isnan(lowest), np.float32(_NONE), lowest)
+    known = lowest if callable(lowest) else np.where(np.isnan(lowest), np.float32(_NONE), lowest)
     if isinstance(judge, str):
         name, numbers = _parsed(judge)
         return _JUDGES[name][1](numbers or [], known)

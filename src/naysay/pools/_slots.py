@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +51,14 @@ def check_count(name: str, value: object, least: int = 1) -> int:
     return number
 
 
-def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
-    """The anchors of a query (B,), checked to be below `size` if it is known, in the form that compiled loops take."""
+def anchors_of(query: Query, size: int | None, what: str = "anchors", *, timed: bool = False) -> NDArray[np.int64]:
+    """The anchors of a query (B,), checked to be below `size` if it is known, in the form that compiled loops take.
+
+    Times raise, unless the caller is `timed`: to ignore them would exclude other pairs.
+    """
     check_query(query)
+    if query.times is not None and not timed:
+        raise_invalid_times()
     anchors = anchor_ids(query)
     if anchors.ndim != 1:
         checks.raise_invalid("query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
@@ -61,11 +66,17 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
     return frozen(np.ascontiguousarray(anchors))
 
 
+def raise_invalid_times() -> NoReturn:
+    """Raise because a query has times."""
+    advice = "Only Everything(positives, times=...) excludes by time."
+    checks.raise_invalid("query.times", "left out here", "times", advice)
+
+
 def asked(
-    query: Query, n: Any, rng: np.random.Generator, size: int | None, what: str = "anchors"
+    query: Query, n: Any, rng: np.random.Generator, size: int | None, what: str = "anchors", *, timed: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, np.uint64]:
     """The checked inputs of a draw: anchors (B,), slots of each row (B,), the largest of these, and the call's key."""
-    anchors = anchors_of(query, size, what)
+    anchors = anchors_of(query, size, what, timed=timed)
     counts, width = slot_counts(n, len(anchors))
     return anchors, counts, width, key_from(rng)
 
@@ -73,6 +84,8 @@ def asked(
 def triples_of(query: Query, known: Triples) -> NDArray[np.int64]:
     """The triples of a query (B, 3), checked to be of known entities and relations."""
     check_query(query)
+    if query.times is not None:
+        raise_invalid_times()
     triples = anchor_ids(query)
     if triples.ndim != 2:
         checks.raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")

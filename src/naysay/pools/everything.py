@@ -14,6 +14,7 @@ from naysay.checks import as_array, check_all, check_bool, check_kind, check_who
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import all_filled, asked, check_settings, logs, shortfall, shown_settings
+from naysay.pools._times import Times
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
 from naysay.types import Negatives, Query
@@ -39,6 +40,10 @@ class Everything:
         weights: (n_items,) finite, at least 0; None is uniform. Weight 0 is never drawn. See `pools.popularity`.
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+        times: (anchors, items, times), three arrays (n,): when known pairs became known; numbers or dates. A row of a
+            query with times excludes the pairs known at its time or before, and draws later ones like any other. Of a
+            pair with several times the first counts; one without is always known. A draw then costs
+            O(known pairs of its anchors) besides.
 
     Examples:
         >>> import naysay as ns
@@ -53,6 +58,8 @@ class Everything:
         weights: ArrayLike | None = None,
         distinct: bool = True,
         on_short: str = "pad",
+        *,
+        times: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
     ) -> None:
         """Build the tables of a weighted pool: O(items + pairs), once."""
         check_kind("positives", positives, Positives, "a Positives")
@@ -63,6 +70,7 @@ class Everything:
         self.positives = positives
         self.distinct, self.on_short = check_settings(distinct, on_short)
         self._tables = None if weights is None else _weight_tables(positives, weights)
+        self._times = None if times is None else Times.of(positives, times)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
@@ -73,14 +81,18 @@ class Everything:
         return self._drawn(query, n, rng, with_log_q=False)
 
     def _drawn(self, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
-        known = self.positives
-        anchors, counts, width, key = asked(query, n, rng, known.n_anchors)
+        known, tables = self.positives, self._tables
+        anchors, counts, width, key = asked(query, n, rng, known.n_anchors, timed=self._times is not None)
+        if self._times is not None and query.times is not None:
+            known = self._times.known_at(known, anchors, query.times)
+            anchors = frozen(np.arange(len(anchors)))
+            tables = None if tables is None else (*tables[:2], _known_weights(known, tables[0]))
         ids = np.empty((len(anchors), width), np.int64)
         steps, log_q = ids.size + 4 * len(ids), None
         inputs = ((key, uniform.TRIES, not self.distinct), (anchors, counts), known._rows)
-        if self._tables is not None:
+        if tables is not None:
             chance = np.empty(ids.shape)
-            in_rows(weighted.draw, len(ids), 4 * steps, *inputs, self._tables, ids, chance)
+            in_rows(weighted.draw, len(ids), 4 * steps, *inputs, tables, ids, chance)
             log_q = logs(chance) if with_log_q else None
         elif self.distinct:
             log_q = np.empty((len(ids), width if with_log_q else 0))
@@ -156,10 +168,15 @@ def _weight_tables(positives: Positives, weights: ArrayLike) -> tuple[NDArray[An
     cumulative = offsets(whole)
     alias = np.empty(2 * len(whole), np.uint64)
     weighted.build_alias(whole, float(cumulative[-1]), alias)
+    return frozen(cumulative), frozen(alias), _known_weights(positives, cumulative)
+
+
+def _known_weights(positives: Positives, cumulative: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n_anchors,) the weight of what is known."""
     known = np.empty(positives.n_anchors, np.int64)
     rows = (positives.indptr, positives.indices, cumulative, known)
     in_rows(weighted.known_weights, positives.n_anchors, len(positives), *rows)
-    return tuple(map(frozen, (cumulative, alias, known)))
+    return frozen(known)
 
 
 def _distinct_places(generator: np.random.Generator, wanted: int, total: int) -> NDArray[np.int64]:

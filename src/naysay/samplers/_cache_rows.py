@@ -20,7 +20,7 @@ from naysay.pools._slots import anchors_of, triples_of
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
-from naysay.types import RELATION, SIDES, Array, Negatives, Pool, Query, positive_ids
+from naysay.types import OF_ROWS, RELATION, SIDES, Array, Negatives, Pool, Query, positive_ids
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -107,8 +107,7 @@ def cache_rows(pool: Pool) -> CacheRows:
 
 def rows_of(query: Query, index: Ids) -> Query:
     """Some rows of a query."""
-    parts = {"anchors": query.anchors, "positives": query.positives, "vectors": query.vectors}
-    given = {name: part for name, part in parts.items() if part is not None}
+    given = {name: getattr(query, name) for name in OF_ROWS if getattr(query, name) is not None}
     chosen = {name: part[to_torch(index, part.device) if is_torch(part) else index] for name, part in given.items()}
     return Query(**chosen, step=query.step)
 

@@ -1,0 +1,64 @@
+"""batch_sampler: a plan of naysay.batches as what sentence-transformers takes."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from naysay.batches.loader import BatchSampler
+from naysay.batches.shuffled import Shuffled
+from naysay.checks import public, raise_invalid
+
+
+@public
+def batch_sampler(plan: Any) -> Any:
+    """Make what `SentenceTransformerTrainingArguments(batch_sampler=...)` takes of a plan of `naysay.batches`.
+
+    The trainer's seed and epoch choose the batches, and its processes share them. An evaluation set, which the trainer
+    asks the same sampler about, gets random batches.
+
+    Args:
+        plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set; its size is
+            per_device_train_batch_size.
+
+    Returns:
+        A function of (dataset, batch_size, drop_last, ...), which can be pickled. It raises NaysayError, before
+        training starts, if the plan is not of this set or this batch size.
+
+    Examples:
+        >>> import naysay as ns
+        >>> sampler = batch_sampler(ns.batches.Shuffled(4, 2, forbid=[0, 0, 1, 1]))
+        >>> batches = sampler(range(4), batch_size=2, drop_last=False, seed=3)
+        >>> [len(batch) for batch in batches]
+        [2, 2]
+    """
+    if isinstance(plan, type) or not hasattr(plan, "plan") or not hasattr(plan, "n"):
+        raise_invalid("plan", "a plan of naysay.batches, such as Shuffled(n, size)", type(plan).__name__)
+    return _Planned(plan)
+
+
+@final
+class _Planned:
+    """A plan, which waits for the trainer's dataset."""
+
+    def __init__(self, plan: Any) -> None:
+        self.plan, self.used = plan, False
+
+    def __call__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        drop_last: bool,  # noqa: FBT001
+        valid_label_columns: list[str] | None = None,
+        generator: Any = None,
+        seed: int = 0,
+    ) -> BatchSampler:
+        fits = len(dataset) == self.plan.n and batch_size == self.plan.size
+        if not fits and self.used:  # the evaluation set
+            return BatchSampler(Shuffled(len(dataset), batch_size), seed)
+        if not fits:
+            rule = f"a plan of {len(dataset)} rows in batches of {batch_size}, as the trainer has"
+            raise_invalid("batch_sampler", rule, f"{self.plan.n} rows in batches of {self.plan.size}")
+        if drop_last:
+            raise_invalid("dataloader_drop_last", "False with a plan of batches", True)
+        self.used = True
+        return BatchSampler(self.plan, seed)

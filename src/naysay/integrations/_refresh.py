@@ -1,0 +1,295 @@
+"""RefreshNegatives: a callback of Trainer that mines the negatives again with the model as it is."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.detectors.posterior import Posterior
+from naysay.difficulty._loggers import writer
+from naysay.difficulty._step_measures import Scalars, hardness
+from naysay.encode._inputs import text_array, texts_hash
+from naysay.encode.texts import encode_texts
+from naysay.errors import NaysayWarning
+from naysay.files import load_folder, save_folder
+from naysay.integrations import _hard_negative_inputs as inputs
+from naysay.integrations._packages import need_package
+from naysay.integrations._refresh_inputs import Slots, check_loader, pair_columns, prompts_of, trained_on
+from naysay.mining._weigh import weighed
+from naysay.mining.mine import mine
+from naysay.mining.mined import Mined
+from naysay.mining.options import MiningOptions
+from naysay.search.vectors import as_vectors
+from naysay.text import first_line
+
+_FOLDER, _KIND = "naysay_negatives", "refreshed negatives"
+_ON_ERROR, _FULL = ("keep", "raise"), ("random", "relax", "raise")
+_OWN = ("judge", "threads", "on_short", "metric")  # of the options of `mine`, those with a place of their own here
+
+
+@final
+@public
+class RefreshNegatives:
+    """Mine the negatives of a training set again with the current model, at epoch ends or every n steps (ANCE).
+
+    A callback for `SentenceTransformerTrainer`, and for `transformers.Trainer` with a model that has `encode`. The
+    training set is a `datasets.Dataset` of two columns of texts, anchors and positives; the loss gets k columns of
+    negatives after them. They are mined before the first step, unless the set has k columns `negative...` already,
+    which are used until the first refresh. Each anchor has k negatives: what the judge leaves short is filled with
+    random documents. Known positives, the anchor's own text and duplicates of both are never negatives.
+
+    Each refresh adds to `trainer.state.log_history`, and to `log`:
+
+    | name | meaning |
+    |---|---|
+    | `score/negatives`, `score/positives` | the mean scores by the current model |
+    | `above_positive` | the share of negatives with a higher score than the lowest positive of their anchor |
+    | `false_share` | the estimated share of false negatives, where it can be told |
+    | `drift` | the share of negatives that the anchor did not have before |
+    | `random` | the share that was filled with random documents |
+
+    The negatives are part of each checkpoint, in the folder naysay_negatives. A run that is resumed goes on with them.
+    A refresh within an epoch takes effect one batch later, because the trainer has fetched the next batch by then; it
+    needs dataloader_num_workers=0. Each process of a distributed run mines for itself.
+
+    Cost of a refresh: encoding all distinct texts, and an exact search.
+
+    Xiong et al. Approximate Nearest Neighbor Negative Contrastive Learning for Dense Text Retrieval. ICLR 2021.
+
+    Args:
+        every: "epoch", which is before each epoch but the first; or a number of steps.
+        k: Negatives of each anchor.
+        corpus: More documents that may become negatives, besides the positives.
+        judge: Which candidates to drop as likely false negatives, as for `mine`; the same at each refresh.
+        model: What encodes, with encode(texts) as for `encode_texts`. By default the model that is trained.
+        mining: More options of `mine`: {"false_share": 0.02, "rank_range": (10, None)}.
+        log: Where the numbers go besides, as for `difficulty.Monitor`: a .jsonl path, TensorBoard, Weights & Biases, or
+            a function.
+        on_error: "keep" goes on with the old negatives if a refresh fails, with a NaysayWarning; "raise" raises its
+            error. The first mining always raises.
+
+    Raises:
+        MissingExtraError: If transformers or datasets is missing or too old.
+
+    Examples:
+        >>> RefreshNegatives("epoch", 4, judge="share:0.95")
+        RefreshNegatives(every='epoch', k=4, judge='share:0.95'; 0 refreshes)
+    """
+
+    def __init__(
+        self,
+        every: str | int = "epoch",
+        k: int = 1,
+        *,
+        corpus: Any = None,
+        judge: Any = "auto",
+        model: Any = None,
+        mining: Mapping[str, Any] | None = None,
+        log: Any = None,
+        on_error: str = "keep",
+    ) -> None:
+        """Check the settings."""
+        need_package("transformers", "5.0")
+        need_package("datasets", "4.0")
+        if not isinstance(every, str):
+            check_whole("every", every, 1)
+        elif every != "epoch":
+            raise_invalid("every", "'epoch' or a number of steps", shown(every))
+        check_one_of("on_error", on_error, _ON_ERROR)
+        self.every, self.k, self.on_error = every, check_whole("k", k, 1), on_error
+        self.corpus = None if corpus is None else text_array("corpus", corpus)
+        self.judge, self.model, self.options = judge, model, _options(judge, mining)
+        self.refreshes, self.step = 0, 0
+        self._write = writer(log)
+        self._set: _TrainingSet | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Check that the trainer fits, then mine, or restore the negatives of the checkpoint."""
+        loader = given["train_dataloader"]
+        dataset, model = trained_on(loader), self._encoder(given["model"])
+        check_loader(loader, self.every)
+        columns, negatives = pair_columns(dataset, self.k)
+        self._set = _TrainingSet(columns, negatives, self.corpus, dataset)
+        self._set.try_out(model, args)
+        if state.global_step:
+            self._restore(args, state)
+        else:
+            self.refreshes, self.step = 0, 0
+            if not negatives:
+                self._refresh(args, state, model, first=True)
+        dataset.set_transform(self._set.slots)
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Refresh before each epoch but the first; not where an epoch is resumed in the middle."""
+        whole = float(state.epoch or 0).is_integer()
+        if self.every == "epoch" and state.global_step > self.step and whole:
+            self._refresh(args, state, self._encoder(given["model"]))
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Refresh every so many steps, but not after the last."""
+        if isinstance(self.every, int) and state.global_step % self.every == 0 and state.global_step < state.max_steps:
+            self._refresh(args, state, self._encoder(given["model"]))
+
+    def on_save(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Save the negatives in the checkpoint that the trainer has just written."""
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        if self._set is not None and state.is_world_process_zero and folder.is_dir():
+            header = {"refreshes": self.refreshes, "step": self.step, "texts": self._set.key}
+            save_folder(folder / _FOLDER, _KIND, header, {"ids": self._set.slots.ids})
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Leave the dataset as it was."""
+        if self._set is not None:
+            self._set.dataset.reset_format()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """Do nothing in all other events of a trainer."""
+        if name.startswith("on_"):
+            return _nothing
+        raise AttributeError(name)
+
+    def _encoder(self, trained: Any) -> Any:
+        model = trained if self.model is None else self.model
+        if not callable(getattr(model, "encode", None)):
+            advice = "Pass model=, which encodes texts with the weights in training."
+            raise_invalid("model", "one with a method encode(texts)", type(model).__name__, advice)
+        return model
+
+    def _refresh(self, args: Any, state: Any, model: Any, *, first: bool = False) -> None:
+        """Mine, measure and replace; where that fails, keep what there was."""
+        current = self._set
+        if current is None:  # not in a run
+            return
+        try:
+            ids, found = current.mined(model, args, self.k, self.options, state.global_step)
+        except Exception as error:
+            if first or self.on_error == "raise":
+                raise
+            self._log(state, {"failed": 1.0})
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            text = f"RefreshNegatives: at step {state.global_step} the negatives stay as they were: {reason}"
+            warnings.warn(text, NaysayWarning, stacklevel=2)
+            return
+        if len(current.slots.ids[0]):
+            found["drift"] = float((ids[:, :, None] != current.slots.ids[:, None, :]).all(axis=2).mean())
+        current.slots.ids = ids
+        self.refreshes, self.step = self.refreshes + 1, state.global_step
+        self._log(state, found)
+
+    def _log(self, state: Any, found: Scalars) -> None:
+        named = {f"refresh/{name}": value for name, value in found.items()}
+        state.log_history.append({**named, "step": state.global_step, "epoch": state.epoch})
+        if self._write is not None:
+            self._write(state.global_step, found, {})
+
+    def _restore(self, args: Any, state: Any) -> None:
+        """Read the negatives of the checkpoint that a run is resumed from."""
+        if self._set is None:
+            return
+        given = getattr(args, "resume_from_checkpoint", None)
+        places = [Path(given)] if isinstance(given, str) else []
+        places.append(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+        folder = next((place / _FOLDER for place in places if (place / _FOLDER).is_dir()), None)
+        if folder is None:
+            advice = "Set args.resume_from_checkpoint to the folder of the checkpoint."
+            rule = f"a checkpoint with a folder {_FOLDER}"
+            raise_invalid("resume_from_checkpoint", rule, repr(str(places[-1])), advice)
+        header, arrays = load_folder(folder, _KIND, mmap=False, numbers=("refreshes", "step"), needed=("ids",))
+        ids = arrays["ids"]
+        if header.get("texts") != self._set.key or ids.shape[1:] not in ((0,), (self.k,)):
+            rule = "the same texts, with the same `k`, as those of the checkpoint"
+            raise_invalid("train_dataset", rule, f"others than in {str(folder)!r}")
+        self._set.slots.ids, self.refreshes, self.step = ids, header["refreshes"], header["step"]
+
+    def __repr__(self) -> str:
+        settings = f"every={self.every!r}, k={self.k}, judge={self.judge!r}"
+        return f"RefreshNegatives({settings}; {self.refreshes} refreshes)"
+
+
+def _nothing(*args: Any, **given: Any) -> None:
+    """An event that this callback does not use."""
+
+
+def _options(judge: Any, mining: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of `mine`, checked; each anchor must get k negatives."""
+    given = {"on_short": "random", **(mining or {})}
+    names = [one.name for one in fields(MiningOptions) if one.name != "judge"]
+    for name in given:
+        check_one_of("mining", name, names)
+    check_one_of("on_short", given["on_short"], _FULL)
+    MiningOptions(**given, judge=judge)
+    return {**given, "judge": judge}
+
+
+@final
+class _TrainingSet:
+    """The texts of a training set, and its current negatives."""
+
+    def __init__(self, columns: dict[str, Any], negatives: list[str], corpus: Any, dataset: Any) -> None:
+        self.names, self.dataset = tuple(columns), dataset
+        self.pairs = inputs.pair_up(columns, corpus)
+        self.known = inputs.never_negative(self.pairs, duplicates=True, include_positives=False)
+        none = np.empty((len(self.pairs.queries), 0), np.int64)
+        self.slots = Slots(self.names[0], negatives, self.pairs.queries.to_pylist(), self.pairs.corpus, none)
+        parts = texts_hash(self.pairs.queries, self.pairs.anchors), texts_hash(self.pairs.corpus, self.pairs.items)
+        self.key = "-".join(parts)
+
+    def try_out(self, model: Any, args: Any) -> None:
+        """Encode one text before training starts; raise if the model cannot."""
+        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
+            try:
+                self._encoded(model, self.pairs.queries.slice(0, 1), 0, args, folder)
+            except Exception as error:
+                got = f"{type(model).__name__} ({first_line(error)})"
+                raise_invalid("model", "one that encodes each text as one vector", got)
+
+    def mined(
+        self, model: Any, args: Any, k: int, options: Mapping[str, Any], step: int
+    ) -> tuple[NDArray[np.int64], Scalars]:
+        """Return (n, k) documents for each distinct anchor, and what they are like."""
+        given = {"seed": args.seed + step, **options, "metric": inputs.metric_of(model, options.get("metric"))}
+        trained = getattr(model, "training", None)
+        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
+            try:
+                texts = (self.pairs.queries, self.pairs.corpus)
+                vectors = [self._encoded(model, part, side, args, folder) for side, part in enumerate(texts)]
+            finally:
+                if trained is not None:
+                    model.train(trained)
+            found = mine(*vectors, self.known, k, **given)
+            if (found.ids < 0).any():
+                got = f"fewer for {int((found.ids < 0).any(axis=1).sum())} of {len(found.ids)} anchors"
+                advice = "Pass more documents, or mining={'on_short': 'relax'}, which takes suspected ones."
+                raise_invalid(
+                    "corpus", f"of {k} documents for each anchor that are neither known nor suspected", got, advice
+                )
+            return found.ids, _measures(found)
+
+    def _encoded(self, model: Any, texts: Any, side: int, args: Any, folder: str) -> Any:
+        prompt, size = prompts_of(args, self.names[side]), args.per_device_eval_batch_size
+        name = ("query", "document")[side]
+        path = encode_texts(
+            model, texts, folder=folder, batch_size=size, prompt=prompt, side=name, cache=False, show=False
+        )
+        return as_vectors(name, path)
+
+
+def _measures(mined: Mined) -> Scalars:
+    """What the negatives are like by the model that mined them."""
+    found = hardness(mined.scores, mined.mask, mined.positive_scores)
+    if isinstance(mined.judge, Posterior) and mined.judge.summary.after is not None and not mined.judge.reason:
+        found["false_share"] = mined.judge.summary.after.estimate
+    elif mined._fit is not None and not isinstance(mined.judge, Posterior):
+        trade = weighed(mined, np.arange(len(mined.ids)), *mined._fit(), total=len(mined.ids), seed=0).trade
+        found |= {} if trade is None else {"false_share": trade.chosen.false_share}
+    drawn = [place for place, name in enumerate(mined.kept_names) if name == "random"]
+    found["random"] = float(np.isin(mined.kept_by, drawn).mean())
+    return {name: value for name, value in found.items() if np.isfinite(value)}

@@ -1,0 +1,203 @@
+"""mask_false_negatives: the package's own loss where nothing is suspected, and plain loops where something is."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+import naysay as ns
+from naysay.errors import MissingExtraError
+from naysay.integrations.sentence_transformers import mask_false_negatives
+
+small = pytest.importorskip("tests.integrations.small_trainers", reason="accelerate is not installed")
+torch = small.torch
+losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
+pytestmark = pytest.mark.filterwarnings(*small.QUIET)
+NEVER, SCALE = "absolute:2", 7.0
+
+
+class Table(torch.nn.Sequential):
+    """A model of one vector per row of a table, with what these losses use of a SentenceTransformer."""
+
+    def __init__(self, rows, seed=0):
+        super().__init__(torch.nn.Identity())
+        self.table = torch.nn.Parameter(torch.randn(rows, 5, generator=torch.Generator().manual_seed(seed)).double())
+
+    def forward(self, features):
+        return {"sentence_embedding": self.table[features["input_ids"][:, 0]]}
+
+
+def features(batch=6, columns=3):
+    return [{"input_ids": torch.arange(batch)[:, None] + batch * column} for column in range(columns)]
+
+
+def kinds(model, **options):
+    yield losses.MultipleNegativesRankingLoss(model, scale=SCALE, **options)
+    yield losses.CachedMultipleNegativesRankingLoss(model, scale=SCALE, mini_batch_size=4, **options)
+
+
+def loss_in_loops(table, batch, columns, suspected):
+    """The loss without cells (i, j) that are suspected: suspected(i, j, score of the positive, score)."""
+    unit = [row / row.norm() for row in table]
+    total, flagged = 0.0, 0
+    for i in range(batch):
+        positive = float(unit[i] @ unit[batch + i])
+        below = math.exp(SCALE * positive)
+        for j in range(batch * (columns - 1)):
+            score = float(unit[i] @ unit[batch + j])
+            if j != i and suspected(i, j, positive, score):
+                flagged += 1
+            elif j != i:
+                below += math.exp(SCALE * score)
+        total -= SCALE * positive - math.log(below)
+    return total / batch, flagged
+
+
+def gradient(loss, model, given=None, labels=None):
+    model.zero_grad()
+    value = loss(features() if given is None else given, labels)
+    value.backward()
+    return value.item(), model.table.grad.clone()
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("hardness", [{}, {"hardness_mode": "hard_negatives", "hardness_strength": 3.0}])
+def test_where_nothing_is_suspected_it_is_the_loss(kind, hardness):
+    model = Table(18)
+    plain, own = ([*kinds(model, **hardness)][kind] for _ in range(2))
+    masked = mask_false_negatives(own, NEVER)
+    assert masked is own
+    expected, found = gradient(plain, model), gradient(masked, model)
+    assert found[0] == expected[0]
+    assert torch.equal(found[1], expected[1])
+    assert (int(masked.false_negatives.judged), int(masked.false_negatives.masked)) == (6 * 11, 0)
+    assert masked.get_config_dict() == plain.get_config_dict()
+
+
+RULES = [
+    ("margin:-0.1", lambda i, j, positive, score: score > positive + 0.1),
+    ("share:0.9", lambda i, j, positive, score: score > positive - 0.1 * abs(positive)),
+    (ns.detectors.Margin(0.2), lambda i, j, positive, score: score > positive - 0.2),
+    (ns.detectors.Absolute(0.3), lambda i, j, positive, score: score >= 0.3),
+    ({"low": ns.detectors.Margin(-0.5), "high": ns.detectors.Absolute(0.6)},
+     lambda i, j, positive, score: score > positive + 0.5 or score >= 0.6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize(("judge", "suspected"), RULES)
+def test_what_is_suspected_counts_nothing(kind, judge, suspected):
+    model = Table(18)
+    loss = mask_false_negatives([*kinds(model)][kind], judge)
+    found, slope = gradient(loss, model)
+    expected, flagged = loss_in_loops(model.table.detach(), 6, 3, suspected)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert 0 < flagged == int(loss.false_negatives.masked)
+    for row, column in ((0, 1), (7, 2), (14, 0)):  # an anchor, a positive and a hard negative
+        ends = []
+        for step in (1e-5, -1e-5):
+            moved = model.table.detach().clone()
+            moved[row, column] += step
+            ends.append(loss_in_loops(moved, 6, 3, suspected)[0])
+        assert slope[row, column].item() == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-7)
+
+
+def test_where_all_is_suspected_only_the_positive_is_left():
+    model = Table(18)
+    found, slope = gradient(mask_false_negatives(next(kinds(model)), "absolute:-2"), model)
+    assert found == 0
+    assert not slope.any()
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_labels_are_ids_for_detectors_that_go_by_id(kind):
+    """The second model of GISTEmbed, with vectors by row of the training set; hard negatives have no row."""
+    vectors = np.random.default_rng(3).standard_normal((50, 4))
+    labels = torch.tensor([40, 3, 17, 8, 21, 5])
+    asked = []
+
+    def score(anchors, ids):
+        asked.extend(zip(anchors.tolist(), ids.tolist(), strict=True))
+        return (vectors[np.asarray(anchors)] * vectors[np.asarray(ids)]).sum(axis=1)
+
+    model = Table(18)
+    judges = {"guide": ns.detectors.Guide(score, threshold=0.5, first=-9.0), "margin": ns.detectors.Margin(-0.3)}
+    loss = mask_false_negatives([*kinds(model)][kind], judges)
+    found, _ = gradient(loss, model, labels=labels)
+
+    def suspected(i, j, positive, score):
+        return j < 6 and (vectors[labels[i]] @ vectors[labels[j]] >= 0.5 or score > positive + 0.3)
+
+    expected, flagged = loss_in_loops(model.table.detach(), 6, 3, suspected)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert 0 < flagged == int(loss.false_negatives.masked)
+    assert set(asked) == {(int(a), int(b)) for a in labels for b in labels if a != b}
+    plain = gradient(mask_false_negatives([*kinds(model)][kind], NEVER), model)[0]
+    assert gradient(mask_false_negatives([*kinds(model)][kind], NEVER), model, labels=labels.double())[0] == plain
+
+
+def test_it_trains_in_a_trainer_and_inside_of_another_loss(tmp_path):
+    inner = mask_false_negatives(losses.MultipleNegativesRankingLoss(small.word_vectors()), "share:0.95")
+    loss = losses.MatryoshkaLoss(inner.model, inner, [8, 4])
+    run = small.trainer(tmp_path, [], loss=loss, num_train_epochs=1)
+    before = run.model[0].embedding.weight.detach().clone()
+    run.train()
+    assert not torch.equal(before, run.model[0].embedding.weight)
+    assert int(inner.false_negatives.judged) == 2 * 3 * 8 * 7  # widths, steps, rows, other rows
+    assert int(inner.false_negatives.masked) > 0
+
+
+WRONG = [
+    ({"directions": ("query_to_doc", "doc_to_query")}, NEVER, r"`loss` must be of directions=\('query_to_doc',\), got"),
+    ({"gather_across_devices": True}, NEVER, "`loss` must be with gather_across_devices=False, got True"),
+    ({}, "auto", "`judge` must be a detector that is ready to judge, or a text such as 'share:0.95', got 'auto'"),
+    ({}, "calibrated", "`judge` must be a detector that is ready to judge"),
+    ({}, "none", "`judge` must be a detector that is ready to judge"),
+    ({}, "shares:1", "`judge` must be one of .* Did you mean 'share'"),
+    ({}, 3, r"`judge` must be a detector with a method suspicion\(query, negatives\), got int"),
+]
+
+
+@pytest.mark.parametrize(("options", "judge", "said"), WRONG)
+def test_what_does_not_fit_is_named(options, judge, said):
+    for loss in kinds(Table(18), **options):
+        with pytest.raises(ns.NaysayError, match=rf"^mask_false_negatives: {said}"):
+            mask_false_negatives(loss, judge)
+
+
+def test_another_loss_is_named():
+    said = "^mask_false_negatives: `loss` must be MultipleNegativesRankingLoss or Cached.*, got TripletLoss."
+    with pytest.raises(ns.NaysayError, match=said):
+        mask_false_negatives(losses.TripletLoss(small.word_vectors()), NEVER)
+    with pytest.raises(ns.NaysayError, match="`loss` must be masked once, got one that is masked already"):
+        mask_false_negatives(mask_false_negatives(next(kinds(Table(18))), NEVER), NEVER)
+
+
+def test_a_package_that_is_too_old_is_named(monkeypatch):
+    monkeypatch.setattr("naysay.integrations._packages.version", lambda name: "5.1.0")
+    said = (
+        r"^mask_false_negatives: sentence-transformers 5.1.0 is too old. Run: pip install 'sentence-transformers>=6.2'"
+    )
+    with pytest.raises(MissingExtraError, match=said):
+        mask_false_negatives(next(kinds(Table(18))), NEVER)
+
+
+def test_the_signatures_are_those_that_this_was_written_for():
+    """Fails with a new version of sentence-transformers, in the words of the error that users get."""
+    for loss, names in zip(kinds(Table(18)), (["embeddings"], ["reps"]), strict=True):
+        mask_false_negatives(loss, NEVER)  # which checks them
+        method = type(loss).compute_loss_from_embeddings if names == ["embeddings"] else type(loss).calculate_loss
+        assert [*inspect.signature(method).parameters][1:3] == [*names, "labels"]
+        loss.similarity_fct(torch.ones(2, 5), torch.ones(4, 5))  # called behind the back of the loss
+
+
+def test_a_loss_that_changed_is_an_error(monkeypatch):
+    kind = losses.MultipleNegativesRankingLoss
+    monkeypatch.setattr(kind, "compute_loss_from_embeddings", lambda self, vectors, labels: None)
+    said = r"`sentence-transformers` must be of a version whose .*\.compute_loss_from_embeddings takes \(embeddings, "
+    with pytest.raises(ns.NaysayError, match=said):
+        mask_false_negatives(next(kinds(Table(18))), NEVER)
+    monkeypatch.setattr(kind, "compute_loss_from_embeddings", lambda self, embeddings, labels: None)
+    with pytest.raises(RuntimeError, match="0 rows were compared; this version of the loss differs"):
+        mask_false_negatives(next(kinds(Table(18))), NEVER)(features(), None)
