@@ -157,6 +157,15 @@ def test_patches_are_of_the_image_itself():
     assert (made != names["images"][ids].reshape(2, 2, 64)[:, :, ::4]).any(axis=2).all()
 
 
+def test_lists_of_bootstrapping_grow_until_nothing_new_is_wrong():
+    names: dict = {}
+    exec(find("Bootstrapping")[1].example, names)
+    assert len(names["sizes"]) > 2
+    assert (np.diff(names["sizes"]) > 0).all()
+    assert sum(map(len, names["lists"])) == names["sizes"][-1]
+    assert not names["known"].contains(names["query"].anchors, names["negatives"].ids).any()
+
+
 # ---- graphs -------------------------------------------------------------------------------------------------------
 
 

@@ -77,7 +77,8 @@ def print_method(name: str, console: Console | None = None) -> None:
     if other is not None:
         out.print(Text(f"{other.name}: {other.status}", style="bold"))
         grid = Table.grid(padding=(0, 2))
-        parts = "nearest" if other.status.startswith("not") else "parts"
+        arm, nearest = other.parts.startswith("naysay compare"), other.status.startswith("not")
+        parts = "compare" if arm else "nearest" if nearest else "parts"
         for label, value in (("", other.note), (parts, other.parts), ("paper", other.paper)):
             if value:
                 grid.add_row(Text(label, style="dim"), Text(value))

@@ -58,8 +58,8 @@ class Candidates:
             taken = pool.known.contains(triples).reshape(side.shape)
             return Negatives(np.where(taken | (side < 0), -1, every), side=side)
         ids, sides = np.full((len(query), number), -1, np.int64), np.asarray(drawn.side)[:, 0]
-        for side, one in self.one_sided.items():
-            rows = np.flatnonzero(sides == side)
+        for which, one in self.one_sided.items():
+            rows = np.flatnonzero(sides == which)
             if len(rows):
                 ids[rows] = one.draw(rows_of(query, rows), number, rng=rng).numpy().ids
         return Negatives(ids, side=np.where(ids < 0, np.int8(-1), sides[:, None]))
