@@ -162,6 +162,16 @@ class Learned:
             answer = replace(answer, log_q=np.where(np.asarray(answer.ids) < 0, 0.0, padded))
         return answer.like(query)
 
+    def log_chance(self, query: Query, ids: Any) -> NDArray[np.float64]:
+        """(B, K) the log-probability of ids (B, K) in a draw of one, if all items compete; -inf for what is known."""
+        number, temperature = self._settings(query.step)
+        if number is not None or isinstance(self.pool, Corruption):
+            raise_invalid("candidates", "None, and the pool one of items", number)
+        with self._lock:
+            chance = policy.softmax(self._logits(query, self._from.draw(query, None, rng_for(0))) / temperature)
+        with np.errstate(divide="ignore"):
+            return np.log(np.take_along_axis(chance, np.asarray(to_numpy(ids)), axis=1))
+
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Train the generator by one step on the query's anchors. Call it once a step.
 
