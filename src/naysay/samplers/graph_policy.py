@@ -18,7 +18,7 @@ from naysay.pools._edge_steps import repeated
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
-from naysay.rng import key_from, rng_for
+from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
 from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._generators import Generator
@@ -125,7 +125,7 @@ class GraphPolicy:
         """Draw (B, K) ends of paths."""
         check_query(query)
         counts, width = wanted_slots(k, len(query), rng)
-        made = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        made = generator_of(key_from(rng))
         with self._lock:
             paths = self._paths(query, made)
         nodes, chance = paths.ends()

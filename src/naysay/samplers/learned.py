@@ -16,7 +16,7 @@ from naysay.checks import check_bool, check_number, check_one_of, check_whole, p
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import ON_SHORT
 from naysay.pools.corruption import Corruption
-from naysay.rng import key_from, rng_for
+from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
 from naysay.samplers._candidates import check_is_pool, number_at, wanted_slots, whole_at
 from naysay.samplers._generators import Generator
@@ -144,7 +144,7 @@ class Learned:
         found = self._from.draw(query, number, rng)
         with self._lock:
             logits = self._logits(query, found) / temperature
-        made = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        made = generator_of(key_from(rng))
         chance, filled = policy.softmax(logits), np.asarray(found.ids) >= 0
         if self.distinct:
             order = policy.draw_distinct(logits, min(width, logits.shape[1]), made)

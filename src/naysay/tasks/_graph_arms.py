@@ -70,8 +70,8 @@ def two_views(learner: Any) -> Mapping[str, Callable[[GraphSage], Step]]:
                 for target, part in zip(slow.parameters, network.parameters, strict=True):
                     target.lerp_(part, 1 - MOMENTUM)
                 targets = [slow.vectors(view) for view in reversed(both)]
-            ways = zip((predict(network.vectors(view)) for view in both), targets, strict=True)
-            return 2 + sum(minus_cosine(predicted, target) for predicted, target in ways), None
+            made = [predict(network.vectors(view)) for view in both]
+            return 2 + minus_cosine(made[0], targets[0]) + minus_cosine(made[1], targets[1]), None
 
         return step_of
 

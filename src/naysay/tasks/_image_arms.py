@@ -13,12 +13,13 @@ from torch.nn.functional import normalize
 from naysay.samplers import momentum_update
 from naysay.tasks._negative_free import barlow_twins, minus_cosine, swav, vicreg
 
+Step = Callable[..., tuple[Tensor, None]]
 MOMENTUM = 0.99  # of slow encoders; the papers raise it during training
 
 
 def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
     """{name: function that returns a step} of an `ImageLearner`."""
-    network, Step = learner.network, Callable[..., tuple[Tensor, None]]
+    network = learner.network
 
     def step_of(loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
         """A step on two views of each image."""
@@ -44,7 +45,8 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
                     targets = slow(second), slow(first)
             else:
                 targets = own[1], own[0]
-            return sum(minus_cosine(network.predictor(a), b) for a, b in zip(own, targets, strict=True)) / 2
+            ways = [minus_cosine(network.predictor(a), b) for a, b in zip(own, targets, strict=True)]
+            return (ways[0] + ways[1]) / 2
 
         return step_of(loss)
 

@@ -64,4 +64,5 @@ def swav(one: Tensor, other: Tensor, temperature: float = 0.1) -> Tensor:
     Cluster Assignments. NeurIPS 2020.
     """
     ways = ((one, other), (other, one))
-    return -sum((codes(b) * torch.log_softmax(a / temperature, dim=1)).sum(dim=1).mean() for a, b in ways) / 2
+    each = [(codes(b) * torch.log_softmax(a / temperature, dim=1)).sum(dim=1).mean() for a, b in ways]
+    return -(each[0] + each[1]) / 2

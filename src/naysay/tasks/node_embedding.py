@@ -152,8 +152,8 @@ class NodeEmbedder:
         data = {"graph": graph, "positives": graph, "known": graph, "counts": degrees, "n_items": graph.n_items}
         own = {"np": np, "score": self.score, "pool": pools.Everything(graph)}
         numbers = {"candidates": CANDIDATES, "margin": MARGIN, "rho": RHO, "trials": TRIALS}
-        views = two_views(self) | ({"graphsage": self.network} if self.task.model == "graphsage" else {})
-        return offered | data | own | numbers | views
+        model = {"graphsage": self.network} if self.task.model == "graphsage" else {}
+        return {**offered, **data, **own, **numbers, **two_views(self), **model}
 
     def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
         """The mean loss of some pairs with k negatives each, and the negatives."""
