@@ -59,7 +59,7 @@ def _methods() -> str:
             one.kind,
             one.pool,
             one.formula,
-            one.paper,
+            one.cited,
         )
         for one in catalog.methods()
     ]
@@ -90,9 +90,9 @@ def _compositions() -> str:
 def _names() -> str:
     rows = []
     for method in catalog.methods():
-        rows += [(also, method.name, "Another name of the method.", method.paper) for also in method.also]
+        rows += [(also, method.name, "Another name of the method.", method.cited) for also in method.also]
         rows += [
-            (alias.name, method.name, alias.note + (f" `{alias.parts}`" if alias.parts else ""), alias.paper)
+            (alias.name, method.name, alias.note + (f" `{alias.parts}`" if alias.parts else ""), alias.cited)
             for alias in method.aliases
         ]
     return _table(("name", "method", "terms", "paper"), rows)
@@ -100,7 +100,7 @@ def _names() -> str:
 
 def _losses() -> str:
     rows = [
-        (f"**{one.name}**", ", ".join(one.also), one.summary, one.over, f"`{one.formula}`", one.cost, one.paper)
+        (f"**{one.name}**", ", ".join(one.also), one.summary, one.over, f"`{one.formula}`", one.cost, one.cited)
         for one in catalog.losses()
     ]
     return _table(("name", "other names", "minimises", "over", "formula", "cost", "paper"), rows)
@@ -116,7 +116,7 @@ def _detectors() -> str:
             f"`{one.formula.replace('`', '')}`",
             f"`{one.parts}`",
             one.cost,
-            one.paper,
+            one.cited,
         )
         for one in catalog.detectors()
     ]
@@ -125,7 +125,7 @@ def _detectors() -> str:
 
 def _others() -> str:
     rows = [
-        (f"**{one.name}**", ", ".join(one.also), one.status, one.note, f"`{one.parts}`" if one.parts else "", one.paper)
+        (f"**{one.name}**", ", ".join(one.also), one.status, one.note, f"`{one.parts}`" if one.parts else "", one.cited)
         for one in catalog.others()
     ]
     return _table(("name", "other names", "status", "what it is", "parts, or what is nearest", "paper"), rows)

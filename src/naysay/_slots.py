@@ -118,8 +118,6 @@ def score_slots(score: Score, query: Query, ids: Array, side: Array = None) -> A
     with torch.no_grad() if torch is not None else nullcontext():
         answer = score(anchors, valid if side is None else corrupted_triples(anchors, valid, side))
     scores = _as_scores(answer, ids)
-    if short:
-        scores = scores.masked_fill(ids < 0, -np.inf) if torch is not None else np.where(ids < 0, -np.inf, scores)
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(scores.sum())
     # NaN or infinity makes the sum non-finite: one pass, and a second one only if it is.
@@ -128,6 +126,8 @@ def score_slots(score: Score, query: Query, ids: Array, side: Array = None) -> A
         if bad.any():
             rule = "a function that returns finite numbers"
             raise_invalid("score", rule, first_bad(to_numpy(answer), to_numpy(bad)))
+    if short:
+        scores = scores.masked_fill(ids < 0, -np.inf) if torch is not None else np.where(ids < 0, -np.inf, scores)
     return scores
 
 

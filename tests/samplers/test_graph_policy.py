@@ -48,27 +48,89 @@ def test_the_ends_of_all_paths(anchor, start):
     wanted = np.zeros(9)
     for path, chance in paths(made, anchor, start).items():
         wanted[path[-1]] += chance
-    got = np.zeros(9)
-    np.add.at(got, np.maximum(found.nodes[-1][0], 0), found.ends[0])
+    got, (nodes, chance) = np.zeros(9), found.ends()
+    np.add.at(got, np.maximum(nodes[0], 0), chance[0])
     np.testing.assert_allclose(got, wanted, atol=1e-12)
     assert wanted.sum() == pytest.approx(1.0)
     drawn = sampler.sample(ns.Query([anchor] * 3000, positives=[start] * 3000), 1, rng=ns.rng_for(1)).ids[:, 0]
     assert np.abs(np.bincount(drawn, minlength=9) / 3000 - wanted).max() < 0.05
 
 
+def tree_law(generator, edges, n, root, allowed):
+    """{node: G}, in loops: down a breadth-first tree of the root, until the walk turns back; open ways alone."""
+    near = {node: sorted({b for a, b in edges if a == node} | {a for a, b in edges if b == node}) for node in range(n)}
+    parent, queue, children = {root: None}, [root], {}
+    for node in queue:
+        children[node] = [other for other in near[node] if other not in parent]
+        parent |= dict.fromkeys(children[node], node)
+        queue += children[node]
+
+    def leads(node):
+        return node in allowed or any(map(leads, children[node]))
+
+    def walk(node, chance):
+        ways = [other for other in children[node] if leads(other)]
+        back = [parent[node]] if node in allowed else []
+        logits = generator.logits(np.array([node]), np.array([ways + back]))
+        for other, p in zip(ways + back, _policy.softmax(logits)[0], strict=True):
+            if other == parent[node]:
+                law[node] = chance * p
+            else:
+                walk(other, chance * p)
+
+    law = dict.fromkeys(range(n), 0.0)
+    walk(root, 1.0)
+    return law
+
+
+TREES = [(0, 1), (0, 2), (1, 3), (1, 4), (2, 4), (4, 5), (3, 6), (6, 7)]  # with one cycle
+
+
+@pytest.mark.parametrize("root", [0, 3, 4])  # from which every node is at most four steps away
+@pytest.mark.parametrize("known", [[], [1, 4]])
+def test_walks_down_a_tree_until_they_turn_back(root, known):
+    """GraphGAN's graph softmax: it sums to 1 and never gives the root."""
+    graph = ns.Positives.from_edges(TREES, n_nodes=8)
+    liked = ns.Positives.from_pairs([root] * len(known), known, 8, 8)
+    made = Factors(8, 8, 3, seed=3)
+    sampler = GraphPolicy(graph, made, lambda anchors, ids: ids * 1.0, 4, positives=liked, width=3, stop="return")
+    nodes, chance = sampler._paths(ns.Query([root]), ns.rng_for(0)).ends()
+    got = np.zeros(8)
+    np.add.at(got, np.maximum(nodes[0], 0), chance[0])
+    wanted = tree_law(made, TREES, 8, root, [node for node in range(8) if node != root and node not in known])
+    np.testing.assert_allclose(got, list(wanted.values()), atol=1e-12)
+    assert got.sum() == pytest.approx(1.0)
+    assert got[root] == 0
+
+
+def test_golden_path_of_graphgan():
+    """0 - 1 - 2 from 0 with equal scores: half of the walks turn back at 1, and half at 2."""
+    path, none = ns.Positives.from_edges([0, 1], [1, 2]), ns.Positives.from_pairs([], [], 3, 3)
+    flat = Factors(3, 3, 1)
+    flat.restore({name: np.zeros_like(value) for name, value in flat.state().items()})
+    sampler = GraphPolicy(path, flat, lambda anchors, ids: ids * 1.0, positives=none, stop="return")
+    drawn = sampler.sample(ns.Query([0] * 2000), 1, rng=ns.rng_for(0)).ids[:, 0]
+    assert abs((drawn == 1).sum() - 1000) < 100
+    assert set(drawn) == {1, 2}
+
+
+@pytest.mark.parametrize("stop", ["fixed", "return"])
 @pytest.mark.parametrize("hops", [1, 2, 3])
-def test_the_gradient_is_that_of_the_expected_reward(hops):
+def test_the_gradient_is_that_of_the_expected_reward(hops, stop):
+    """GraphGAN's code trains log sigmoid of pairs in a window, not the softmax it draws from."""
     items = None if hops != 2 else ITEMS
     made = Factors(9, 9, 3, rate=1e-6, bias=True, seed=2)
     none = ns.Positives.from_pairs([], [], 9, 9)
-    sampler = GraphPolicy(GRAPH, made, lambda anchors, ids: REWARD[ids] + ids, hops, positives=none, items=items)
+    sampler = GraphPolicy(
+        GRAPH, made, lambda anchors, ids: REWARD[ids] + ids, hops, positives=none, items=items, stop=stop
+    )
     query, begin = ns.Query([0, 5]), made.state()
 
     def value(state):
         made.restore(state)
-        found = sampler._paths(query, ns.rng_for(0))
-        ends = np.maximum(found.nodes[-1], 0)
-        return (found.ends * (REWARD[ends] + ends)).sum(axis=1).mean()
+        nodes, chance = sampler._paths(query, ns.rng_for(0)).ends()
+        ends = np.maximum(nodes, 0)
+        return (chance * (REWARD[ends] + ends)).sum(axis=1).mean()
 
     sampler.observe(query)
     moved = {name: (table - begin[name]) / 1e-6 for name, table in made.state().items()}
@@ -82,8 +144,9 @@ def test_the_gradient_is_that_of_the_expected_reward(hops):
             assert moved[name][place] == pytest.approx((slopes[0] - slopes[1]) / 2e-5, abs=1e-5)
 
 
-def test_it_learns_in_500_steps():
-    sampler = policy(Factors(9, 9, 4, rate=0.5))
+@pytest.mark.parametrize("how", [{}, {"stop": "return", "hops": 3}])
+def test_it_learns_in_500_steps(how):
+    sampler = policy(Factors(9, 9, 4, rate=0.5), **how)
     query = ns.Query(np.repeat([0, 2, 3], 200))
 
     def mean():
@@ -120,16 +183,18 @@ def test_a_run_goes_on_from_its_state():
         np.testing.assert_array_equal(value, second.state()[name])
 
 
-def test_promises():
+@pytest.mark.parametrize("stop", ["fixed", "return"])
+def test_promises(stop):
     rng = np.random.default_rng(0)
     graph = ns.Positives.from_edges(rng.integers(0, 12, (25, 2)), n_nodes=12)
-    ns.check_sampler(GraphPolicy(graph, Factors(12, 12, 2), lambda anchors, ids: ids * 1.0), graph, k=3)
+    ns.check_sampler(GraphPolicy(graph, Factors(12, 12, 2), lambda anchors, ids: ids * 1.0, stop=stop), graph, k=3)
 
 
 def test_errors():
     for how, sentence in (
         ({"hops": 5}, "`hops` must be"),
         ({"start": "item"}, "`start` must be one of 'anchor', 'positive', got 'item'"),
+        ({"stop": "leaf"}, "`stop` must be one of 'fixed', 'return', got 'leaf'"),
         ({"items": [True]}, "`items` must be bool of shape (9,)"),
         (
             {"positives": ns.Positives.from_pairs([0], [0], 9, 8)},

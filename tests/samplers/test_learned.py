@@ -30,7 +30,7 @@ def test_golden_values():
 def one_draw(baseline):
     """[(probability, estimate)] of all outcomes of one slot."""
     every = np.arange(6)[:, None]
-    made = _policy.drawn_gradient(np.tile(P, (6, 1)), every, R[every], baseline)
+    made = _policy.drawn_gradient(np.tile(P, (6, 1)), every, R[every] - baseline)
     return list(zip(P, made, strict=True))
 
 
@@ -38,6 +38,22 @@ def one_draw(baseline):
 def test_one_slot_is_unbiased_for_every_baseline(baseline):
     mean = sum(chance * made for chance, made in one_draw(baseline))
     np.testing.assert_allclose(mean, _policy.exact_gradient(P[None], R[None])[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("baseline", [0.0, 0.674544])
+def test_draws_from_positives_are_unbiased_by_their_ratio(baseline):
+    """IRGAN: (1 - e) p + e U(positives); the ratio p / q is 1 on average, and 0 where p is."""
+    positives = np.array([[0, 0, 0.5, 0.5, 0, 0], [0.0] * 6, [0, 0, 0, 0, 0, 1.0]])
+    chance = np.stack([P, P, np.where(np.arange(6) == 5, 0, P) / (1 - P[5])])
+    proposal = _policy.mixed(chance, positives, 0.2)
+    np.testing.assert_allclose(proposal.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(proposal[1], P)
+    for p, q in zip(chance, proposal, strict=True):
+        every, rows = np.arange(6)[:, None], (np.tile(p, (6, 1)), np.tile(q, (6, 1)))
+        ratio = _policy.ratios(*rows, every)
+        assert q @ ratio[:, 0] == pytest.approx(1.0, abs=1e-12)
+        mean = q @ _policy.drawn_gradient(rows[0], every, ratio * (R[every] - baseline))
+        np.testing.assert_allclose(mean, _policy.exact_gradient(p[None], R[None])[0], atol=1e-12)
 
 
 def test_golden_variance():
@@ -51,10 +67,10 @@ def test_the_mean_of_the_other_slots_is_unbiased():
     places = np.array([(a, b, c) for a in range(6) for b in range(6) for c in range(6)])
     reward = R[places]
     others = (reward.sum(axis=1, keepdims=True) - reward) / 2
-    made = _policy.drawn_gradient(np.tile(P, (216, 1)), places, reward, others)
+    made = _policy.drawn_gradient(np.tile(P, (216, 1)), places, reward - others)
     mean = (P[places].prod(axis=1)[:, None] * made).sum(axis=0)
     np.testing.assert_allclose(mean, _policy.exact_gradient(P[None], R[None])[0], atol=1e-12)
-    within = _policy.drawn_gradient(np.tile(P, (216, 1)), places, reward, reward.mean(axis=1, keepdims=True))
+    within = _policy.drawn_gradient(np.tile(P, (216, 1)), places, reward - reward.mean(axis=1, keepdims=True))
     biased = (P[places].prod(axis=1)[:, None] * within).sum(axis=0)
     assert np.abs(biased - EXACT).max() > 0.05  # a mean that contains the slot itself
 
@@ -68,7 +84,7 @@ def test_distinct_rows_need_the_probability_of_the_ordered_row(baseline):
     assert chance @ R[places].sum(axis=1) == pytest.approx(1.400250, abs=5e-7)
     made = _policy.ordered_gradient(np.tile(P, (30, 1)), places, R[places], baseline)
     np.testing.assert_allclose(chance @ made, TWO, atol=5e-6)
-    naive = 2 * chance @ _policy.drawn_gradient(np.tile(P, (30, 1)), places, R[places], 0.0)
+    naive = 2 * chance @ _policy.drawn_gradient(np.tile(P, (30, 1)), places, R[places])
     np.testing.assert_allclose(naive, [0.07817, -0.15950, 0.62898, -0.10116, -0.31589, -0.13059], atol=5e-6)
 
 
@@ -161,6 +177,7 @@ def test_generators_learn_in_500_steps(make, how):
         {"baseline": "greedy", "slots": 4},
         {"baseline": "running", "slots": 3, "distinct": True},
         {"baseline": "greedy", "slots": 3, "distinct": True},
+        {"baseline": "running", "slots": 8, "explore": 0.2},
         {"entropy": 0.1},
     ],
 )
@@ -173,6 +190,30 @@ def test_every_baseline_learns(how):
             sampler.update()
     assert expected(sampler).mean() > before + 0.3
     assert -1 <= sampler.mean_reward <= 1
+
+
+def test_what_positives_are_like_is_learnt_from_them_alone():
+    """With explore the positives' own logits rise, and they still never come; without, they stay where they were."""
+    liked = KNOWN.contains(np.arange(20), np.tile(np.arange(30), (20, 1)))
+    rises = []
+    for explore in (0.0, 0.3):
+        made = Learned(
+            POOL,
+            Factors(20, 30, 8, rate=4.0),
+            lambda anchors, ids: liked[anchors[:, None], ids] * 1.0,
+            baseline="running",
+            slots=8,
+            explore=explore,
+        )
+        before = made.generator.logits(np.arange(20), np.tile(np.arange(30), (20, 1)))
+        for step in range(100):
+            made.observe(EVERYONE)
+            if step % 20 == 19:
+                made.update()
+        rises.append((made.generator.logits(np.arange(20), np.tile(np.arange(30), (20, 1))) - before)[liked].mean())
+        assert not KNOWN.contains(np.arange(20), made.sample(EVERYONE, 20, rng=ns.rng_for(0)).ids).any()
+    assert rises[0] == 0.0
+    assert rises[1] > 0.5
 
 
 @pytest.mark.parametrize("distinct", [True, False])
@@ -238,6 +279,19 @@ def test_triples_learn_and_known_ones_never_come():
         assert mean() > before + 1.0
 
 
+def test_all_candidates_of_a_triple_are_of_one_side():
+    """KBGAN: the side by Bernoulli, once for each triple. PyKEEN's choice by the place in the batch is D4."""
+    triples = np.unique(np.random.default_rng(0).integers(0, (25, 3, 25), (80, 3)), axis=0)
+    pool = ns.pools.Corruption(triples, n_entities=25, choice="bernoulli")
+    sampler = Learned(pool, TripleFactors(25, 3, 8), ("score", high_entities), candidates=20)
+    query = ns.Query(np.tile(triples, (20, 1)))
+    found = sampler._from.draw(query, 20, ns.rng_for(0))
+    assert (found.side == found.side[:, :1]).all()
+    heads, chance = (found.side[:, 0] == 0).sum(), pool.chance[query.anchors[:, 1], 0]
+    assert abs(heads - chance.sum()) < 4.5 * np.sqrt((chance * (1 - chance)).sum())
+    assert not pool.known.contains(pool.corrupted(query, found).reshape(-1, 3)).any()
+
+
 def test_all_entities_compete_for_a_triple():
     """IGAN: every free entity of a side, with log_q that sums to 1."""
     rng = np.random.default_rng(0)
@@ -253,7 +307,15 @@ def test_all_entities_compete_for_a_triple():
         assert sum(chances.values()) == pytest.approx(1.0, abs=0.02)
 
 
-@pytest.mark.parametrize("how", [{}, {"baseline": "running", "candidates": 6}, {"baseline": "none", "distinct": True}])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"baseline": "running", "candidates": 6},
+        {"baseline": "none", "distinct": True},
+        {"baseline": "none", "explore": 0.2},
+    ],
+)
 def test_a_run_goes_on_from_its_state(how):
     def steps(sampler, start, stop):
         for step in range(start, stop):
@@ -289,6 +351,9 @@ def test_errors():
         ({"pool": pool}, "`candidates` must be a number unless the pool has `positives`, got None."),
         ({"temperature": 0}, "`temperature` must be"),
         ({"entropy_floor": 0.5}, "`entropy_floor` must be"),
+        ({"explore": 1.0}, "`explore` must be"),
+        ({"explore": 0.2}, '`explore` must be 0 for distinct rows and the baseline "exact", got baseline='),
+        ({"explore": 0.2, "candidates": 5}, "`explore` must be 0 unless all items of a pool with `positives` compete"),
     ):
         arguments = {"pool": POOL, "generator": Factors(20, 30), "reward": score, **how}
         with pytest.raises(NaysayError) as caught:

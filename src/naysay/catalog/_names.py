@@ -23,7 +23,7 @@ class Other:
         status: "runs" through another part, "partial", "not a sampler" or "not here".
         parts: What runs, or what is nearest to it; may be empty.
         note: What it is, and what is left out.
-        paper: Where it was published.
+        paper: Where it was published; `cited` adds "(not checked)" if it is `unchecked`.
 
     Examples:
         >>> from naysay import catalog
@@ -37,6 +37,12 @@ class Other:
     note: str
     paper: str
     also: tuple[str, ...] = ()
+    unchecked: bool = False
+
+    @property
+    def cited(self) -> str:
+        """The paper, and that it was not checked if so."""
+        return cited(self.paper, unchecked=self.unchecked)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,6 +62,11 @@ def others() -> tuple[Other, ...]:
     """
     entries = _names()["others"]
     return tuple(Other(**{**entry, "also": tuple(entry.get("also", ()))}) for entry in entries)
+
+
+def cited(paper: str, *, unchecked: bool) -> str:
+    """A paper as it is shown."""
+    return f"{paper} (not checked)" if unchecked else paper
 
 
 def find_other(name: str) -> Other | None:

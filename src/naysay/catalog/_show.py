@@ -77,8 +77,9 @@ def print_method(name: str, console: Console | None = None) -> None:
     if other is not None:
         out.print(Text(f"{other.name}: {other.status}", style="bold"))
         grid = Table.grid(padding=(0, 2))
-        parts = "nearest" if other.status.startswith("not") else "parts"
-        for label, value in (("", other.note), (parts, other.parts), ("paper", other.paper)):
+        arm, nearest = other.parts.startswith("naysay compare"), other.status.startswith("not")
+        parts = "compare" if arm else "nearest" if nearest else "parts"
+        for label, value in (("", other.note), (parts, other.parts), ("paper", other.cited)):
             if value:
                 grid.add_row(Text(label, style="dim"), Text(value))
         out.print(grid)
@@ -112,7 +113,7 @@ def _facts(row: Method | Loss | Detector, alias: Alias | None) -> list[tuple[str
         facts += [("over", over), ("formula", row.formula)]
     else:
         facts += [("kind", row.kind), ("suspicion", row.formula), ("parts", row.parts)]
-    facts += [("paper", row.paper if alias is None else alias.paper), ("cost", row.cost)]
+    facts += [("paper", row.cited if alias is None else alias.cited), ("cost", row.cost)]
     if alias is None and len(row.names) > 1:
         facts.append(("also", ", ".join(row.names[1:])))
     return facts

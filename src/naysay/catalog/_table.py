@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from naysay.catalog._names import Other, find_other, others, spellings
+from naysay.catalog._names import Other, cited, find_other, others, spellings
 from naysay.checks import public, raise_invalid
 
 _FOLDER = Path(__file__).parent
@@ -32,6 +32,12 @@ class _Named:
     name: str
     paper: str
     program: str
+    unchecked: bool = False
+
+    @property
+    def cited(self) -> str:
+        """The paper, and that it was not checked if so."""
+        return cited(self.paper, unchecked=self.unchecked)
 
     @property
     def example(self) -> str:
@@ -61,7 +67,7 @@ class Alias(_Named):
 
     Attributes:
         name: The name in the literature.
-        paper: Where it was published.
+        paper: Where it was published; `cited` adds "(not checked)" if it is `unchecked`.
         program: The stem of its file in `examples/`; the row's program if the composition is the same.
         note: What its anchors and items are, its settings, and where the paper differs.
         parts: Its settings as code, in the names of the program; empty if they are the row's.

@@ -74,7 +74,8 @@ def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({}))
         ('uniform', 'RNS')
     """
     names = (name for method in catalog.methods() for name in method.names if name not in own)
-    return *own, *(name for name in names if _missing(_code(*_found(name)), parts) == [])
+    found = {**own, **{name: _code(*_found(name)) for name in names}}
+    return tuple(name for name, code in found.items() if _missing(code, parts) == [])
 
 
 def read_arms(

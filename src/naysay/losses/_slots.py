@@ -79,6 +79,10 @@ class Slots:
         """(B,) sum_j w_j terms_j."""
         return (self.weights * terms).sum(dim=1)
 
+    def weighted_mean(self, terms: Tensor) -> Tensor:
+        """(B,) sum_j w_j terms_j / sum_j w_j; 0 for a row with no negatives."""
+        return self.weighted_sum(terms) / self.weights.sum(dim=1).masked_fill(self.empty, 1.0)
+
 
 def slots(positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = None) -> Slots:
     """Check the inputs of a loss and prepare them."""

@@ -27,7 +27,8 @@ def bounded_margin(
     to a contrastive loss with a small factor (5e-4 to 1e-3 in the paper's code); soft negatives are not in that loss's
     denominator.
 
-    Wang, Dou. SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative Samples. 2022.
+    Wang, Li, Huang, Dou, Kong, Shao. SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative
+    Samples. 2022.
 
     Args:
         positive: (B,) scores, cosines in the paper.
@@ -49,5 +50,4 @@ def bounded_margin(
     check_number("high", high, at_least=low, finite=True)
     ready = slots(positive, negatives, mask, weights)
     gaps = ready.negatives - ready.positive[:, None]
-    count = ready.weights.sum(dim=1).masked_fill(ready.empty, 1.0)
-    return ready.answer(ready.weighted_sum((gaps + low).relu() + (-gaps - high).relu()) / count)
+    return ready.answer(ready.weighted_mean((gaps + low).relu() + (-gaps - high).relu()))

@@ -53,5 +53,4 @@ def margin_mse(
     check_finite("teacher_negatives", others, ready.kept)
     wanted = (own[:, None] - others).masked_fill(~ready.kept, 0.0)
     apart = ready.positive[:, None] - ready.negatives - wanted
-    count = ready.weights.sum(dim=1).masked_fill(ready.empty, 1.0)
-    return ready.answer(ready.weighted_sum(apart * apart) / count)
+    return ready.answer(ready.weighted_mean(apart * apart))

@@ -13,7 +13,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import all_filled, asked, check_settings, logs, shortfall, shown_settings
+from naysay.pools._slots import all_filled, anchors_of, asked, check_settings, logs, shortfall, shown_settings
 from naysay.pools._times import Times
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
@@ -105,6 +105,18 @@ class Everything:
                 logs(chance)
                 log_q = np.broadcast_to(chance, ids.shape) if all_filled(ids) else np.where(ids >= 0, chance, 0.0)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
+
+    def log_chance(self, query: Query, ids: Any) -> NDArray[np.float64]:
+        """(B, K) the log-probability of ids (B, K) in a draw of one; -inf for what is known."""
+        known, given = self.positives, np.asarray(to_numpy(ids))
+        anchors = anchors_of(query, known.n_anchors)
+        if self._tables is None:
+            chance = np.full(given.shape, 1.0) / np.maximum(known.n_items - np.diff(known.indptr)[anchors], 1)[:, None]
+        else:
+            sums, _, taken = self._tables
+            chance = np.diff(sums)[given] / np.maximum(sums[-1] - taken[anchors], 1)[:, None]
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(known.contains(anchors, given, relation="any"), 0.0, chance))
 
     def draw_pairs(
         self, n: int, *, rng: np.random.Generator, distinct: bool | None = None

@@ -24,7 +24,7 @@ from naysay.checks import (
 )
 from naysay.pools._slots import ON_SHORT, anchors_of, check_count, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.types import Negatives, Query, anchor_ids, check_query
 
 Ids = NDArray[np.int64]
@@ -114,7 +114,7 @@ class Fading:
         anchors = anchors_of(query, len(self._ids))
         counts, width = slot_counts(n, len(anchors))
         held = self.active_ids(anchors)
-        noise = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random(held.shape)
+        noise = generator_of(key_from(rng)).random(held.shape)
         order = np.argsort(np.where(held < 0, 2.0, noise), axis=1)[:, :width]
         ids = np.full((len(anchors), width), -1, np.int64)
         ids[:, : order.shape[1]] = np.take_along_axis(held, order, axis=1)

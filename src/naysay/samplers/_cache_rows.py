@@ -16,7 +16,7 @@ from naysay.checks import raise_invalid
 from naysay.detectors._states import Entry
 from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, triples_of
+from naysay.pools._slots import all_filled, anchors_of, triples_of
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
@@ -50,20 +50,17 @@ class CacheRows:
             return np.asarray(triples_of(query, self.corruption.known)[:, self.corruption.sides])
         return None if query.positives is None else positive_ids(query)[:, None]
 
-    def chance(self, query: Query) -> NDArray[np.float64]:
-        """(B, sides) how likely each side is to be replaced; 1 for anchors."""
-        if self.corruption is None:
-            return np.ones((len(query), 1))
-        return np.asarray(self.corruption.chance[triples_of(query, self.corruption.known)[:, RELATION]])
-
     def side(self, places: NDArray[Any]) -> NDArray[np.int8] | None:
         """The sides as `Negatives.side` has them, from their places among those that are replaced; None for anchors."""
         return None if self.corruption is None else np.array(self.corruption.sides, np.int8)[places]
 
-    def one_side(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Ids, NDArray[np.float64]]:
-        """(B,) each: the row of the cache, the place of its side, and the log of that side's chance."""
-        rows, chance = self.find(query), self.chance(query)
+    def one_side(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Ids, NDArray[np.float64] | None]:
+        """(B,) each: the row of the cache, the place of its side, and the log of its chance, None for anchors."""
+        rows = self.find(query)
         place = np.zeros(len(rows), np.int64)
+        if self.corruption is None:
+            return rows[:, 0], place, None
+        chance = self.corruption.chance[triples_of(query, self.corruption.known)[:, RELATION]]
         if rows.shape[1] > 1:
             ends = np.cumsum(chance, axis=1)
             drawn = generator_of(key_from(rng)).random(len(rows))
@@ -108,7 +105,10 @@ def cache_rows(pool: Pool) -> CacheRows:
 def rows_of(query: Query, index: Ids) -> Query:
     """Some rows of a query."""
     given = {name: getattr(query, name) for name in OF_ROWS if getattr(query, name) is not None}
-    chosen = {name: part[to_torch(index, part.device) if is_torch(part) else index] for name, part in given.items()}
+    chosen = {
+        name: part.index_select(0, to_torch(index, part.device)) if is_torch(part) else part[index]
+        for name, part in given.items()
+    }
     return Query(**chosen, step=query.step)
 
 
@@ -169,17 +169,19 @@ def log_chances(logits: NDArray[np.float64], order: Ids) -> NDArray[np.float64]:
 
 
 def with_log_q(
-    answer: Negatives, log_q: NDArray[np.float64], log_side: NDArray[np.float64], by_pool: ByPool | None
+    answer: Negatives, log_q: NDArray[np.float64], log_side: NDArray[np.float64] | None, by_pool: ByPool | None
 ) -> Negatives:
     """The answer with log_q (B, w): that of the pool in its rows, and with the chance of the side in the first slot."""
     width = answer.shape[1]
-    log_q = np.pad(log_q, ((0, 0), (0, width - log_q.shape[1])))
+    if log_q.shape[1] < width:
+        log_q = np.pad(log_q, ((0, 0), (0, width - log_q.shape[1])))
     if by_pool is not None:
         if by_pool.log_q is None:
             return answer
         log_q[by_pool.rows] = by_pool.log_q[by_pool.rows, :width]
-    log_q[:, :1] += log_side[:, None]
-    return replace(answer, log_q=np.where(answer.ids >= 0, log_q, 0.0))
+    if log_side is not None:
+        log_q[:, :1] += log_side[:, None]
+    return replace(answer, log_q=log_q if all_filled(answer.ids) else np.where(answer.ids >= 0, log_q, 0.0))
 
 
 # ---- scores over epochs ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from naysay.checks import check_kind, check_number, check_one_of, check_whole, i
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.pools.in_batch import InBatch
 from naysay.pools.memory import Memory
+from naysay.positives import Positives
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
@@ -39,6 +40,12 @@ class FromPool:
 
 
 # ---- settings -------------------------------------------------------------------------------------------
+
+
+def check_known(positives: object, on_short: str) -> None:
+    """Raise unless a sampler that draws by itself knows what to leave out, and what to do if nothing is left."""
+    check_kind("positives", positives, Positives, "a Positives")
+    check_one_of("on_short", on_short, ON_SHORT)
 
 
 def check_is_pool(pool: object) -> None:

@@ -43,12 +43,23 @@ def exact_gradient(chance: Floats, reward: Floats) -> Floats:
     return np.asarray(chance * (known - (chance * known).sum(axis=1, keepdims=True)))
 
 
-def drawn_gradient(chance: Floats, places: Ids, reward: Floats, baseline: Any) -> Floats:
-    """The mean over independent slots of (r_j - b) d log p_j: unbiased for `exact_gradient`.
+def mixed(chance: Floats, other: Floats, share: float) -> Floats:
+    """(1 - share) p + share of another distribution; p alone in rows where there is none."""
+    return np.where(other.sum(axis=1, keepdims=True) > 0, (1 - share) * chance + share * other, chance)
 
-    baseline: a number, (B, 1), or (B, slots), which must not depend on the slot's own draw.
+
+def ratios(chance: Floats, proposal: Floats, places: Ids) -> Floats:
+    """(B, slots) p / q of what was drawn by q, which is 1 on average; 0 in a row of zeros."""
+    p, q = (np.take_along_axis(one, places, axis=1) for one in (chance, proposal))
+    return np.asarray(p / np.where(q > 0, q, 1.0))
+
+
+def drawn_gradient(chance: Floats, places: Ids, advantage: Floats) -> Floats:
+    """The mean over independent slots of advantage_j d log p_j: unbiased for `exact_gradient`.
+
+    advantage: (B, slots) r_j - b, where b must not depend on the slot's own draw; times p / q for draws from q.
     """
-    advantage = (reward - baseline) / max(places.shape[1], 1)
+    advantage = advantage / max(places.shape[1], 1)
     by_logit = -chance * advantage.sum(axis=1, keepdims=True)
     np.add.at(by_logit, (np.arange(len(chance))[:, None], places), advantage)
     return np.asarray(by_logit)

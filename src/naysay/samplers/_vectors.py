@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from naysay._slots import gather, like_query, of_kind
 from naysay.arrays import is_torch, module_of, of_type, to_numpy, to_torch
-from naysay.checks import check_all, raise_invalid
+from naysay.checks import check_all, check_kind, raise_invalid
 from naysay.rng import generator_of
 from naysay.samplers._top_k import top, uniform_on_device
-from naysay.types import Array, Query
+from naysay.text import described
+from naysay.types import Array, Negatives, Query, Sampler
 
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
+
+
+class FromSampler:
+    """What samplers that change the vectors of another sampler's negatives share."""
+
+    base: Sampler
+
+    def _check_base(self) -> None:
+        check_kind("base", self.base, Sampler, "a sampler, with a method sample(query, k, *, rng)")
+
+    @property
+    def distinct(self) -> bool | None:
+        """The sampler's."""
+        return getattr(self.base, "distinct", None)
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+def with_vectors(drawn: Negatives, vectors: Array) -> Negatives:
+    """Negatives with vectors (B, K, d) that were made of each, 0 in empty slots; their parents are the item, twice."""
+    empty = (drawn.ids < 0)[:, :, None]
+    made = vectors.masked_fill(empty, 0.0) if is_torch(vectors) else np.where(empty, 0.0, vectors)
+    return replace(drawn, vectors=made, parents=stack_last(drawn.ids, drawn.ids))
 
 
 def check_embed(parameter: str, embed: object, *, optional: bool = False) -> None:

@@ -229,7 +229,9 @@ class Cached(FromPool):
         return temperature, number_at("bonus", self.bonus, step, at_least=0, finite=True)
 
     def _held(self, rows: Ids) -> Ids:
-        """(B, size) the cached ids; none where the row is -1."""
+        """(B, size) the cached ids; none where the row is -1, which only keys of triples can be."""
+        if self._rows.corruption is None:
+            return self._cache.get(rows)
         held = self._cache.get(np.maximum(rows, 0))
         held[rows < 0] = -1
         return held
@@ -266,8 +268,8 @@ class Cached(FromPool):
         order = np.argsort(-np.asarray(to_numpy(values)), axis=1)[:, : self.size]  # quicker than a part, for so many
         stays = np.take_along_axis(ids, order, axis=1)
         with self._lock:
-            old = self._cache.get(rows)
+            old = None if self._history is None else self._cache.get(rows)
             self._cache._store(rows, stays)  # the pool draws nothing that is known
-            if self._history is not None:
+            if self._history is not None and old is not None:
                 kept = np.take_along_axis(np.asarray(to_numpy(scores)), order, axis=1)
                 self._history.record(self._epoch, rows, old, stays, kept)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
 from naysay.arrays import to_numpy
-from naysay.checks import check_all, check_kind, check_number, check_one_of, check_range, check_whole, public
+from naysay.checks import check_all, check_number, check_range, check_whole, public
 from naysay.detectors._states import Entry, read_state
-from naysay.pools._slots import ON_SHORT, shortfall
+from naysay.pools._slots import shortfall
 from naysay.positives import Positives
-from naysay.rng import key_from, rng_for
+from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
-from naysay.samplers._candidates import wanted_slots
+from naysay.samplers._candidates import check_known, wanted_slots
 from naysay.text import described
 from naysay.types import Negatives, Query, anchor_ids, check_query
 
@@ -76,10 +76,9 @@ class Decomposed:
     _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
-        check_kind("positives", self.positives, Positives, "a Positives")
+        check_known(self.positives, self.on_short)
         check_whole("factors", self.factors, 1)
         check_number("temperature", self.temperature, above=0, finite=True)
-        check_one_of("on_short", self.on_short, ON_SHORT)
         rng = rng_for(check_whole("seed", self.seed, 0))
         self._x = rng.dirichlet(np.ones(self.factors), self.positives.n_anchors)
         self._y = rng.dirichlet(np.ones(self.positives.n_items), self.factors)
@@ -99,7 +98,7 @@ class Decomposed:
         anchors = anchor_ids(query)
         check_range("anchors", anchors, self.positives.n_anchors, "anchors")
         counts, width = wanted_slots(k, len(query), rng)
-        made = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        made = generator_of(key_from(rng))
         with self._lock:
             x, y = self._x[anchors], self._y
         ids = np.full((len(anchors), width), -1, np.int64)

@@ -13,7 +13,7 @@ from naysay.checks import as_floats, check_kind, check_one_of, check_range, publ
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import check_is_pool, number_at, wanted_slots
 from naysay.text import described
 from naysay.types import Negatives, Pool, Query, anchor_ids, check_query, positive_ids
@@ -94,7 +94,7 @@ class Exposed:
         check_range("anchors", anchors, table.n_anchors, "anchors")
         check_range("positives", own, table.n_items, "items")
         counts, width = wanted_slots(k, len(query), rng)
-        uniform = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((len(anchors), width, 2))
+        uniform = generator_of(key_from(rng)).random((len(anchors), width, 2))
         drawn = self.unobserved.draw(query, counts, rng=rng).numpy()
         rest = np.full((len(anchors), width), -1, np.int64)
         rest[:, : drawn.shape[1]] = drawn.ids
@@ -125,7 +125,7 @@ class Exposed:
     def draw_pairs(self, n: int, *, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(n,) anchors and (n,) items: a level by w_l |S_l|, then one of its pairs, as MF-BPR draws its positives."""
         table = self._table
-        drawn = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random(n) * table.cumulated[-1]
+        drawn = generator_of(key_from(rng)).random(n) * table.cumulated[-1]
         place = np.minimum(np.searchsorted(table.cumulated, drawn, "right") - 1, len(table.items) - 1)
         return np.searchsorted(table.indptr, place, "right") - 1, table.items[place]
 

@@ -10,19 +10,18 @@ import numpy as np
 
 from naysay._slots import partners
 from naysay.arrays import need_torch, to_torch
-from naysay.checks import check_kind, check_number, check_whole, public, raise_invalid
+from naysay.checks import check_number, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry, read_state
-from naysay.rng import key_from, rng_for
-from naysay.samplers._vectors import Embed, anchor_vectors, check_embed, checked, item_vectors, stack_last
+from naysay.rng import generator_of, key_from, rng_for
+from naysay.samplers._vectors import Embed, FromSampler, anchor_vectors, check_embed, checked, item_vectors, stack_last
 from naysay.samplers.torch_module import restore_parameters, saved_parameters
-from naysay.text import described
 from naysay.types import Negatives, Query, Sampler, check_query
 
 
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Generated:
+class Generated(FromSampler):
     """Replace the vectors of a sampler's negatives by generator(anchor, positive, negative, noise). In torch.
 
     `observe` makes one step of the generator's optimiser, which ascends
@@ -84,7 +83,7 @@ class Generated:
 
     def __post_init__(self) -> None:
         need_torch()
-        check_kind("base", self.base, Sampler, "a sampler, with a method sample(query, k, *, rng)")
+        self._check_base()
         check_embed("embed", self.embed)
         for name in ("generator", "loss"):
             if not callable(getattr(self, name)):
@@ -95,20 +94,12 @@ class Generated:
         check_whole("seed", self.seed, 0)
         self._steps = 0
 
-    @property
-    def distinct(self) -> bool | None:
-        """The sampler's."""
-        return getattr(self.base, "distinct", None)
-
-    def __repr__(self) -> str:
-        return described(self)
-
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives of the sampler, with vectors of the generator; the query has positives."""
         drawn = self.base.sample(query, k, rng=rng).to(query.device or "cpu")
         inputs = self._inputs(query, drawn)
         with need_torch().no_grad():
-            made = self._made(inputs, np.random.Generator(np.random.Philox(key=int(key_from(rng)))))
+            made = self._made(inputs, generator_of(key_from(rng)))
         made = made.masked_fill((drawn.ids < 0)[:, :, None], 0.0)
         own = to_torch(partners(query), drawn.ids.device)[:, None].expand(drawn.ids.shape)
         parents = stack_last(drawn.ids, own.where(drawn.ids >= 0, drawn.ids))

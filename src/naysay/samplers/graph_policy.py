@@ -18,25 +18,16 @@ from naysay.pools._edge_steps import repeated
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
-from naysay.rng import key_from, rng_for
+from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
 from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._generators import Generator
+from naysay.samplers._graph_paths import Paths, chances_of, only_new
 from naysay.text import described
 from naysay.types import Negatives, Query, anchor_ids, check_query, positive_ids
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Paths:
-    """All paths over some neighbours of each node: hop h has (B, width^h) nodes, -1 for none."""
-
-    nodes: list[Ids]
-    chances: list[Floats]  # of each hop: softmax among the children of a node from which an allowed end can be reached
-    ends: Floats  # (B, width^hops) the probability of each path
 
 
 @final
@@ -55,8 +46,12 @@ class GraphPolicy:
 
     Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops,
     item, entity, item, from the positive; its policy also sees the user). Its code takes the highest action and trains
-    as if it were drawn, and replaces ends that are no items while it keeps their probability. Wang et al. GraphGAN.
-    AAAI 2018 walks a breadth-first tree until it turns back; paths of fixed length stand for it here.
+    as if it were drawn, and replaces ends that are no items while it keeps their probability.
+
+    With stop="return" paths go down a breadth-first tree of the start, and end where they turn back to the node before:
+    G(v) = product of the steps to v * p(parent of v | v). Wang et al. GraphGAN: Graph Representation Learning with
+    Generative Adversarial Nets. AAAI 2018. There the tree is that of the whole graph, here it has `hops` levels and
+    `width` neighbours of a node. Its code trains another function than the one it draws from.
 
     Cost: width^hops logits and, to learn, scores per row.
 
@@ -68,6 +63,7 @@ class GraphPolicy:
         positives: What is known of the anchors; None: the graph's own pairs.
         width: Neighbours of a node that compete, at most.
         start: "anchor" or "positive".
+        stop: "fixed", after `hops` steps, or "return".
         items: (n_nodes,) bool, the nodes that may be negatives; None: all.
         seed: Of the draws in `observe`.
         on_short: "pad" or "raise", if no path leads to an allowed end.
@@ -88,6 +84,7 @@ class GraphPolicy:
     positives: Positives | None = None
     width: int = 8
     start: str = "anchor"
+    stop: str = "fixed"
     items: Any = None
     seed: int = 0
     on_short: str = "pad"
@@ -103,6 +100,7 @@ class GraphPolicy:
         check_whole("width", self.width, 1)
         check_whole("seed", self.seed, 0)
         check_one_of("start", self.start, ("anchor", "positive"))
+        check_one_of("stop", self.stop, ("fixed", "return"))
         check_one_of("on_short", self.on_short, ON_SHORT)
         self._known = self.graph if self.positives is None else self.positives
         check_kind("positives", self._known, Positives, "a Positives")
@@ -127,12 +125,12 @@ class GraphPolicy:
         """Draw (B, K) ends of paths."""
         check_query(query)
         counts, width = wanted_slots(k, len(query), rng)
-        made = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        made = generator_of(key_from(rng))
         with self._lock:
             paths = self._paths(query, made)
-        places = policy.draw_independent(paths.ends, width, made)
-        ids = np.take_along_axis(paths.nodes[-1], places, axis=1)
-        ids[(paths.ends.sum(axis=1) <= 0)[:, None] | (np.arange(width) >= counts[:, None])] = -1
+        nodes, chance = paths.ends()
+        ids = np.take_along_axis(nodes, policy.draw_independent(chance, width, made), axis=1)
+        ids[(chance.sum(axis=1) <= 0)[:, None] | (np.arange(width) >= counts[:, None])] = -1
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts)).like(query)
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
@@ -150,54 +148,30 @@ class GraphPolicy:
         with self._lock:
             rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
             paths = self._paths(query, rng)
-            ends = np.where(paths.ends > 0, paths.nodes[-1], -1)
+            nodes, chance = paths.ends()
+            ends = np.where(chance > 0, nodes, -1)
             given = score_slots(self.reward, query, like_query(ends, query))
             reward = np.where(ends >= 0, np.asarray(to_numpy(given), np.float64), 0.0)
-            for parents, children, by_logit in self._gradients(paths, reward):
+            for parents, options, by_logit in list(paths.gradients(reward)):
                 used = parents >= 0
                 if used.any():
-                    self.generator.ascend(parents[used], np.maximum(children[used], 0), by_logit[used] / len(query))
+                    self.generator.ascend(parents[used], options[used], by_logit[used] / len(query))
 
-    def _gradients(self, paths: _Paths, reward: Floats) -> list[tuple[Ids, Ids, Floats]]:
-        """Parents, their children and the gradient in the logits between them, hop by hop."""
-        reached = [np.ones((len(reward), 1))]
-        for chance in paths.chances:
-            reached.append(_children(reached[-1], chance))
-        steps, value = [], reward
-        for hop in range(self.hops - 1, -1, -1):
-            chance = paths.chances[hop].reshape(*paths.nodes[hop].shape, self.width)
-            below = value.reshape(chance.shape)
-            value = (chance * below).sum(axis=2)
-            by_logit = reached[hop][:, :, None] * chance * (below - value[:, :, None])
-            wide = chance.shape[2]
-            steps.append((paths.nodes[hop].ravel(), paths.nodes[hop + 1].reshape(-1, wide), by_logit.reshape(-1, wide)))
-        return steps
-
-    def _paths(self, query: Query, rng: np.random.Generator) -> _Paths:
+    def _paths(self, query: Query, rng: np.random.Generator) -> Paths:
         """All paths over up to `width` random neighbours of each node."""
-        anchors = anchor_ids(query)
+        anchors, back = anchor_ids(query), self.stop == "return"
         check_range("anchors", anchors, min(self.graph.n_items, self._known.n_anchors), "nodes")
         own = positive_ids(query) if self.start == "positive" or query.positives is not None else anchors
         check_range("positives", own, self.graph.n_items, "nodes")
         nodes = [(own if self.start == "positive" else anchors)[:, None]]
         for _ in range(self.hops):
-            nodes.append(self._neighbours(nodes[-1], rng))
-        last = nodes[-1]
-        barred = self._known.contains(anchors, np.maximum(last, 0), relation="any")
-        barred |= (last < 0) | (last == anchors[:, None]) | (last == own[:, None]) | ~self._allowed[last]
-        open_: Any = ~barred
-        chances: list[Floats] = []
-        for hop in range(self.hops - 1, -1, -1):
-            shape = (*nodes[hop].shape, self.width)
-            parents, children = np.maximum(nodes[hop].ravel(), 0), np.maximum(nodes[hop + 1], 0).reshape(-1, self.width)
-            given = np.asarray(self.generator.logits(parents, children), np.float64)
-            masked = np.where(open_.reshape(-1, self.width), given, -np.inf)
-            chances.insert(0, policy.softmax(masked).reshape(nodes[hop + 1].shape))
-            open_ = open_.reshape(shape).any(axis=2)
-        ends = np.ones((len(anchors), 1))
-        for chance in chances:
-            ends = _children(ends, chance)
-        return _Paths(nodes, chances, ends)
+            near = self._neighbours(nodes[-1], rng)
+            nodes.append(only_new(nodes, near) if back else near)
+        allowed = []
+        for level in nodes:
+            barred = self._known.contains(anchors, np.maximum(level, 0), relation="any") | ~self._allowed[level]
+            allowed.append(~(barred | (level < 0) | (level == anchors[:, None]) | (level == own[:, None])))
+        return chances_of(nodes, allowed, self.generator, back=back)
 
     def _neighbours(self, nodes: Ids, rng: np.random.Generator) -> Ids:
         """(B, m * width) neighbours of (B, m) nodes, different ones for each; all of them where there are few."""
@@ -229,9 +203,3 @@ class GraphPolicy:
         with self._lock:
             self.generator.restore({str(name).removeprefix("generator/"): value for name, value in theirs.items()})
             self._steps = int(read["steps"])
-
-
-def _children(reached: Floats, chance: Floats) -> Floats:
-    """(B, m * width) the probability of each child, of those of (B, m) nodes and of each step (B, m * width)."""
-    width = chance.shape[1] // reached.shape[1]
-    return np.repeat(reached, width, axis=1) * chance

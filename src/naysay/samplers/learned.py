@@ -16,11 +16,11 @@ from naysay.checks import check_bool, check_number, check_one_of, check_whole, p
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import ON_SHORT
 from naysay.pools.corruption import Corruption
-from naysay.positives import Positives
-from naysay.rng import key_from, rng_for
+from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
-from naysay.samplers._candidates import candidates_of, check_is_pool, number_at, wanted_slots, whole_at
+from naysay.samplers._candidates import check_is_pool, number_at, wanted_slots, whole_at
 from naysay.samplers._generators import Generator
+from naysay.samplers._learned_candidates import Candidates
 from naysay.samplers._top_k import take
 from naysay.text import described
 from naysay.types import Negatives, Pool, Query, anchor_ids, check_query
@@ -53,8 +53,13 @@ class Learned:
     ordered row and its total reward, which needs another baseline than "exact" and "others". To that the gradient of
     entropy * H(p) is added, and with entropy_floor=c that of H where H < log c.
 
+    With explore=e known positives compete in `observe`, too, and draws come from (1 - e) p + e U(positives of the
+    anchor), their rewards times p over that. So the generator learns what positives are like (IRGAN, e = 0.2, which its
+    paper does not mention). `sample` never returns them.
+
     With candidates=None all items that are not known compete, and log_q is exact: log p, for distinct rows given the
-    earlier slots. With a number it is None, because candidates are random, and so it is for triples of two sides.
+    earlier slots. With a number it is None, because candidates are random, and so it is for triples of two sides. All
+    candidates of a triple replace one side, which is drawn by the pool's chances.
 
     Wang et al. IRGAN. SIGIR 2017; Cai and Wang. KBGAN: Adversarial Learning for Knowledge Graph Embeddings. NAACL 2018.
     The published codes do not exclude known positives from what the generator proposes. Evidence for such samplers is
@@ -73,6 +78,7 @@ class Learned:
         slots: Draws per row in `observe`.
         entropy: The weight of the entropy.
         entropy_floor: c, at least 1, or None.
+        explore: e, from 0 to below 1; needs candidates=None and draws, which "exact" does not make.
         distinct: Whether rows are without repeats.
         seed: Of the draws in `observe`.
         on_short: "pad" or "raise".
@@ -97,6 +103,7 @@ class Learned:
     slots: int = 1
     entropy: float = 0.0
     entropy_floor: float | None = None
+    explore: float = 0.0
     distinct: bool = False
     seed: int = 0
     on_short: str = "pad"
@@ -118,9 +125,13 @@ class Learned:
         check_whole("seed", self.seed, 0)
         if check_bool("distinct", self.distinct) and self.baseline in ("exact", "others"):
             raise_invalid("baseline", '"none", "running" or "greedy" for distinct rows', repr(self.baseline))
-        known = isinstance(self.pool, Corruption) or isinstance(getattr(self.pool, "positives", None), Positives)
-        if self.candidates is None and not known:
-            raise_invalid("candidates", "a number unless the pool has `positives`", None)
+        self._from = Candidates(self.pool, self.candidates)
+        triples = isinstance(self.pool, Corruption)
+        if check_number("explore", self.explore, at_least=0, below=1) and (self.candidates is not None or triples):
+            raise_invalid("explore", "0 unless all items of a pool with `positives` compete", self.explore)
+        if self.explore and (self.distinct or self.baseline == "exact"):
+            got = f"baseline={self.baseline!r}, distinct={self.distinct}"
+            raise_invalid("explore", '0 for distinct rows and the baseline "exact"', got)
         self._lock = Lock()
         self._steps = 0
         self._mean, self._sum, self._count = 0.0, 0.0, 0
@@ -130,10 +141,10 @@ class Learned:
         check_query(query)
         number, temperature = self._settings(query.step)
         counts, width = wanted_slots(k, len(query), rng)
-        found = self._candidates(query, number, rng)
+        found = self._from.draw(query, number, rng)
         with self._lock:
             logits = self._logits(query, found) / temperature
-        made = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        made = generator_of(key_from(rng))
         chance, filled = policy.softmax(logits), np.asarray(found.ids) >= 0
         if self.distinct:
             order = policy.draw_distinct(logits, min(width, logits.shape[1]), made)
@@ -151,6 +162,16 @@ class Learned:
             answer = replace(answer, log_q=np.where(np.asarray(answer.ids) < 0, 0.0, padded))
         return answer.like(query)
 
+    def log_chance(self, query: Query, ids: Any) -> NDArray[np.float64]:
+        """(B, K) the log-probability of ids (B, K) in a draw of one, if all items compete; -inf for what is known."""
+        number, temperature = self._settings(query.step)
+        if number is not None or isinstance(self.pool, Corruption):
+            raise_invalid("candidates", "None, and the pool one of items", number)
+        with self._lock:
+            chance = policy.softmax(self._logits(query, self._from.draw(query, None, rng_for(0))) / temperature)
+        with np.errstate(divide="ignore"):
+            return np.log(np.take_along_axis(chance, np.asarray(to_numpy(ids)), axis=1))
+
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Train the generator by one step on the query's anchors. Call it once a step.
 
@@ -166,9 +187,14 @@ class Learned:
         number, temperature = self._settings(query.step)
         with self._lock:
             rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
-            found = self._candidates(query, number, rng)
+            explored = None
+            if not self.explore:
+                found = self._from.draw(query, number, rng)
+            else:
+                every, known = self._from.every(query)
+                found, explored = Negatives(every), known / np.maximum(known.sum(axis=1, keepdims=True), 1)
             chance = policy.softmax(self._logits(query, found) / temperature)
-            by_logit = self._gradient(query, found, chance, rng)
+            by_logit = self._gradient(query, found, chance, explored, rng)
             if self.entropy or self.entropy_floor is not None:
                 weight = np.full((len(chance), 1), float(self.entropy))
                 if self.entropy_floor is not None:
@@ -178,8 +204,10 @@ class Learned:
             by_logit[np.asarray(found.ids) < 0] = 0.0
             self.generator.ascend(*self._asked(query, found), by_logit)
 
-    def _gradient(self, query: Query, found: Negatives, chance: Any, rng: np.random.Generator) -> NDArray[np.float64]:
-        """(B, n) the gradient of the expected reward in the logits, or its estimate."""
+    def _gradient(
+        self, query: Query, found: Negatives, chance: Any, explored: Any, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """(B, n) the gradient of the expected reward in the logits, or its estimate by draws of `explored`, too."""
         if self.baseline == "exact":
             reward = self._rewards(query, found)
             self._seen((chance * np.where(chance > 0, reward, 0.0)).sum(axis=1))
@@ -187,8 +215,9 @@ class Learned:
         slots = min(self.slots, chance.shape[1]) if self.distinct else self.slots
         with np.errstate(divide="ignore"):
             places = policy.draw_distinct(np.log(chance), slots, rng) if self.distinct else None
+        proposal = chance if explored is None else policy.mixed(chance, explored, self.explore)
         if places is None:
-            places = policy.draw_independent(chance, slots, rng)
+            places = policy.draw_independent(proposal, slots, rng)
         reward = self._rewards(query, _at(found, places))
         reward = np.where(np.take_along_axis(chance, places, axis=1) > 0, reward, 0.0)
         baseline: Any = {"none": 0.0, "running": self._mean}.get(self.baseline, 0.0)
@@ -197,10 +226,11 @@ class Learned:
         elif self.baseline == "greedy":
             baseline = self._rewards(query, _at(found, np.argmax(chance, axis=1)[:, None]))
             baseline = np.where(chance.sum(axis=1, keepdims=True) > 0, baseline, 0.0)
-        self._seen(reward.mean(axis=1))
+        ratio = policy.ratios(chance, proposal, places)
+        self._seen((ratio * reward).mean(axis=1))
         if self.distinct:
             return policy.ordered_gradient(chance, places, reward, baseline * slots)
-        return policy.drawn_gradient(chance, places, reward, baseline)
+        return policy.drawn_gradient(chance, places, ratio * (reward - baseline))
 
     def update(self) -> None:
         """End an epoch: its mean reward becomes the baseline "running", and `mean_reward`."""
@@ -240,22 +270,6 @@ class Learned:
 
     def _seen(self, rewards: Any) -> None:
         self._sum, self._count = self._sum + float(rewards.sum()), self._count + len(rewards)
-
-    def _candidates(self, query: Query, number: int | None, rng: np.random.Generator) -> Negatives:
-        """(B, n) candidates in NumPy: draws of the pool, or all items, -1 where one is known."""
-        if number is not None:
-            return candidates_of(self.pool, query, number, rng).numpy()
-        key_from(rng)  # as many keys as with a number
-        anchors = anchor_ids(query)
-        known: Any = getattr(self.pool, "positives", None)  # checked when the sampler was made
-        if isinstance(self.pool, Corruption):
-            drawn = self.pool.draw(query, 1, rng=rng)
-            side = np.repeat(np.asarray(drawn.side), self.pool.known.n_entities, axis=1)
-            every = np.broadcast_to(np.arange(side.shape[1]), side.shape)
-            taken = self.pool.known.contains(corrupted_triples(anchors, every, side).reshape(-1, 3)).reshape(side.shape)
-            return Negatives(np.where(taken | (side < 0), -1, every), side=side)
-        every = np.broadcast_to(np.arange(known.n_items), (len(anchors), known.n_items))
-        return Negatives(np.where(known.contains(anchors, every, relation="any"), -1, every))
 
     def _asked(self, query: Query, found: Negatives) -> tuple[Any, Any]:
         """Anchors and candidates as generators take them, with 0 in empty slots."""

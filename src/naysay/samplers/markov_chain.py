@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_kind, check_one_of, check_range, check_whole, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_one_of, check_range, check_whole, first_bad, public, raise_invalid
 from naysay.detectors._states import Entry, read_state
-from naysay.pools._slots import ON_SHORT, shortfall
+from naysay.pools._slots import shortfall
 from naysay.pools.everything import Everything
 from naysay.positives import Positives
-from naysay.rng import key_from
-from naysay.samplers._candidates import number_at, wanted_slots
+from naysay.rng import generator_of, key_from
+from naysay.samplers._candidates import check_known, number_at, wanted_slots
 from naysay.text import described
 from naysay.types import Negatives, Query, anchor_ids, check_query
 
@@ -80,10 +80,9 @@ class MarkovChain:
     _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
-        check_kind("positives", self.positives, Positives, "a Positives")
+        check_known(self.positives, self.on_short)
         check_score(self.score)
         check_one_of("target", self.target, ("power", "softmax"))
-        check_one_of("on_short", self.on_short, ON_SHORT)
         number_at("uniform", self.uniform, None, above=0, at_most=1)
         number_at("power", self.power, None, at_least=0, finite=True)
         number_at("temperature", self.temperature, None, above=0, finite=True)
@@ -114,7 +113,7 @@ class MarkovChain:
         counts, width = wanted_slots(k, len(query), rng)
         length = self.steps + width
         fresh = np.asarray(self._free.draw(query, length + 1, rng=rng).ids)
-        numbers = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((length, 3, len(anchors)))
+        numbers = generator_of(key_from(rng)).random((length, 3, len(anchors)))
         with self._lock:
             state = self._last[anchors]
         known = self.positives.contains(anchors, np.maximum(state, 0)[:, None], relation="any")[:, 0]

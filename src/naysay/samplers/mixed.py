@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, blanked, constant, like_query
 from naysay.arrays import module_of, to_numpy
-from naysay.checks import check_one_of, public, raise_invalid, shown
+from naysay.checks import check_bool, check_one_of, public, raise_invalid, shown
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
 from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import step_of, wanted_slots
-from naysay.samplers._top_k import take_kept
+from naysay.samplers._top_k import take, take_kept
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, Sampler
 
@@ -42,12 +42,18 @@ class Mixed:
     and (-1, -1); `vectors` and `side` must come from all parts or from none. `dropped` adds up. log_q is None, because
     the parts' are those of their own draws. Cost: that of the parts, and a sort of K ids per row for the duplicates.
 
+    With one_draw=True each slot is a draw from the mixture: its part is drawn by the shares, independent of the other
+    slots, and log_q is exact, log sum_p s_p q_p(i | a). Parts then draw independently and have `log_chance`: `Static`
+    on `Everything(..., distinct=False)`, and `Learned` over all items. Bose, Ling, Cao. Adversarial Contrastive
+    Estimation. ACL 2018 (ACE: noise and a generator).
+
     Args:
         parts: {name: sampler}; the names become `source_names`.
         shares: One for each part, in their order: numbers of at least 0 of any sum. Each, or all together, may be a
             function of the step, which makes a curriculum.
         duplicates: "drop": an id that an earlier part brought to the row is left out, its slot stays empty and is
             counted as "duplicate". "keep": both stay. Repeats within a part, and mixed vectors, are always kept.
+        one_draw: Whether slots are independent draws from the mixture, with log_q; needs duplicates="keep".
         on_short: "pad" or "raise", if a row has an empty slot in the end.
 
     Examples:
@@ -60,7 +66,13 @@ class Mixed:
     """
 
     def __init__(
-        self, parts: Mapping[str, Sampler], shares: Any, *, duplicates: str = "drop", on_short: str = "pad"
+        self,
+        parts: Mapping[str, Sampler],
+        shares: Any,
+        *,
+        duplicates: str = "drop",
+        one_draw: bool = False,
+        on_short: str = "pad",
     ) -> None:
         """Keep the parts; check the shares unless they are functions of the step."""
         if not isinstance(parts, Mapping) or not parts:
@@ -73,7 +85,14 @@ class Mixed:
                 raise_invalid("parts", rule, f"{shown(name)}: {type(part).__name__}")
         check_one_of("duplicates", duplicates, ("drop", "keep"))
         check_one_of("on_short", on_short, ON_SHORT)
-        self.parts, self.shares = dict(parts), shares
+        if check_bool("one_draw", one_draw):
+            if duplicates != "keep":
+                raise_invalid("duplicates", '"keep" with one_draw', repr(duplicates))
+            for name, part in parts.items():
+                if not hasattr(part, "log_chance") or getattr(part, "distinct", True):
+                    rule = "samplers of independent draws with log_chance(query, ids), for one_draw"
+                    raise_invalid("parts", rule, f"{name!r}: {shown(part)}")
+        self.parts, self.shares, self.one_draw = dict(parts), shares, one_draw
         self.duplicates, self.on_short = duplicates, on_short
         self.distinct = duplicates == "drop" and all(getattr(part, "distinct", None) for part in parts.values())
         ends = shares if isinstance(shares, tuple | list) else (shares,)
@@ -84,6 +103,8 @@ class Mixed:
         """Draw (B, K) negatives, in the order of the parts."""
         sums = self._sums(step_of(query))
         counts, width = wanted_slots(k, len(query), rng)
+        if self.one_draw:
+            return self._one_draw(query, sums, counts, width, rng)
         start = generator_of(key_from(rng)).random((len(query), 1))
         edges = np.floor(np.round(sums * counts[:, None], 9) + start).astype(np.int64)
         shared = np.diff(edges, axis=1, prepend=0)
@@ -98,6 +119,28 @@ class Mixed:
         empty = {EXHAUSTED: chosen.dropped.get(EXHAUSTED, 0) - n_repeated, DUPLICATE: n_repeated}
         dropped = {**row.dropped, **empty}
         return blanked(replace(chosen, dropped={reason: count for reason, count in dropped.items() if count}))
+
+    def _one_draw(
+        self, query: Query, sums: NDArray[np.float64], counts: Any, width: int, rng: np.random.Generator
+    ) -> Negatives:
+        """Slots whose parts are drawn by the shares, one by one, with the log_q of the mixture."""
+        drawn = generator_of(key_from(rng)).random((len(query), width))
+        part = np.where(np.arange(width) < counts[:, None], np.searchsorted(sums[:-1], drawn, "right"), -1)
+        used, samplers = [one for one in range(len(sums)) if (part == one).any()], list(self.parts.values())
+        answers = [samplers[one].sample(query, (part == one).sum(axis=1), rng=rng) for one in used]
+        row = side_by_side(tuple(self.parts), used, answers, query)
+        order, begin = np.full(part.shape, row.shape[1] - 1), 0
+        for one, answer in zip(used, answers, strict=True):
+            mine = part == one
+            order[mine], begin = (begin + np.cumsum(mine, axis=1) - 1)[mine], begin + answer.shape[1]
+        ids = np.take_along_axis(np.asarray(to_numpy(row.ids)), order, axis=1)
+        places = like_query(order, query)
+        chosen = take(row, places, like_query(ids >= 0, query), counts, width, self.on_short)
+        shares, log_q = np.diff(sums, prepend=0.0), np.full(ids.shape, -np.inf)
+        for share, sampler in zip(shares[shares > 0], np.array(samplers, object)[shares > 0], strict=True):
+            log_q = np.logaddexp(log_q, np.log(share) + sampler.log_chance(query, np.maximum(ids, 0)))
+        exact = like_query(np.where(ids >= 0, np.minimum(log_q, 0.0), 0.0), query)
+        return blanked(replace(chosen, log_q=exact))
 
     def _sums(self, step: int) -> NDArray[np.float64]:
         """(parts,) the running sums of the shares at a step, the last of them 1; checked."""

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
 
 from naysay._slots import of_kind
 from naysay.arrays import is_torch, need_torch
-from naysay.checks import check_kind, check_number, check_one_of, public, raise_invalid
-from naysay.samplers._vectors import Embed, anchor_vectors, check_embed, check_width, item_vectors, stack_last, unit
-from naysay.text import described
+from naysay.checks import check_number, check_one_of, public, raise_invalid
+from naysay.samplers._vectors import (
+    Embed,
+    FromSampler,
+    anchor_vectors,
+    check_embed,
+    check_width,
+    item_vectors,
+    unit,
+    with_vectors,
+)
 from naysay.types import Array, Negatives, Query, Sampler
 
 
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Perturbed:
+class Perturbed(FromSampler):
     """Move the vectors of a sampler's negatives by `radius` up the gradient of the loss.
 
     With norm="2" by radius * g / |g|, with "inf" by radius * sign(g). Without `loss` it is in closed form: a loss of
@@ -58,20 +66,12 @@ class Perturbed:
     embed_anchors: Embed | None = None
 
     def __post_init__(self) -> None:
-        check_kind("base", self.base, Sampler, "a sampler, with a method sample(query, k, *, rng)")
+        self._check_base()
         check_embed("embed", self.embed)
         check_number("radius", self.radius, at_least=0, finite=True)
         check_one_of("norm", self.norm, ("2", "inf"))
         if self.loss is not None and not callable(self.loss):
             raise_invalid("loss", "a function loss(query, vectors)", type(self.loss).__name__)
-
-    @property
-    def distinct(self) -> bool | None:
-        """The sampler's."""
-        return getattr(self.base, "distinct", None)
-
-    def __repr__(self) -> str:
-        return described(self)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives of the sampler, with moved vectors."""
@@ -82,9 +82,7 @@ class Perturbed:
         signs = up.sign() if is_torch(up) else np.sign(up)
         move = signs if self.norm == "inf" else unit(up)
         moved = vectors + self.radius * of_kind(move, vectors)
-        empty = (drawn.ids < 0)[:, :, None]
-        moved = moved.masked_fill(empty, 0.0) if is_torch(moved) else np.where(empty, 0.0, moved)
-        return replace(drawn, vectors=moved, parents=stack_last(drawn.ids, drawn.ids))
+        return with_vectors(drawn, moved)
 
     def _up(self, query: Query, vectors: Array) -> Array:
         """(B, K, d), or (B, 1, d), the direction in which the loss rises."""

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import public
+from naysay.checks import public, raise_invalid
 from naysay.samplers._candidates import FromPool, check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query
 
@@ -38,3 +38,9 @@ class Static(FromPool):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives."""
         return draw_k(self.pool, query, k, rng).like(query)
+
+    def log_chance(self, query: Query, ids: Any) -> Any:
+        """(B, K) the log-probability of ids (B, K) in a draw of one, if the pool has `log_chance`."""
+        if not hasattr(self.pool, "log_chance"):
+            raise_invalid("pool", "a pool with log_chance(query, ids), such as Everything", type(self.pool).__name__)
+        return self.pool.log_chance(query, ids)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch
-from naysay.checks import as_array, check_generator, check_kind, check_whole, public, raise_invalid
-from naysay.rng import key_from
-from naysay.samplers._vectors import checked, stack_last
-from naysay.text import described
+from naysay.checks import as_array, check_generator, check_whole, public, raise_invalid
+from naysay.rng import generator_of, key_from
+from naysay.samplers._vectors import FromSampler, checked, with_vectors
 from naysay.types import Array, Negatives, Query, Sampler
 
 
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Transformed:
+class Transformed(FromSampler):
     """Encode a changed copy of each negative of a sampler: vectors = make(ids, rng).
 
     `make` looks the inputs up, changes them and encodes them. It is yours: patches in another order (`jigsaw`), a word
@@ -46,27 +45,17 @@ class Transformed:
     make: Callable[[Array, np.random.Generator], Array]
 
     def __post_init__(self) -> None:
-        check_kind("base", self.base, Sampler, "a sampler, with a method sample(query, k, *, rng)")
+        self._check_base()
         if not callable(self.make):
             raise_invalid("make", "a function make(ids, rng)", type(self.make).__name__)
-
-    @property
-    def distinct(self) -> bool | None:
-        """The sampler's."""
-        return getattr(self.base, "distinct", None)
-
-    def __repr__(self) -> str:
-        return described(self)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives of the sampler, with vectors of their changed inputs."""
         drawn = self.base.sample(query, k, rng=rng)
-        own = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
+        own = generator_of(key_from(rng))
         ids = drawn.ids.clamp(min=0) if is_torch(drawn.ids) else np.maximum(drawn.ids, 0)
         made = checked("make", self.make(ids, own), drawn.ids, tuple(drawn.ids.shape), 3)
-        empty = (drawn.ids < 0)[:, :, None]
-        vectors = made.masked_fill(empty, 0.0) if is_torch(made) else np.where(empty, 0.0, made)
-        return replace(drawn, vectors=vectors, parents=stack_last(drawn.ids, drawn.ids))
+        return with_vectors(drawn, made)
 
 
 @public

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from naysay.checks import check_kind, check_whole, public
+from naysay.checks import check_kind, check_number, check_whole, public
 from naysay.tasks.graphs import Graph
 from naysay.tasks.lightgcn import sparse_product, sparse_rows
+
+View = tuple[tuple[Tensor, Tensor], Tensor]  # the means over the edges that are left, and 0 for hidden coordinates
 
 
 @final
@@ -42,10 +44,8 @@ class GraphSage:
         check_kind("data", data, Graph, "a Graph")
         self.width = check_whole("width", width, 1)
         start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-        rows = np.concatenate([data.train[:, 0], data.train[:, 1]])
-        columns = np.concatenate([data.train[:, 1], data.train[:, 0]])
-        shares, size = 1 / np.bincount(rows, minlength=data.n_nodes)[rows], (data.n_nodes, data.n_nodes)
-        self.means = sparse_rows(rows, columns, shares, size), sparse_rows(columns, rows, shares, size)
+        self.edges, self.n_nodes = data.train, data.n_nodes
+        self.means = _means(data.train, data.n_nodes)
         self.features: tuple[Tensor, Tensor] | None = None
         given = width
         if data.features is not None:
@@ -62,13 +62,33 @@ class GraphSage:
             made[4] = torch.randn(shapes[4], generator=start)
         self.parameters = [part.requires_grad_() for part in made]
 
-    def vectors(self) -> Tensor:
-        """(n_nodes, d) of all nodes, with gradients."""
+    def vectors(self, view: View | None = None) -> Tensor:
+        """(n_nodes, d) of all nodes, or of a `view` of the graph, with gradients."""
         own, near, own_2, near_2 = self.parameters[:4]
+        means = self.means
+        if view is not None:
+            means, kept = view
+            own, near = own * kept[:, None], near * kept[:, None]
         if self.features is None:
             first = self.parameters[4] @ own, self.parameters[4] @ near
         else:
             first = sparse_product(*self.features, own), sparse_product(*self.features, near)
-        hidden = torch.relu(first[0] + sparse_product(*self.means, first[1]))
-        found: Tensor = hidden @ own_2 + sparse_product(*self.means, hidden @ near_2)
+        hidden = torch.relu(first[0] + sparse_product(*means, first[1]))
+        found: Tensor = hidden @ own_2 + sparse_product(*means, hidden @ near_2)
         return found
+
+    def view(self, rng: np.random.Generator, *, edges: float, features: float) -> View:
+        """The graph without a random share of its edges, and of the coordinates of its features, for `vectors`."""
+        check_number("edges", edges, at_least=0, at_most=1)
+        check_number("features", features, at_least=0, at_most=1)
+        kept = self.edges[rng.random(len(self.edges)) >= edges]
+        columns = rng.random(self.parameters[0].shape[0]) >= features
+        return _means(kept, self.n_nodes), torch.from_numpy(columns.astype(np.float32))
+
+
+def _means(edges: Any, n_nodes: int) -> tuple[Tensor, Tensor]:
+    """The matrix that takes means over neighbours, and its transpose."""
+    rows, columns = np.concatenate([edges, edges[:, ::-1]]).T
+    shares = 1 / np.bincount(rows, minlength=n_nodes)[rows]
+    size = (n_nodes, n_nodes)
+    return sparse_rows(rows, columns, shares, size), sparse_rows(columns, rows, shares, size)

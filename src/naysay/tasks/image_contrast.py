@@ -10,7 +10,6 @@ from typing import Any, final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from naysay import losses, pools, samplers
 from naysay.checks import check_kind, check_one_of, public
@@ -18,6 +17,7 @@ from naysay.detectors import Incremental
 from naysay.evaluate import linear_probe, nearest_labels, ranking
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.tasks._image_arms import MOMENTUM, negative_free
 from naysay.tasks._parts import Ids, mean_hardness, usual_batch
 from naysay.tasks.conv import ConvEncoder, as_floats, view
 from naysay.tasks.images import Images
@@ -26,7 +26,7 @@ from naysay.types import Negatives, Query
 TEMPERATURE = 0.2
 CANDIDATES, MARGIN = 16, 0.2
 _BANK, _VALIDATED = 3000, 1000  # training images that vote, and images for validation, at most
-_NEIGHBOURS, _MOMENTUM, _ACCEPT, _RENEW = 20, 0.99, 0.5, 50
+_NEIGHBOURS, _ACCEPT, _RENEW = 20, 0.5, 50
 _SAME_CLASS = "Negatives of the anchor's own class; not shown for images without classes."
 _SAMPLERS = ("Static", "Dynamic", "SemiHard", "Ring", "Mixed")
 
@@ -69,6 +69,10 @@ class ImageContrast:
             "memory-queue": "queue(4096)",
             "MoCo": "queue(4096)",
             "SimSiam": "sim_siam()",
+            "BYOL": "byol()",
+            "SwAV": "swav(100)",
+            "Barlow Twins": "barlow_twins()",
+            "VICReg": "vicreg()",
         }
     )
     quick_steps = 24
@@ -145,7 +149,7 @@ class ImageLearner:
         """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
         offered: dict[str, Any] = {name: getattr(samplers, name) for name in _SAMPLERS}
         steps = {"in_batch": self._in_batch, "decoupled": self._decoupled, "eliminate": self._eliminate}
-        steps |= {"queue": self._queue, "sim_siam": self._sim_siam}
+        steps |= {"queue": self._queue, **negative_free(self)}
         own = {"np": np, "InBatch": pools.InBatch, "pool": pools.InBatch(), "score": self.score}
         return offered | steps | own | {"candidates": CANDIDATES, "margin": MARGIN}
 
@@ -217,7 +221,7 @@ class ImageLearner:
         slow, memory = deepcopy(self.network), pools.Memory(min(size, self.task.pairs))
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-            samplers.momentum_update(self.network, slow, _MOMENTUM)
+            samplers.momentum_update(self.network, slow, MOMENTUM)
             query, first, second = self._views(rows, step)
             with torch.no_grad():
                 keys = slow(second)
@@ -227,18 +231,6 @@ class ImageLearner:
             found = losses.info_nce(positive, scores, mask=drawn.mask, temperature=TEMPERATURE).mean()
             self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, drawn.mask)
             return found, Negatives(torch.from_numpy(drawn.ids))
-
-        return step_of
-
-    def _sim_siam(self) -> Step:
-        """No negatives: a predictor of one view meets the other, which has no gradient (Chen and He. CVPR 2021)."""
-
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
-            _, first, second = self._views(rows, step)
-            a, b = self.network(first), self.network(second)
-            ways = ((a, b.detach()), (b, a.detach()))
-            near = [(normalize(self.network.predictor(one), dim=1) * other).sum(dim=1).mean() for one, other in ways]
-            return -(near[0] + near[1]) / 2, None
 
         return step_of
 

@@ -17,6 +17,7 @@ from naysay.evaluate import auc, average_precision, linear_probe
 from naysay.losses import sampled_bce
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.tasks._graph_arms import two_views
 from naysay.tasks._parts import HELD_OUT, Ids, mean_hardness, put, usual_batch
 from naysay.tasks._products import row_scores
 from naysay.tasks.graph_sage import GraphSage
@@ -55,7 +56,9 @@ class NodeEmbedding:
 
     name = "graph"
     models = MODELS
-    own: Mapping[str, str] = MappingProxyType({"in-batch": "Static(InBatch(positives))"})
+    own: Mapping[str, str] = MappingProxyType(
+        {"in-batch": "Static(InBatch(positives))", "GRACE": "grace(graphsage)", "BGRL": "bgrl(graphsage)"}
+    )
     quick_steps = 120
     quick = ("uniform:5", "popularity:5", "k-hop:5", "dynamic:5", "in-batch:5")
     defaults = (
@@ -149,7 +152,8 @@ class NodeEmbedder:
         data = {"graph": graph, "positives": graph, "known": graph, "counts": degrees, "n_items": graph.n_items}
         own = {"np": np, "score": self.score, "pool": pools.Everything(graph)}
         numbers = {"candidates": CANDIDATES, "margin": MARGIN, "rho": RHO, "trials": TRIALS}
-        return offered | data | own | numbers
+        model = {"graphsage": self.network} if self.task.model == "graphsage" else {}
+        return {**offered, **data, **own, **numbers, **two_views(self), **model}
 
     def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
         """The mean loss of some pairs with k negatives each, and the negatives."""

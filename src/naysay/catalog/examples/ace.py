@@ -14,11 +14,12 @@ def score(anchors, ids):
     return table[anchors[:, None], ids]
 
 
-noise = ns.samplers.Static(ns.pools.Everything(known, ns.pools.popularity(known) + 1))
+noise = ns.samplers.Static(ns.pools.Everything(known, ns.pools.popularity(known) + 1, distinct=False))
 hard = ns.samplers.Learned(
     ns.pools.Everything(known), ns.samplers.Factors(50, 200), score, baseline="greedy", entropy_floor=8, slots=2
 )
-sampler = ns.samplers.Mixed({"noise": noise, "learned": hard}, shares=(0.5, 0.5))
+both = {"noise": noise, "learned": hard}
+sampler = ns.samplers.Mixed(both, shares=(0.5, 0.5), duplicates="keep", one_draw=True)  # log_q is exact
 query = ns.Query(users[:64], positives=items[:64])
 negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))
 hard.observe(query, negatives)

@@ -1,0 +1,66 @@
+"""Arms of `ImageContrast` without negatives: what stands beside the loss, and a step of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from naysay.samplers import momentum_update
+from naysay.tasks._negative_free import barlow_twins, minus_cosine, swav, vicreg
+
+Step = Callable[..., tuple[Tensor, None]]
+MOMENTUM = 0.99  # of slow encoders; the papers raise it during training
+
+
+def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
+    """{name: function that returns a step} of an `ImageLearner`."""
+    network = learner.network
+
+    def step_of(loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
+        """A step on two views of each image."""
+
+        def step(rows: Any, k: int, *, step: int) -> tuple[Tensor, None]:
+            _, first, second = learner._views(rows, step)
+            return loss(first, second), None
+
+        return step
+
+    def projected(loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
+        """A loss of what the head makes of both views, of any length."""
+        return step_of(lambda *views: loss(*(network.head(network.features(one)) for one in views)))
+
+    def predicted(slow: Any) -> Step:
+        """A predictor of one view meets the other, which a slow encoder reads, or without one the encoder itself."""
+
+        def loss(first: Tensor, second: Tensor) -> Tensor:
+            own = network(first), network(second)
+            if slow is not None:
+                momentum_update(network, slow, MOMENTUM)
+                with torch.no_grad():
+                    targets = slow(second), slow(first)
+            else:
+                targets = own[1], own[0]
+            ways = [minus_cosine(network.predictor(a), b) for a, b in zip(own, targets, strict=True)]
+            return (ways[0] + ways[1]) / 2
+
+        return step_of(loss)
+
+    def prototypes(count: int) -> Step:
+        """SwAV: a learned direction for each of some clusters, trained from the first step."""
+        start = torch.Generator().manual_seed(learner.seed % (1 << 62))
+        table = torch.randn(min(count, learner.task.batch), 64, generator=start).requires_grad_()
+        learner.parameters.append(table)
+        return step_of(lambda *views: swav(*(network(one) @ normalize(table, dim=1).T for one in views)))
+
+    return {
+        "sim_siam": lambda: predicted(None),
+        "byol": lambda: predicted(deepcopy(network)),
+        "swav": prototypes,
+        "barlow_twins": lambda: projected(barlow_twins),
+        "vicreg": lambda: projected(vicreg),
+    }

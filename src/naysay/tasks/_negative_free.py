@@ -1,0 +1,68 @@
+"""Losses without negatives, of two views (N, d) of the same rows: arms of a comparison, each one number.
+
+They are no part of `naysay.losses`: there a loss has a value for each row, and most of these have none.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import mse_loss, normalize, relu
+
+EPSILON = 1e-4  # added to variances by VICReg
+
+
+def minus_cosine(predicted: Tensor, target: Tensor) -> Tensor:
+    """Minus the mean cosine; the target takes no gradient.
+
+    SimSiam minimises the mean of both directions. BYOL's 2 - 2 cos and BGRL's 2 - cos - cos have the same minimum.
+    Chen and He. Exploring Simple Siamese Representation Learning. CVPR 2021.
+    """
+    return -(normalize(predicted, dim=1) * normalize(target.detach(), dim=1)).sum(dim=1).mean()
+
+
+def barlow_twins(one: Tensor, other: Tensor, weight: float = 0.0051) -> Tensor:
+    """sum_i (1 - C_ii)^2 + weight sum_{i != j} C_ij^2, C the correlations of the coordinates of both views.
+
+    Zbontar et al. Barlow Twins: Self-Supervised Learning via Redundancy Reduction. ICML 2021.
+    """
+    views = [(z - z.mean(dim=0)) / (z.var(dim=0, unbiased=False) + 1e-5).sqrt() for z in (one, other)]
+    correlation = views[0].T @ views[1] / len(one)
+    own = correlation.diagonal()
+    return (1 - own).square().sum() + weight * (correlation.square().sum() - own.square().sum())
+
+
+def vicreg(one: Tensor, other: Tensor) -> Tensor:
+    """25 mse + 25 mean relu(1 - deviation) / 2 of each view + sum_{i != j} cov_ij^2 / d of each view.
+
+    Bardes, Ponce, LeCun. VICReg: Variance-Invariance-Covariance Regularization for Self-Supervised Learning. ICLR 2022.
+    """
+    found = 25 * mse_loss(one, other)
+    for z in (one, other):
+        centred = z - z.mean(dim=0)
+        covariance = centred.T @ centred / (len(z) - 1)
+        variance = covariance.diagonal()
+        found = found + 25 * relu(1 - (variance + EPSILON).sqrt()).mean() / 2
+        found = found + (covariance.square().sum() - variance.square().sum()) / z.shape[1]
+    return found
+
+
+@torch.no_grad()
+def codes(scores: Tensor, temperature: float = 0.05, rounds: int = 3) -> Tensor:
+    """(N, K) soft assignments that sum to 1 for each row, and nearly to N / K for each prototype (Sinkhorn)."""
+    mass = torch.exp((scores - scores.max()) / temperature)
+    for _ in range(rounds):
+        mass = mass / mass.sum(dim=0, keepdim=True)
+        mass = mass / mass.sum(dim=1, keepdim=True)
+    return mass
+
+
+def swav(one: Tensor, other: Tensor, temperature: float = 0.1) -> Tensor:
+    """The mean over both directions of the cross-entropy of one view's softmax and the other view's `codes`.
+
+    Both are scores (N, K) against prototypes. Caron et al. Unsupervised Learning of Visual Features by Contrasting
+    Cluster Assignments. NeurIPS 2020.
+    """
+    ways = ((one, other), (other, one))
+    each = [(codes(b) * torch.log_softmax(a / temperature, dim=1)).sum(dim=1).mean() for a, b in ways]
+    return -(each[0] + each[1]) / 2
