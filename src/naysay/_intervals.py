@@ -6,8 +6,7 @@ from math import lgamma
 from typing import Any
 
 import numpy as np
-
-from naysay.arrays import Floats
+from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 Z = 1.959963984540054  # of a normal distribution, so much is within so many deviations of its mean
@@ -28,7 +27,7 @@ def most_share(hits: float, n: float, error: float) -> float:
     return float(betaincinv(hits + 1, n - hits, 1 - error)) if hits < n else 1.0
 
 
-def least_shares(hits: Any, missed: Any, error: float) -> Floats:
+def least_shares(hits: Any, missed: Any, error: float) -> NDArray[np.float64]:
     """(n,) `least_share` of several groups with at least 10 hits each, without SciPy, which takes long to load.
 
     A Beta distribution of hits and missed + 1 has its quantile there. By Newton's method on the logarithm of the

@@ -35,7 +35,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BUDGET = 1 << 30
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
 _PAIR = 12  # bytes of an unresolved pair: id, upper and lower bound
-_BLOCK = 20 << 20  # bytes of a block of queries, where nothing is said about memory
+_BLOCK, _PART = 20 << 20, 3  # bytes of a block of queries where nothing is said about memory; or a third of the corpus
 _LIBRARIES = 8 << 20  # bytes that the libraries take for themselves
 
 
@@ -293,7 +293,8 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
         advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
-    if budget is None and corpus.whole is not None:  # to read it again costs next to nothing
-        rows = min(rows, max(threads * strip, _BLOCK // per_row))
+    if budget is None and corpus.whole is not None:  # to read and round it again costs little
+        size = max(_BLOCK, corpus.n * corpus.width * corpus.dtype.itemsize // _PART)
+        rows = min(rows, max(threads * strip, size // per_row))
     at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
     return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip))
