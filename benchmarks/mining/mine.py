@@ -234,7 +234,7 @@ def _steps(name: str, peers: Path, part: int) -> list[Callable[[], dict[str, Any
     if name == "by_hand":
         return [partial(by_hand, 20_000 // part, threads, 2) for threads in (2, 1)]
     if name == "against":
-        sized = [(kind, size, times) for size, times in ((20_000, 3), (50_000, 1), (100_000, 1)) for kind in WORLDS]
+        sized = [(kind, size, times) for size, times in ((20_000, 2), (50_000, 1), (100_000, 1)) for kind in WORLDS]
         return [partial(against_faiss, kind, size // part, 1, times, taken_in_turn) for kind, size, times in sized]
     if name == "first":
         plan = [(loaded, judge) for loaded in ("torch", "nothing") for judge in ("none", "share:0.95", "auto")]

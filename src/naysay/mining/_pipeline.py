@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import (
+    Collected,
     FitLists,
     counts_of,
     fit_depth,
@@ -51,19 +52,6 @@ from naysay.types import anchor_ids
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
 _SLOTS = 1 << 18  # candidates that are searched for again, or judged, at a time
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Collected:
-    """What `collect` returned for some anchors, or for all, that were searched to the depth of the task."""
-
-    anchors: Ids  # ascending
-    candidates: Candidates
-
-    def of(self, anchors: Ids) -> Candidates:
-        """The candidates of some of these anchors."""
-        return self.candidates.take(np.searchsorted(self.anchors, anchors))
 
 
 @final

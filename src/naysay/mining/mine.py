@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.mining._false_share import MOST, FitLists, cut_again, fit_depth, is_auto, sampled_anchors
+from naysay.mining._false_share import MOST, Collected, FitLists, cut_again, fit_depth, is_auto, sampled_anchors
 from naysay.mining._known import known_of, own_note, read_own
-from naysay.mining._pipeline import Collected, MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
+from naysay.mining._pipeline import MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
 from naysay.mining._rules import Background, sample_of, score_known, threshold_of
 from naysay.mining._search import nearest, stops_early, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors

@@ -24,7 +24,7 @@ from naysay.kernels.threads import threads as usual_threads
 from naysay.search._vector_files import WINDOW
 from naysay.search.vectors import Vectors, floats
 
-Ids = NDArray[np.int64]
+Ids, Floats = NDArray[np.int64], NDArray[np.float64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
 FETCHED = 2048  # rows of a file that are scored at a time
 _NUMBERS = 1 << 20  # numbers of vectors that are held at a time, on either side
@@ -35,7 +35,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BUDGET = 1 << 30
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
 _PAIR = 12  # bytes of an unresolved pair: id, upper and lower bound
-_BLOCK, _PART = 20 << 20, 3  # bytes of a block of queries where nothing is said about memory; or a third of the corpus
+_BLOCK, _PART = 20 << 20, 3  # bytes of a block of queries without a budget; or this part of the corpus
 _LIBRARIES = 8 << 20  # bytes that the libraries take for themselves
 
 
@@ -76,13 +76,15 @@ class ExactScores:
         return out
 
 
-def pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: str) -> NDArray[np.float32]:
-    """(p,) the score of each pair (query row, corpus row), as a search gives it.
+def pair_scores(
+    queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: str, norms: Floats | None = None
+) -> NDArray[np.float32]:
+    """(p,) the score of each pair (query row, corpus row), as a search gives it. The norms of the corpus save time.
 
     Pairs of a corpus on disk are scored in the order of their items, so that it is read once. O(p d).
     """
-    if corpus.whole is not None and len(items) >= corpus.n // _FEW:
-        return _whole_pair_scores(queries, corpus, anchors, items, METRICS[metric])
+    if corpus.whole is not None and (norms is not None or len(items) >= corpus.n // _FEW):
+        return _whole_pair_scores(queries, corpus, anchors, items, METRICS[metric], norms)
     scores = np.empty(len(items), np.float32)
     order = np.argsort(items, kind="stable")
     step = max(1, _NUMBERS // max(1, corpus.width))
@@ -98,10 +100,12 @@ def pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, met
     return scores
 
 
-def _whole_pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: int) -> NDArray[np.float32]:
+def _whole_pair_scores(
+    queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: int, given: Floats | None
+) -> NDArray[np.float32]:
     """The same for a corpus in memory, which is not copied: runs of pairs with one query, at most 64, at a time."""
     whole = frozen(floats(corpus.rows(0, corpus.n)))
-    norms, scores = _lengths(whole), np.empty(len(items), np.float32)
+    norms, scores = _lengths(whole) if given is None else frozen(given), np.empty(len(items), np.float32)
     order = np.lexsort((items, anchors))
     ordered = anchors[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -294,7 +298,6 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
         raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
     if budget is None and corpus.whole is not None:  # to read and round it again costs little
-        size = max(_BLOCK, corpus.n * corpus.width * corpus.dtype.itemsize // _PART)
-        rows = min(rows, max(threads * strip, size // per_row))
+        rows = min(rows, max(threads * strip, max(_BLOCK, corpus.whole.nbytes // _PART) // per_row))
     at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
     return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip))
