@@ -51,7 +51,7 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS = 1 << 18  # candidates that are searched for again, or judged, at a time
+_SLOTS, _FEWEST, _EACH = 1 << 18, 1 << 16, 6  # candidates of a deeper search, or judged, at a time: by the corpus
 
 
 @final
@@ -95,7 +95,8 @@ def _searched(
     An anchor with fewer than k that are left is searched again: to the depth of the task, below the threshold where
     the judge has one. What such a search skips is suspected, and counted.
     """
-    detector, n, slots = threshold.detector, rows.queries.n, min(_SLOTS, task.slots or _SLOTS)
+    detector, n = threshold.detector, rows.queries.n
+    slots = min(_SLOTS, task.slots or _SLOTS, max(_FEWEST, _EACH * task.corpus.n))  # few where the corpus is small, too
     highest = None
     if task.may_deepen and detector is not None and not isinstance(detector, Posterior):
         highest = highest_scores(detector, rows.query)  # NaN where the judge is not one by score
@@ -132,7 +133,7 @@ def _searched(
             deep = _judged(task, deep_rows, threshold, collect(task, deep_rows, *deeper))
             candidates = stitched(candidates, some, deep)
         parts.append(trimmed(candidates, wanted[block]) if early else candidates)
-    whole = parts[0] if len(parts) == 1 else stacked(parts)
+    whole = stacked(parts) if early else parts[0]
     return whole.take(np.argsort(np.concatenate(blocks))) if early and known.any() else whole, not early
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.arrays import need_torch
+from naysay.arrays import Floats, need_torch
 from naysay.checks import at_row, check_whole, raise_invalid
 from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
@@ -24,19 +24,16 @@ from naysay.kernels.threads import threads as usual_threads
 from naysay.search._vector_files import WINDOW
 from naysay.search.vectors import Vectors, floats
 
-Ids, Floats = NDArray[np.int64], NDArray[np.float64]
+Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
-FETCHED = 2048  # rows of a file that are scored at a time
-_NUMBERS = 1 << 20  # numbers of vectors that are held at a time, on either side
+_NUMBERS, _SURVEYED = 1 << 20, 1 << 21  # numbers of vectors that are held at a time, on either side; that are checked
 _RUN, _FEW = 64, 8  # pairs that one query vector is read for; fewer pairs than that part of the corpus are copied
-_SURVEYED = 1 << 21  # numbers that are checked at a time
 SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
-_BUDGET = 1 << 30
+_BUDGET, _LIBRARIES = 1 << 30, 8 << 20  # bytes of a search by default; that the libraries take for themselves
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
-_PAIR = 12  # bytes of an unresolved pair: id, upper and lower bound
-_BLOCK, _PART = 20 << 20, 3  # bytes of a block of queries without a budget; or this part of the corpus
-_LIBRARIES = 8 << 20  # bytes that the libraries take for themselves
+FETCHED, _PAIR = 2048, 12  # rows of a file that are scored at a time; bytes of an open pair: id, upper and lower bound
+_BLOCK, _PART = 14 << 20, 3  # bytes of a block of queries without a budget; or this part of the corpus
 
 
 def norms_of(rows: NDArray[Any]) -> NDArray[np.float64]:
