@@ -209,6 +209,27 @@ def test_the_types_load_numpy_only():
     assert loaded_after("import naysay as ns; ns.Query([0]); ns.Negatives; ns.rng_for(0); ns.NaysayError") == set()
 
 
+MINE = """
+import sys
+import numpy as np
+import naysay as ns
+rng = np.random.default_rng(1)
+centres = rng.normal(size=(400, 1, 32))
+own = (centres + 0.6 * rng.normal(size=(400, 3, 32))).reshape(-1, 32)
+corpus = np.concatenate([own, rng.normal(size=(2000, 32))])
+queries = centres[:, 0] + 0.3 * rng.normal(size=(400, 32))
+found = ns.mine(queries, corpus, 3 * np.arange(400) + rng.integers(0, 3, 400), 10)
+assert type(found.judge).__name__ == "Posterior"
+print(*sorted({"scipy.special", "naysay.formats", "naysay.quantity", "naysay.report"} & set(sys.modules)))
+"""
+
+
+def test_mining_loads_only_what_it_needs():
+    """What else it loaded would be most of the time of a process that mines a little."""
+    finished = subprocess.run([sys.executable, "-c", MINE], capture_output=True, text=True, timeout=300, check=True)
+    assert finished.stdout.split() == []
+
+
 # ---- the layers -----------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import faiss
@@ -91,7 +92,8 @@ def test_a_peer_that_is_absent_is_said_to_be(tmp_path):
     shown = "\n".join(mining_tables.mining(tiny_result(run), pages.table))
     assert f"| 50 | 1 | sentence-transformers, torch | {message} |" in shown
     assert "| 40 | spread out | mine, auto |" in shown
-    assert "| nothing | " in shown
+    assert re.search(r"mine, auto \|.*\| -?\d+ %, by (Posterior|Calibrated|Bands) \|", shown)
+    assert "| nothing | auto | " in shown
 
 
 def test_a_result_counts_each_array_once():
@@ -107,7 +109,7 @@ def tiny_result(run):
         "end_to_end": [run],
         "by_hand": [mine.by_hand(40, 1, 1)],
         "against": [against_faiss.against_faiss("spread out", 40, 1, 1, mine.taken_in_turn)],
-        "first": [against_faiss.first_call(60, 30, "nothing")],
+        "first": [against_faiss.first_call(60, 30, "nothing", "auto")],
         "growth": [mine.growth(30, 60, 1)],
         "index": [index.index_part(way, 1600, 20, 1) for way in index.WAYS],
     }

@@ -14,13 +14,18 @@ import numpy as np
 import torch
 
 from benchmarks.harness import ROOT
-from benchmarks.mining.contenders import World, margin_by_faiss, spread_out, world
+from benchmarks.mining.contenders import World, labelled_by_chance, margin_by_faiss, spread_out, world
 from naysay.kernels.threads import set_threads
 from naysay.mining import Mined, mine
 
 K, MARGIN = 10, 0.05
-WORLDS: dict[str, Callable[..., World]] = {"clustered": world, "spread out": spread_out}
-JUDGES = {"mine, no judge": "none", "mine, share 0.95": "share:0.95", "mine, auto": "auto"}
+WORLDS: dict[str, Callable[..., World]] = {
+    "clustered": world,
+    "spread out": spread_out,
+    "labelled by chance": labelled_by_chance,
+}
+PLAIN, AUTO = "mine, no judge", "mine, auto"
+JUDGES = {PLAIN: "none", "mine, share 0.95": "share:0.95", AUTO: "auto"}
 BY_HAND = "faiss by hand"
 FIRST = """
 import json, sys, time
@@ -30,11 +35,12 @@ if sys.argv[3] == "torch":
     import torch
 rng, seconds = np.random.default_rng(0), []
 ns.set_threads(1)
+judge = None if sys.argv[4] == "none" else sys.argv[4]
 documents = rng.standard_normal((int(sys.argv[1]), 384), np.float32)
 queries = documents[: int(sys.argv[2])] + rng.standard_normal((int(sys.argv[2]), 384), np.float32)
 for _ in range(3):
     start = time.process_time()
-    ns.mine(queries, documents, np.arange(len(queries)), 10, judge="share:0.95")
+    ns.mine(queries, documents, np.arange(len(queries)), 10, judge=judge)
     seconds.append(time.process_time() - start)
 print(json.dumps(seconds))
 """
@@ -78,13 +84,17 @@ def against_faiss(kind: str, size: int, threads: int, repeats: int, taken_in_tur
         "threads": threads,
         "repeats": repeats,
         "contenders": rows,
+        "auto_adds": rows[AUTO]["cpu_seconds"] / rows[PLAIN]["cpu_seconds"] - 1,
+        "auto_judges_by": type(answers[AUTO].judge).__name__,
         "slots": size * K,
         "slots_that_differ": int((answers["mine, share 0.95"].ids != answers[BY_HAND]).sum()),
     }
 
 
-def first_call(documents: int, queries: int, loaded: str) -> dict[str, Any]:
+def first_call(documents: int, queries: int, loaded: str, judge: str) -> dict[str, Any]:
     """Processor seconds of three calls in a process of its own; compiled loops are on disk, where others ran them."""
-    command = [sys.executable, "-c", FIRST, str(documents), str(queries), loaded]
+    command = [sys.executable, "-c", FIRST, str(documents), str(queries), loaded, judge]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {"documents": documents, "queries": queries, "loaded": loaded, "cpu_seconds": json.loads(answer.stdout)}
+    seconds = json.loads(answer.stdout)
+    sizes = {"documents": documents, "queries": queries, "loaded": loaded, "judge": judge}
+    return {**sizes, "cpu_seconds": seconds, "above": seconds[0] - min(seconds[1:])}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.detectors import ShareOfPositive
 from naysay.mining import Mined, mine
 
-WIDTH, CLUSTERS = 384, 2000
+WIDTH, CLUSTERS, TOPICS, OWN = 384, 2000, 200, 3
 WINDOW, TAKEN, BATCH = (10, 210), 15, 64  # FlagEmbedding's own
 Rows = list[list[int]]
 
@@ -52,6 +52,27 @@ def spread_out(n_queries: int, n_documents: int, seed: int = 0) -> World:
     noise = rng.standard_normal((n_queries, WIDTH), np.float32) / np.float32(np.sqrt(WIDTH))
     queries = documents[positives] + rng.uniform(0.4, 1.0, (n_queries, 1)).astype(np.float32) * noise
     return World(queries / np.linalg.norm(queries, axis=1, keepdims=True), documents, positives)
+
+
+def labelled_by_chance(n_queries: int, n_documents: int, seed: int = 0) -> World:
+    """Documents in threes around centres, of some topics; a query is near a centre, and one of its three is labelled.
+
+    The only world here whose labels are a random part of the positives, so that `mine` estimates false negatives.
+    """
+    rng = np.random.default_rng(seed)
+    families = n_documents // OWN
+    centres = rng.standard_normal((families + 1, WIDTH), np.float32)
+    centres += 0.7 * rng.standard_normal((TOPICS, WIDTH), np.float32)[rng.integers(0, TOPICS, families + 1)]
+    documents = rng.standard_normal((n_documents, WIDTH), np.float32)
+    documents *= rng.uniform(0.5, 1.1, (n_documents, 1)).astype(np.float32)
+    documents += centres[np.arange(n_documents) // OWN]
+    documents /= np.linalg.norm(documents, axis=1, keepdims=True)
+    own = rng.integers(0, families, n_queries)
+    queries = rng.standard_normal((n_queries, WIDTH), np.float32)
+    queries *= rng.uniform(0.5, 1.5, (n_queries, 1)).astype(np.float32)
+    queries += centres[own]
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    return World(queries, documents, OWN * own + rng.integers(0, OWN, n_queries))
 
 
 def margin_by_faiss(data: World, k: int, margin: float) -> NDArray[np.int64]:

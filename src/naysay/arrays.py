@@ -8,8 +8,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.errors import MissingExtraError
+
+Floats = NDArray[np.float64]
 
 
 def is_torch(values: object) -> bool:

@@ -141,6 +141,26 @@ def test_one_pass_however_many_are_suspected(monkeypatch):
     assert depths == [7, 5]
 
 
+def test_anchors_that_a_fit_lists_are_not_searched_again(monkeypatch):
+    queries, corpus, positives = world(8, n=300, items=900)
+    monkeypatch.setattr("naysay.mining._false_share.MOST", 200)
+    early, whole = both(monkeypatch, queries, corpus, positives, 5, judge="auto")
+    same(early, whole)
+    searched, run = [], SearchOptions.run
+
+    def counted(self, queries, corpus, depth, below=None):
+        searched.append((queries.n, depth))
+        return run(self, queries, corpus, depth, below)
+
+    monkeypatch.setattr(SearchOptions, "run", counted)
+    monkeypatch.setattr(_search, "LISTED", 0)
+    monkeypatch.setattr(sys.modules["naysay.mining.mine"], "_FITTED_TO", 0)
+    ns.mine(queries, corpus, positives, 5, judge="auto")
+    assert searched[0] == (200, 100)  # those of the fit, to the depth of the task
+    assert searched[1][0] == 100  # all others, less deep
+    assert searched[1][1] < 100
+
+
 def test_a_given_depth_lists_all(monkeypatch):
     queries, corpus, positives = world(5)
     monkeypatch.setattr(_search, "LISTED", 0)

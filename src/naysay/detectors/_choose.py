@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.arrays import Floats
 from naysay.checks import check_range, check_whole, first_bad, raise_invalid, whole_numbers
 from naysay.detectors._scores import ScoreBlocks, open_scores, rounded, sorted_scores
 from naysay.detectors._threshold_tables import Choice, Counts, counted
 from naysay.detectors.score_sketch import ScoreSketch, reached_by
-from naysay.quantity.separation import Floats
 
 _NAMED = {"high": "false", "low": "false or hard"}  # what a negative is that reaches a threshold
 

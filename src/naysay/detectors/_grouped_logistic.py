@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.quantity.separation import Floats
+from naysay.arrays import Floats
 
 Whole = NDArray[np.int64]
 _ITERATIONS, _HALVINGS = 100, 40

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import least_shares
 from naysay.detectors._posterior_lists import Lists, backgrounds
 from naysay.detectors.posterior_summary import ALIKE, FINE, MIN_LABELLED, TOO_FEW
 from naysay.rng import rng_for
@@ -241,12 +242,10 @@ class Cells:
         95 % lower limit (Clopper and Pearson) among the slots of highest log-odds that hold 20 to 90 % of the labelled,
         at least 15.
         """
-        from scipy.special import betaincinv
-
         order = np.argsort(-self.log_odds(weights), kind="stable")
         hits, missed = np.cumsum(self.labelled[order]), np.cumsum(self.others[order])
         good = (hits >= max(MIN_LABELLED, _LEAST * hits[-1])) & (hits <= _MOST * hits[-1])
-        return min(_HIGHEST, float(betaincinv(hits[good], missed[good] + 1, _ERROR).max(initial=0.0)))
+        return min(_HIGHEST, float(least_shares(hits[good], missed[good], _ERROR).max(initial=0.0)))
 
     def curvature(self, weights: Floats, c: float) -> Floats:
         """(width, width) of the penalised likelihood, expected."""

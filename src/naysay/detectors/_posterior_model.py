@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._intervals import most_share
+from naysay._intervals import Z, most_share
 from naysay.checks import check_all, raise_invalid
 from naysay.detectors._posterior_fit import FEATURES, KNOTS, PASSES, WIDTH, Fit, curves
 from naysay.detectors._posterior_lists import Lists, backgrounds
@@ -233,8 +233,6 @@ def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask) -> Share
     good as nothing if the posterior is sharper than it says. Where
     other evidence allows more false negatives, or fewer, the interval reaches to that.
     """
-    from scipy.special import ndtri
-
     n, anchors = int(np.count_nonzero(mask)), int(mask.any(axis=1).sum())
     if n == 0:
         return posterior_share(0.0, 0.0, 1.0, 0)
@@ -244,12 +242,12 @@ def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask) -> Share
     sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
     variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
     whole = float(posterior[lists.filled & (np.arange(mask.shape[1]) < slots[:, None])].sum())  # of as many nearest
-    z, left, ends = float(ndtri((1 + CONFIDENCE) / 2)), min(1.0, estimate * n / whole), []
+    left, ends = min(1.0, estimate * n / whole), []
     for drawn, selected, sign, reach in zip(
         _drawn_ends(model, lists, mask), _SELECTED, (-1, 1), model.reach, strict=True
     ):
         error = model.error + selected * (1 - left)
-        spread = np.hypot(z * np.sqrt(variance / (n * estimate) ** 2 + error**2), drawn)
+        spread = np.hypot(Z * np.sqrt(variance / (n * estimate) ** 2 + error**2), drawn)
         ends.append(min(1.0, estimate * float(reach * np.exp(sign * spread))))
     return posterior_share(estimate, ends[0], ends[1], anchors)
 

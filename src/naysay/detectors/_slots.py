@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.arrays import Floats, is_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
     check_all,
@@ -20,7 +20,6 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.quantity.separation import Floats
 from naysay.types import OF_ROWS, Array, Detector, Negatives, Query, anchor_ids, check_query
 
 # (B, K) bool; or truth(anchors (B,), ids (B, K)) -> (B, K) bool; or the class of each sample (n_samples,)

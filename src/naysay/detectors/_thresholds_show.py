@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
+from naysay.arrays import Floats
 from naysay.detectors._threshold_tables import chosen, number
 from naysay.detectors.bands import NAMES
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds
 from naysay.plots import BLOCK, PLAIN, Marks, Spec, axis, layer, stacked
-from naysay.quantity.separation import Floats
 from naysay.text import json_file
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"

@@ -6,9 +6,9 @@ from typing import final
 
 import numpy as np
 
+from naysay.arrays import Floats
 from naysay.checks import check_number, public
 from naysay.detectors._slots import suspicion_above
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 

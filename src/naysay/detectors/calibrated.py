@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import Floats, to_numpy
 from naysay.checks import check_bool, check_generator, check_lengths, check_number, public, raise_invalid, whole_numbers
 from naysay.detectors._slots import (
     as_scores,
@@ -24,7 +24,6 @@ from naysay.detectors._slots import (
 )
 from naysay.detectors._states import check_state
 from naysay.detectors.positive_scores import Background, read_background
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 

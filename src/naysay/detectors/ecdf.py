@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.arrays import Floats
 from naysay.checks import as_floats, check_number, public, raise_invalid
 from naysay.detectors._slots import as_suspicion, by_share, check_query_and_negatives, finite_scores, slot_scores
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay.arrays import Floats
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_query_and_negatives, slot_truth, suspicion_of
 from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Detector, Negatives, Query
 

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import Floats, to_numpy
 from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
@@ -23,7 +23,6 @@ from naysay.detectors._slots import (
     slot_truth,
 )
 from naysay.detectors._states import Entry, read_state
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, anchor_ids
 

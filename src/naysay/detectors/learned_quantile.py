@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay.arrays import Floats
 from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
     as_suspicion,
@@ -20,7 +21,6 @@ from naysay.detectors._slots import (
     slot_scores,
 )
 from naysay.detectors._states import Entry, read_state
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 

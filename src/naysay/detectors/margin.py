@@ -6,10 +6,10 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay.arrays import Floats
 from naysay.checks import check_number, public
 from naysay.detectors._slots import suspicion_above
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
-from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import Floats, to_numpy
 from naysay.checks import (
     MOST_ROWS,
     as_array,
@@ -21,7 +21,6 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.detectors._slots import finite_scores, query_anchors
-from naysay.quantity.separation import Floats
 from naysay.types import Query, check_query
 
 # The score of a row's positive: a function of the query -> (B,), or (n_anchors,) the lowest of each anchor, by id.

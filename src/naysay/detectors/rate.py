@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE as CONFIDENCE
 from naysay._intervals import exact_interval as exact_interval
 from naysay._intervals import least_share, most_share
-from naysay.arrays import to_numpy
+from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_bool, check_number, public, raise_invalid, shown
 from naysay.detectors._slots import as_flags, finite_scores, masked_scores
 from naysay.detectors.share import Share
-from naysay.quantity.separation import Floats
 
 _ASSUMPTIONS = (
     "unlabelled positives score like the positives given: which pairs are known does not depend on the score",

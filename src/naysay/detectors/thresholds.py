@@ -10,12 +10,12 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay.arrays import Floats
 from naysay.checks import as_floats, check_all, check_number, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.detectors._choose import choose_by_anchor, choose_by_quantiles, choose_from_grid
 from naysay.detectors._scores import open_scores
 from naysay.detectors._threshold_tables import KINDS, Rows, as_text
 from naysay.detectors.score_sketch import ScoreSketch
-from naysay.quantity.separation import Floats
 
 
 @final

@@ -27,7 +27,7 @@ _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
 _FIT, _LISTED = 700, 80  # bytes of a slot that is fitted, and of one that is listed
 _SHORT = 0.02  # of the anchors may be short by the cut
 _POSITIVES = 16  # of an anchor that candidates are compared with
-_PAIRS = 1 << 18  # that are compared at a time
+_PAIRS = 1 << 15  # that are compared at a time
 
 
 def is_auto(task: Task) -> bool:
@@ -76,7 +76,8 @@ def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     width, depth = max(1, task.width), min(DEPTH, max(MIN_DEPTH, task.depth))  # lists of a fit and of all others alike
     positive = np.asarray(task.kinds["positive"])
     anchors, items = (part[positive] for part in task.known.pairs())
-    alike = Alike(task.corpus, anchors, items, task.queries.n)
+    norms = None if task.surveys is None else task.surveys[1].norms
+    alike = Alike(task.corpus, anchors, items, task.queries.n, norms)
     given: dict[str, Any] = {"labelled_share": options.labelled_share, "seed": options.seed}
     return Posterior(width, options.false_share, depth=depth, positive_scores=own, alike=alike, **given)
 
@@ -86,11 +87,13 @@ class Alike:
     """alike(anchors, ids): the largest cosine of an item to its anchor's labelled positives; NaN without one.
 
     The labelled positives are pairs (anchors, items), by anchor; the first 16 of an anchor are compared. Cosines are
-    exact, as those of a search.
+    exact, as those of a search. With the norms of a corpus in memory, these are not taken again.
     """
 
-    def __init__(self, corpus: Vectors, anchors: Ids, items: Ids, n_anchors: int) -> None:
-        self.corpus, self.items = corpus, items
+    def __init__(
+        self, corpus: Vectors, anchors: Ids, items: Ids, n_anchors: int, norms: NDArray[np.float64] | None = None
+    ) -> None:
+        self.corpus, self.items, self.norms = corpus, items, norms
         self.starts = np.searchsorted(anchors, np.arange(n_anchors + 1))
 
     def __call__(self, anchors: Ids, ids: Ids) -> Floats:
@@ -112,12 +115,25 @@ class Alike:
     def _cosines(self, items: Ids, others: Ids) -> Floats:
         """(p,) of pairs of items; NaN for a vector of zeros, which other metrics than cosine allow."""
         try:
-            return pair_scores(self.corpus, self.corpus, items, others, "cosine").astype(np.float64)
+            return pair_scores(self.corpus, self.corpus, items, others, "cosine", self.norms).astype(np.float64)
         except ZeroDivisionError:
             long = [norms_of(taken(self.corpus, ids)) >= SMALLEST_NORM for ids in (items, others)]
             good, cosines = long[0] & long[1], np.full(len(items), np.nan)
             cosines[good] = pair_scores(self.corpus, self.corpus, items[good], others[good], "cosine")
             return cosines
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Collected:
+    """The candidates of some anchors, or of all, that were searched to the depth of the task."""
+
+    anchors: Ids  # ascending
+    candidates: Candidates
+
+    def of(self, anchors: Ids) -> Candidates:
+        """The candidates of some of these anchors."""
+        return self.candidates.take(np.searchsorted(self.anchors, anchors))
 
 
 @final

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_range, raise_invalid, shown, whole_numbers
 from naysay.detectors._text_hash import keys_of
-from naysay.formats._labels import check_distinct
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search._scores import taken
@@ -107,6 +106,8 @@ def _rows_of_ids(queries: list[Any], corpus: list[Any], n_anchors: int, n_items:
     for what, names, size in (("query", queries, n_anchors), ("corpus", corpus, n_items)):
         if len(names) != size:
             raise_invalid("same_ids", f"{size} {what} ids", len(names))
+    from naysay.formats._labels import check_distinct  # here, because few calls need them
+
     check_distinct("same_ids", corpus)
     places = {name: row for row, name in enumerate(corpus)}
     return np.array([places.get(name, -1) for name in queries], np.int64)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import (
+    Collected,
     FitLists,
     counts_of,
     fit_depth,
@@ -50,7 +51,7 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS = 1 << 18  # candidates that are searched for again, or judged, at a time
+_SLOTS, _FEWEST, _EACH = 1 << 18, 1 << 16, 6  # candidates of a deeper search, or judged, at a time: by the corpus
 
 
 @final
@@ -66,7 +67,7 @@ class MinedRows:
 
 
 def mine_rows(
-    task: Task, rows: Rows, threshold: Threshold, collected: Candidates | None = None, *, list_all: bool = False
+    task: Task, rows: Rows, threshold: Threshold, collected: Collected | None = None, *, list_all: bool = False
 ) -> MinedRows:
     """Mine negatives for some anchors.
 
@@ -74,7 +75,7 @@ def mine_rows(
         task: What all anchors share.
         rows: The anchors.
         threshold: What is suspected.
-        collected: What `collect` returned for them, if they were searched before to the depth of the task.
+        collected: Those of them, or all, that were searched before.
         list_all: List all candidates, also those that cannot change the negatives.
     """
     candidates, listed_all = _searched(task, rows, threshold, collected, list_all=list_all)
@@ -87,44 +88,53 @@ def mine_rows(
 
 
 def _searched(
-    task: Task, rows: Rows, threshold: Threshold, collected: Candidates | None, *, list_all: bool
+    task: Task, rows: Rows, threshold: Threshold, collected: Collected | None, *, list_all: bool
 ) -> tuple[Candidates, bool]:
     """The candidates that the negatives are taken from, judged; and whether these are all to the depth of the task.
 
     An anchor with fewer than k that are left is searched again: to the depth of the task, below the threshold where
     the judge has one. What such a search skips is suspected, and counted.
     """
-    detector, n, slots = threshold.detector, rows.queries.n, min(_SLOTS, task.slots or _SLOTS)
+    detector, n = threshold.detector, rows.queries.n
+    slots = min(_SLOTS, task.slots or _SLOTS, max(_FEWEST, _EACH * task.corpus.n))  # few where the corpus is small, too
     highest = None
     if task.may_deepen and detector is not None and not isinstance(detector, Posterior):
         highest = highest_scores(detector, rows.query)  # NaN where the judge is not one by score
-    early = collected is None and not list_all and stops_early(task, threshold)
+    anchors, silent, parts = anchor_ids(rows.query), replace(task, on_progress=None), []
+    known = np.zeros(n, np.bool_) if collected is None else np.isin(anchors, collected.anchors)
+    early = not known.all() and not list_all and stops_early(task, threshold)
     early = early and (highest is None or not np.isnan(highest).any())
     depth = first_depth(task, threshold) if early else task.depth
-    anchors, silent, parts = anchor_ids(rows.query), replace(task, on_progress=None), []
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
     blocks = [np.arange(n)]
-    if early and n:
-        blocks = list(in_parts(np.arange(n), slots // depth))
+    if early:
+        blocks = [
+            *in_parts(np.flatnonzero(~known), slots // depth),
+            *in_parts(np.flatnonzero(known), slots // task.depth),
+        ]
     for block in blocks:
         own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
-        if collected is None:
-            caps = highest[block] if early and highest is not None else None
-            collected = collect(task, own, *nearest(task, own, depth, caps))
-        candidates, collected = _judged(task, own, threshold, collected), None
+        caps, reach = None, task.depth
+        if collected is not None and known[block].all():
+            found = collected.of(anchors[block])
+        else:
+            caps, reach = highest[block] if early and highest is not None else None, depth
+            found = collect(task, own, *nearest(task, own, depth, caps))
+        candidates = _judged(task, own, threshold, found)
         again = block[:0]
-        if depth < task.depth or highest is not None:
-            again = open_rows(own.query, wanted[block], threshold, candidates, depth)
-        if not early and highest is not None:  # nothing is between the lowest score and a threshold below it
+        if reach < task.depth or highest is not None:
+            again = open_rows(own.query, wanted[block], threshold, candidates, reach)
+        if caps is None and highest is not None:  # nothing is between the lowest score and a threshold below it
             low = -np.inf if threshold.min_score is None else np.float32(threshold.min_score)
-            again = again[highest[again] >= low]
+            again = again[highest[block[again]] >= low]
         for some in in_parts(again, slots // task.depth):
             deep_rows = task.some(anchors[block[some]], rows.all_known_scores)
-            found = nearest(silent, deep_rows, task.depth, None if highest is None else highest[block[some]])
-            deep = _judged(task, deep_rows, threshold, collect(task, deep_rows, *found))
+            deeper = nearest(silent, deep_rows, task.depth, None if highest is None else highest[block[some]])
+            deep = _judged(task, deep_rows, threshold, collect(task, deep_rows, *deeper))
             candidates = stitched(candidates, some, deep)
         parts.append(trimmed(candidates, wanted[block]) if early else candidates)
-    return parts[0] if len(parts) == 1 else stacked(parts), not early
+    whole = stacked(parts) if early else parts[0]
+    return whole.take(np.argsort(np.concatenate(blocks))) if early and known.any() else whole, not early
 
 
 def _judged(task: Task, rows: Rows, threshold: Threshold, collected: Candidates) -> Candidates:
@@ -244,7 +254,7 @@ def fit_posterior(
     sample: Callable[[], Background],
     *,
     size: int | None = None,
-    candidates: Candidates | None = None,
+    collected: Collected | None = None,
 ) -> tuple[Posterior, FitLists]:
     """Fit the posterior of a task to a sample of its anchors; also return the lists that it was fitted to.
 
@@ -253,10 +263,10 @@ def fit_posterior(
         known_scores: Of all known pairs.
         sample: Returns the scores of random pairs.
         size: How many anchors to search for at a time.
-        candidates: Those of all anchors, as `collect` returned them, if they were searched deep enough.
+        collected: At least the sampled anchors, if they were searched deep enough.
     """
     detector = unfitted(task, known_scores)
-    lists = lists_of(task, detector, sampled_anchors(task), known_scores, sample, size, candidates)
+    lists = lists_of(task, detector, sampled_anchors(task), known_scores, sample, size, collected)
     return fitted(task, detector, lists), lists
 
 
@@ -267,7 +277,7 @@ def lists_of(
     known_scores: Floats32,
     sample: Callable[[], Background],
     size: int | None = None,
-    candidates: Candidates | None = None,
+    collected: Collected | None = None,
 ) -> FitLists:
     """The lists of some anchors, as a posterior is fitted to them; for the other arguments see `fit_posterior`."""
     low = lowest_score(task, task.options.judge, sample)
@@ -275,11 +285,11 @@ def lists_of(
     step = len(anchors) if size is None else size
     for start in range(0, len(anchors), max(1, step)):
         some = anchors[start : start + step]
-        if candidates is None:
+        if collected is None:
             rows = deep.some(some, known_scores)
             found = collect(deep, rows, *nearest(deep, rows))
         else:
-            found = candidates.take(some)
+            found = collected.of(some)
         free = narrowed(task, found, low).kept
         free[:, task.depth : deep.depth] = False  # which only the fit searches
         parts.append(FitLists.of(detector, some, found, listed(found), free))

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from naysay._rows import frozen, offsets
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.errors import MissingExtraError
-from naysay.formats._labels import strings
 from naysay.kernels.postings import best_documents
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
@@ -70,6 +69,8 @@ def bm25(
     check_whole("depth", depth, 1)
     check_number("k1", k1, at_least=0)
     check_number("b", b, at_least=0, at_most=1)
+    from naysay.formats._labels import strings  # here, because `mine` loads this module and seldom those
+
     queries, corpus = strings("query_texts", query_texts), strings("corpus_texts", corpus_texts)
     known = _excluded(exclude, len(queries), len(corpus))
     bm25s = _need_bm25s()

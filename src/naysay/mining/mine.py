@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.mining._false_share import MOST, FitLists, cut_again, fit_depth, is_auto
+from naysay.mining._false_share import MOST, Collected, FitLists, cut_again, fit_depth, is_auto, sampled_anchors
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
 from naysay.mining._rules import Background, sample_of, score_known, threshold_of
@@ -24,6 +24,7 @@ from naysay.mining.judge import Threshold, limits_of
 from naysay.mining.mined import Judged, Mined
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
+from naysay.types import anchor_ids
 
 _FITTED_TO = MOST  # anchors, of which nearly all are searched for a fit anyway
 
@@ -98,10 +99,12 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
     task, notes = with_index(task)
     if threshold is None:
-        if given.n <= _FITTED_TO or not stops_early(task):  # the fit, or the selection, needs all candidates anyway
-            collected = collect(task, rows, *nearest(task, rows))
+        some = rows  # the fit, or the selection, needs all candidates anyway
+        if given.n > _FITTED_TO and stops_early(task):
+            some = task.some(sampled_anchors(task), known_scores)
+        collected = Collected(anchor_ids(some.query), collect(task, some, *nearest(task, some)))
         deep_enough = collected if task.depth >= fit_depth(task) else None
-        posterior, lists = fit_posterior(task, known_scores, sample, candidates=deep_enough)
+        posterior, lists = fit_posterior(task, known_scores, sample, collected=deep_enough)
         threshold = threshold_of(task, known_scores, sample, posterior)
     mined = mine_rows(task, rows, threshold, collected)
     auto_k, rescored = task.counts is None, options.rescore is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.share import Share
-from naysay.formats.write_negatives import Written, write_negatives
 from naysay.mining._false_share import FitLists
 from naysay.mining._review import ToReview
 from naysay.mining._rules import Background, rule_of
@@ -34,6 +33,9 @@ from naysay.mining.judge import (
 )
 from naysay.mining.judge import judge as judge_candidates
 from naysay.types import Negatives, Query, anchor_ids
+
+if TYPE_CHECKING:
+    from naysay.formats.write_negatives import Written
 
 # finish(candidates as judged, detector or None, threshold) -> (candidates with the negatives marked, k of each anchor)
 Finish = Callable[[Candidates, Any, float], tuple[Candidates, NDArray[np.int64]]]
@@ -257,6 +259,8 @@ class Mined(MinedArrays):
             **options: Keywords of `formats.write_negatives`: query_ids, corpus_ids, query_texts, corpus_texts,
                 corpus_titles, with_scores, short, corpus_path, tag.
         """
+        from naysay.formats.write_negatives import write_negatives  # here, because mining itself needs no format
+
         options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
         return write_negatives(path, format, positive_scores=self.known_scores, **options)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.arrays import need_torch
+from naysay.arrays import Floats, need_torch
 from naysay.checks import at_row, check_whole, raise_invalid
 from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
@@ -26,17 +26,14 @@ from naysay.search.vectors import Vectors, floats
 
 Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
-FETCHED = 2048  # rows of a file that are scored at a time
-_NUMBERS = 1 << 20  # numbers of vectors that are held at a time, on either side
+_NUMBERS, _SURVEYED = 1 << 20, 1 << 21  # numbers of vectors that are held at a time, on either side; that are checked
 _RUN, _FEW = 64, 8  # pairs that one query vector is read for; fewer pairs than that part of the corpus are copied
-_SURVEYED = 1 << 21  # numbers that are checked at a time
 SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
-_BUDGET = 1 << 30
+_BUDGET, _LIBRARIES = 1 << 30, 8 << 20  # bytes of a search by default; that the libraries take for themselves
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
-_PAIR = 12  # bytes of an unresolved pair: id, upper and lower bound
-_BLOCK = 20 << 20  # bytes of a block of queries, where nothing is said about memory
-_LIBRARIES = 8 << 20  # bytes that the libraries take for themselves
+FETCHED, _PAIR = 2048, 12  # rows of a file that are scored at a time; bytes of an open pair: id, upper and lower bound
+_BLOCK, _PART = 14 << 20, 3  # bytes of a block of queries without a budget; or this part of the corpus
 
 
 def norms_of(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -76,13 +73,15 @@ class ExactScores:
         return out
 
 
-def pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: str) -> NDArray[np.float32]:
-    """(p,) the score of each pair (query row, corpus row), as a search gives it.
+def pair_scores(
+    queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: str, norms: Floats | None = None
+) -> NDArray[np.float32]:
+    """(p,) the score of each pair (query row, corpus row), as a search gives it. The norms of the corpus save time.
 
     Pairs of a corpus on disk are scored in the order of their items, so that it is read once. O(p d).
     """
-    if corpus.whole is not None and len(items) >= corpus.n // _FEW:
-        return _whole_pair_scores(queries, corpus, anchors, items, METRICS[metric])
+    if corpus.whole is not None and (norms is not None or len(items) >= corpus.n // _FEW):
+        return _whole_pair_scores(queries, corpus, anchors, items, METRICS[metric], norms)
     scores = np.empty(len(items), np.float32)
     order = np.argsort(items, kind="stable")
     step = max(1, _NUMBERS // max(1, corpus.width))
@@ -98,10 +97,12 @@ def pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, met
     return scores
 
 
-def _whole_pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: int) -> NDArray[np.float32]:
+def _whole_pair_scores(
+    queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: int, given: Floats | None
+) -> NDArray[np.float32]:
     """The same for a corpus in memory, which is not copied: runs of pairs with one query, at most 64, at a time."""
     whole = frozen(floats(corpus.rows(0, corpus.n)))
-    norms, scores = _lengths(whole), np.empty(len(items), np.float32)
+    norms, scores = _lengths(whole) if given is None else frozen(given), np.empty(len(items), np.float32)
     order = np.lexsort((items, anchors))
     ordered = anchors[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -293,7 +294,7 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
         advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
-    if budget is None and corpus.whole is not None:  # to read it again costs next to nothing
-        rows = min(rows, max(threads * strip, _BLOCK // per_row))
+    if budget is None and corpus.whole is not None:  # to read and round it again costs little
+        rows = min(rows, max(threads * strip, max(_BLOCK, corpus.whole.nbytes // _PART) // per_row))
     at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
     return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip))
