@@ -134,6 +134,7 @@ def test_arms_below_a_share_of_the_positive_and_in_a_band(world):
     found = {name: judge.measured(judge.chosen(name)) for name in ("share 0.95", *ABLATIONS, *BANDS)}
     assert found[ABLATIONS[1]]["hardness"] == pytest.approx(found["share 0.95"]["hardness"], abs=0.02)
     assert found[ABLATIONS[1]]["false_share"] == 0
+    assert found[ABLATIONS[3]]["hardness"] < found["share 0.95"]["hardness"]
     every = judge.queries @ judge.documents.T
     gone = pairs_of(world.train) | set(zip(*(side.tolist() for side in judge.world.ignored), strict=True))
     free = sorted((float(score) for pair, score in np.ndenumerate(every) if pair not in gone), reverse=True)

@@ -18,7 +18,7 @@ ARMS = (
     *("auto, scores only", "auto", "auto, masked", "auto, attract", "oracle"),
 )
 ALWAYS = "auto, no fallback"
-ABLATIONS = ("oracle below share", "oracle, as hard as share", "auto below share")
+ABLATIONS = ("oracle below share", "oracle, as hard as share", "auto below share", "auto, from rank 21")
 BANDS = ("bands", "bands, random")
 LISTED, ATTRACTED = 100, 0.5
 Mask = NDArray[np.bool_]
@@ -53,11 +53,13 @@ class Judge:
         self.queries, self.documents = world.vectors(world.train)
         self._made: dict[str, Any] = {}
 
-    def mined(self, judge: Any, k: int = K, left_out: tuple[Ids, Ids] | None = None) -> ns.mining.Mined:
+    def mined(
+        self, judge: Any, k: int = K, *, left_out: tuple[Ids, Ids] | None = None, ranks: tuple[int, None] | None = None
+    ) -> ns.mining.Mined:
         """By `naysay.mine`, as a user would call it; `left_out` are pairs that may not be returned."""
         parts = [part for part in (self.world.ignored, left_out) if part is not None]
         ignored = tuple(np.concatenate(side) for side in zip(*parts, strict=True)) if parts else None
-        how = {"judge": judge, "seed": self.seed, "ignore": ignored}
+        how = {"judge": judge, "seed": self.seed, "ignore": ignored, "rank_range": ranks}
         return ns.mine(self.queries, self.documents, self.world.labels, k, **how)
 
     @property
@@ -113,6 +115,8 @@ class Judge:
         if arm == "oracle":
             everything = world.truth
             return plain(ns.mine(self.queries, self.documents, everything, K, judge=None).ids)
+        if arm == ABLATIONS[3]:
+            return plain(self.mined("auto", ranks=(21, None)).ids)
         if arm in ABLATIONS:
             return plain(self._shifted() if arm == ABLATIONS[1] else self._below_share(arm))
         if arm in BANDS:
