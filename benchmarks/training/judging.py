@@ -101,7 +101,7 @@ TASKS = (
     Task("yelp2018", "yelp2018", GUARDS, (1.0,), (2e-3, 5e-3), 4000),
     Task("debH", "debH", (*ABLATIONS[2:], *BANDS), (0.02, 0.05), (3e-4, 1e-3), 12),
     Task("deb", "deb", (*ABLATIONS, *BANDS), (0.02, 0.05), (3e-4, 1e-3), 5),
-    Task("deb, longer", "deb", ("share 0.95", "auto", "oracle", *ABLATIONS), (0.02,), (1e-4, 3e-4, 1e-3), 15),
+    Task("deb, longer", "deb", ("share 0.95", "auto", "oracle"), (0.02,), (1e-4, 3e-4, 1e-3), 15),
     Task("tokens", "debH", ARMS, (0.02, 0.05), (1e-2, 3e-2), 8, tokens=True),
     *_doses(0.02, late=True),
 )
