@@ -184,8 +184,8 @@ def _reasons(tasks: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ..
     """One row per arm that tells why, one column per task: over 95 % of the positive's score."""
     names = [name for name in _REASON_TASKS if name in tasks]
     arms = {name: tasks[name]["arms"] for name in names}
-    rows = [(arm, *(_percent(arms[name].get(arm, {}).get("over share 0.95"), "+") for name in names)) for arm in _REASON_ARMS]
-    return ("arm", *names), rows
+    over = {arm: (arms[name].get(arm, {}).get("over share 0.95") for name in names) for arm in _REASON_ARMS}
+    return ("arm", *names), [(arm, *(_percent(one, "+") for one in found)) for arm, found in over.items()]
 
 
 def _percent(spread: dict[str, Any] | None, sign: str = "", figures: int = 1) -> str:

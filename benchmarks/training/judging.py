@@ -17,12 +17,13 @@ by no arm, so that 0, 5, 10, 20 or 40 % of the nearest are false. `tokens` train
 
 **Arms.** `auto` is `naysay.mine(judge="auto")`; `scores only` the same rule without item vectors; `masked` takes the
 nearest and leaves those above the cut out of the loss; `attract` does that and makes positives of those with a
-posterior of 0.5 or more. `oracle` takes the nearest that are not relevant. `bands` takes the nearest of the hard band of
-`choose_thresholds`, and `bands, random` any of it.
+posterior of 0.5 or more. `oracle` takes the nearest that are not relevant. `bands` takes the nearest of the hard band
+of `choose_thresholds`, and `bands, random` any of it.
 
 **Why a simple rule is ahead.** `oracle below share` and `auto below share` also leave out what scores above 95 % of the
-anchor's labelled positive. `oracle, as hard as share` skips so many ranks of the oracle's for all anchors alike that its
-mean score is that of `share 0.95`; `auto, from rank 21` is `auto` with rank_range=(21, None). `deb, longer` has 15 epochs in place of 5, and a lower rate in its grid.
+anchor's labelled positive. `oracle, as hard as share` skips as many first ranks for all anchors as it takes for a mean
+score like that of `share 0.95`; `auto, from rank 21` is `auto` with rank_range=(21, None). `deb, longer` has 15 epochs
+in place of 5, and a lower rate in its grid.
 
 **Choices.** The learning rate is chosen for each task, temperature and arm on a split of its own (seed 1000), the epoch
 in each run, both by nDCG@10 of labelled validation pairs. The test part is evaluated once a run, by all that is

@@ -245,7 +245,7 @@ def test_a_stated_share_of_labels_sets_the_level():
 
 
 def test_a_model_whose_highest_scores_are_mostly_no_positives():
-    """As in recommendation: 4 of 12 likes are known, and 5 to 8 % of the nearest are likes. Only a stated share helps."""
+    """As in recommendation: 4 of 12 likes are known, and 8 % of the nearest are likes. Only a stated share helps."""
     for seed in range(3):
         draws = np.random.default_rng(seed)
         pairs = draws.normal(0, 1, (1000, 600))
