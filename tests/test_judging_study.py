@@ -19,7 +19,7 @@ from benchmarks.training import (
     judging_worlds,
     judging_yelp,
 )
-from benchmarks.training.judging_arms import ARMS, Chosen, Judge
+from benchmarks.training.judging_arms import ABLATIONS, ARMS, BANDS, Chosen, Judge
 from benchmarks.training.judging_worlds import K, Part, Texts
 from naysay.tasks import split_by_user
 
@@ -120,6 +120,33 @@ def test_arms_are_what_they_say(world):
     assert masked.get("false_share", 0) < 0.5 * rows["nearest"]["false_share"]
 
 
+def test_arms_below_a_share_of_the_positive_and_in_a_band(world):
+    judge = Judge(judging_worlds.at_dose(world, 0.1, 5), 0)
+    own = np.einsum("nd,nd->n", judge.queries, judge.documents[world.labels])
+    truth = set(zip(*(side.tolist() for side in world.truth.pairs()), strict=True))
+    left, auto = judge.chosen(ABLATIONS[0]).ids.tolist(), judge.chosen(ABLATIONS[2]).ids
+    for row, scores in enumerate((judge.queries @ judge.documents.T).tolist()):
+        ranked = sorted(range(len(scores)), key=lambda item: -scores[item])
+        below = [item for item in ranked if scores[item] <= own[row] - 0.05 * abs(own[row])]
+        assert left[row] == [item for item in below if (row, item) not in truth][:K]
+        assert set(auto[row].tolist()) <= {-1, *below}
+    assert (judge.suspicion(auto)[auto >= 0] < judge.auto.suspicion_threshold).all()
+    found = {name: judge.measured(judge.chosen(name)) for name in ("share 0.95", *ABLATIONS, *BANDS)}
+    assert found[ABLATIONS[1]]["hardness"] == pytest.approx(found["share 0.95"]["hardness"], abs=0.02)
+    assert found[ABLATIONS[1]]["false_share"] == 0
+    assert found[ABLATIONS[3]]["hardness"] < found["share 0.95"]["hardness"]
+    every = judge.queries @ judge.documents.T
+    gone = pairs_of(world.train) | set(zip(*(side.tolist() for side in judge.world.ignored), strict=True))
+    free = sorted((float(score) for pair, score in np.ndenumerate(every) if pair not in gone), reverse=True)
+    hard = free[every.size // 1000 : 51 * every.size // 1000]
+    for name in BANDS:
+        rows, slots = np.nonzero(judge.chosen(name).negative)
+        scores = every[rows, judge.chosen(name).ids[rows, slots]]
+        assert scores.max() <= hard[0]
+        assert name == "bands" or scores.min() >= hard[-1]
+    assert found["bands"]["hardness"] > found["bands, random"]["hardness"]
+
+
 def test_the_loss_is_that_of_plain_loops(world):
     rng = np.random.default_rng(1)
     n = len(world.train.queries)
@@ -179,11 +206,10 @@ def test_a_guard_changes_the_negatives():
     row = {"arm": "dynamic, oracle", "seed": 0, "rate": 0.01, "epochs": 3}
     assert judging_recommendation.one_run(data, row)["false_share"] == 0
     assert judging_recommendation.one_run(data, {**row, "arm": "dynamic"})["false_share"] > 0
-    guard = judging_recommendation.Guarded(
-        data, "dynamic, guard by held-out likes", judging_recommendation.Settings(0.01, 0), 0, 25
-    )
-    guard.train(2 * guard.epoch)
-    assert guard.fits == 2
+    for arm in (judging_recommendation.GUARDS[3], judging_recommendation.IGNORING):
+        guard = judging_recommendation.Guarded(data, arm, judging_recommendation.Settings(0.01, 0), 0, 25)
+        guard.train(2 * guard.epoch)
+        assert guard.fits == 2
     looked = judging_recommendation.Table(np.eye(3, dtype=np.float32))
     said = looked.suspicion(ns.Query([1, 2]), ns.Negatives(np.array([[1, 0], [-1, 2]])))
     assert said.tolist() == [[1, 0], [0, 1]]
@@ -251,7 +277,14 @@ def test_a_guard_of_lists_is_that_of_all_scores():
     group = torch.cat([torch.arange(60) % 3, torch.arange(120) // 40])
     noise = torch.from_numpy(np.random.default_rng(1).normal(0, 0.3, (180, 3)).astype(np.float32))
     vectors = torch.eye(3)[group] + noise
-    guard = judging_yelp.Guard(data, judging_recommendation.calibration_half(data.validation)[0], 0)
+    calibration = judging_recommendation.calibration_half(data.validation)[0]
+    made = judging_recommendation.guard_of(judging_recommendation.GUARDS[3], data, calibration, 0)
+    assert made[1].labelled_share == len(data.validation) / (len(data.validation) + len(data.test))
+    careful = judging_yelp.Guard(data, judging_recommendation.GUARDS[3], *made, 0)
+    careful.fit(vectors)
+    assert (careful.acted == 0) is bool(careful.posterior.reason)
+    made = judging_recommendation.guard_of(judging_recommendation.IGNORING, data, calibration, 0)
+    guard = judging_yelp.Guard(data, judging_recommendation.IGNORING, *made, 0)
     guard.fit(vectors)
     codes = guard.lists.codes
     listed = {(int(code) // 120, int(code) % 120) for code in codes}

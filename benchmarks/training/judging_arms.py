@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import naysay as ns
 from benchmarks.training.judging_worlds import Ids, K, World
-from naysay.detectors import Calibrated, Posterior
+from naysay.detectors import Bands, Calibrated, Posterior, choose_thresholds
 
 UNTRAINED = "not trained"
 ARMS = (
@@ -18,6 +18,8 @@ ARMS = (
     *("auto, scores only", "auto", "auto, masked", "auto, attract", "oracle"),
 )
 ALWAYS = "auto, no fallback"
+ABLATIONS = ("oracle below share", "oracle, as hard as share", "auto below share", "auto, from rank 21")
+BANDS = ("bands", "bands, random")
 LISTED, ATTRACTED = 100, 0.5
 Mask = NDArray[np.bool_]
 
@@ -51,10 +53,13 @@ class Judge:
         self.queries, self.documents = world.vectors(world.train)
         self._made: dict[str, Any] = {}
 
-    def mined(self, judge: Any, k: int = K) -> ns.mining.Mined:
-        """By `naysay.mine`, as a user would call it."""
-        ignored = self.world.ignored
-        how = {"judge": judge, "seed": self.seed, "ignore": ignored}
+    def mined(
+        self, judge: Any, k: int = K, *, left_out: tuple[Ids, Ids] | None = None, ranks: tuple[int, None] | None = None
+    ) -> ns.mining.Mined:
+        """By `naysay.mine`, as a user would call it; `left_out` are pairs that may not be returned."""
+        parts = [part for part in (self.world.ignored, left_out) if part is not None]
+        ignored = tuple(np.concatenate(side) for side in zip(*parts, strict=True)) if parts else None
+        how = {"judge": judge, "seed": self.seed, "ignore": ignored, "rank_range": ranks}
         return ns.mine(self.queries, self.documents, self.world.labels, k, **how)
 
     @property
@@ -110,6 +115,12 @@ class Judge:
         if arm == "oracle":
             everything = world.truth
             return plain(ns.mine(self.queries, self.documents, everything, K, judge=None).ids)
+        if arm == ABLATIONS[3]:
+            return plain(self.mined("auto", ranks=(21, None)).ids)
+        if arm in ABLATIONS:
+            return plain(self._shifted() if arm == ABLATIONS[1] else self._below_share(arm))
+        if arm in BANDS:
+            return plain(self._in_band(by_chance=arm == BANDS[1]))
         if arm in ("auto, masked", "auto, attract"):
             return self._in_the_loss(attract=arm == "auto, attract")
         if arm.startswith("auto"):
@@ -117,6 +128,39 @@ class Judge:
             return Chosen(*_slots(mined.ids), said(mined))
         judges = {"nearest": None, "share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}
         return plain(self.mined(judges.get(arm, Calibrated(0.05))).ids)
+
+    def _below_share(self, arm: str) -> Ids:
+        """Those below 95 % of the positive's score that the oracle, or `auto`, also leaves; `auto` if it fell back."""
+        if arm.startswith("oracle"):
+            return self.mined("share:0.95", left_out=self.world.truth.pairs()).ids
+        found = self.auto.candidates
+        if not isinstance(self.auto.judge, Posterior):
+            return self.auto.ids
+        rows, slots = np.nonzero((found.ids >= 0) & (found.suspicion >= self.auto.suspicion_threshold))
+        return self.mined("share:0.95", left_out=(rows, found.ids[rows, slots])).ids
+
+    def _shifted(self) -> Ids:
+        """True negatives of the ranks r to r + k, with r such that they score as high as those of `share 0.95`."""
+        wanted = self.mined("share:0.95").scores
+        near = ns.mine(self.queries, self.documents, self.world.truth, LISTED + K, judge=None)
+        means = [near.scores[:, first : first + K].mean() for first in range(LISTED)]
+        first = int(np.abs(np.array(means) - wanted[np.isfinite(wanted)].mean()).argmin())
+        return near.ids[:, first : first + K]
+
+    def _in_band(self, *, by_chance: bool) -> Ids:
+        """The nearest, or any by chance, of the hard band: below the highest 0.1 % of all pairs, in the next 5 %."""
+        scores, known = self.queries @ self.documents.T, self.world.train.relevant()
+        if self.world.ignored is not None:
+            known = known.union(ns.Positives.from_pairs(*self.world.ignored, *scores.shape))
+        scores[known.pairs()] = np.nan
+        chosen = choose_thresholds(scores[~np.isnan(scores)], n_positives=len(known))
+        bands = Bands(chosen.low, chosen.high)
+        if not by_chance:
+            return self.mined(bands).ids
+        hard = bands.flag(np.nan_to_num(scores, nan=np.inf)) == 1
+        order = np.where(hard, ns.rng_for(self.seed).random(hard.shape, np.float32), 2)
+        ids = np.argpartition(order, K, axis=1)[:, :K]
+        return np.where(np.take_along_axis(hard, ids, axis=1), ids, -1)
 
     def _in_the_loss(self, *, attract: bool) -> Chosen:
         """The nearest; what the posterior suspects is no negative, and to attract it from 0.5 on a positive."""

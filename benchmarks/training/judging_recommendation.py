@@ -3,9 +3,13 @@
 The negative of a pair is the highest of 16 random items by the model (`Dynamic`). The guard is `Judged` with a
 posterior that is fitted again after each epoch to the model's own scores: each user's nearest items that are not liked
 in training, and one liked item. Whose likes these are makes two arms: those that the model was trained on, whose scores
-are too high, or those of every second user of the validation part, which are no negatives then. The first acts only
-where the posterior has no reason not to be trusted. The second acts always: it calls itself too strict at every fit.
-The oracle's guard knows every held-out like. The other users of the validation part choose the step, in every arm.
+are too high, or those of every second user of the validation part, which are no negatives then. A guard acts only where
+the posterior has no reason not to be trusted.
+
+The highest scores of such a model are mostly not likes, so the share of labelled likes cannot be estimated, and a guard
+by held-out likes states it: likes for validation, of all that were held out. The oracle's guard knows every held-out
+like. `IGNORING` neither states a share nor heeds the reason. The other users of the validation part choose the step, in
+every arm.
 
 Recall and NDCG at 20 as in `benchmarks.training.recommendation`. The false share is that of held-out likes among the
 negatives of a batch, a lower limit of the truth: a user may like more than was rated.
@@ -34,7 +38,15 @@ GUARDS = (
     "dynamic, guard by held-out likes",
     "dynamic, oracle",
 )
+IGNORING = "dynamic, guard that ignores its reason"
 LISTED, NEAR, REFILL, EVERY = 100, 20, 4.0, 25
+
+
+def guard_of(arm: str, data: Interactions, calibration: Positives, seed: int) -> tuple[Positives | None, Posterior]:
+    """The likes that a guard is fitted to, None for an arm without one, and its posterior."""
+    held_out = len(data.validation) / (len(data.validation) + len(data.test))
+    labels = {GUARDS[2]: data.train, GUARDS[3]: calibration, IGNORING: calibration}.get(arm)
+    return labels, Posterior(NEAR, labelled_share=held_out if arm == GUARDS[3] else None, seed=seed)
 
 
 def calibration_half(held: Positives) -> tuple[Positives, Positives]:
@@ -67,11 +79,11 @@ class Guarded(Run):
         """No guard acts before the first epoch has ended."""
         calibration, validated = calibration_half(data.validation)
         super().__init__(data, Arm(arm, arm.partition(",")[0]), settings, seed, steps)
+        self.name = arm
         self.validated = validated
         self.model = LightGCN(data.train, seed, hops=0)
         self.optimiser = torch.optim.Adam([self.model.vectors], lr=settings.rate, weight_decay=settings.decay)
-        self.labels = {GUARDS[2]: data.train, GUARDS[3]: calibration}.get(arm)
-        self.posterior = Posterior(NEAR, seed=seed)
+        self.labels, self.posterior = guard_of(arm, data, calibration, seed)
         self.epoch, self.fits, self.acted, self.said = max(1, len(data.train) // BATCH), 0, 0, list[float]()
         known = np.zeros((data.n_users, data.n_items), np.float32)
         if arm == "dynamic, oracle":
@@ -99,13 +111,12 @@ class Guarded(Run):
         left = left[users]
         ids = np.argsort(-left, axis=1, kind="stable")[:, :LISTED]
         lists = np.take_along_axis(left, ids, axis=1)
-        self.posterior.update(lists, own)
+        self.posterior.update(lists, own, n_labelled=np.diff(labels.indptr)[users])
         self.fits += 1
         self.table.values = np.zeros(scores.shape, np.float32)
-        held_out = labels is not self.data.train
-        if held_out:
+        if labels is not self.data.train:
             self.table.values[labels.pairs()] = 1
-        if self.posterior.fitted and (held_out or not self.posterior.reason):
+        if self.posterior.fitted and (self.name == IGNORING or not self.posterior.reason):
             self.acted += 1
             self.table.values[users[:, None], ids] = self.posterior.posterior(lists, own)
             self.sampler.threshold = self.posterior.threshold

@@ -15,8 +15,12 @@ NOT_BLIND = (
     "The grids of rates and the numbers of epochs were set after trials of four arms of debH, one arm of tokens and "
     "all arms of ml-100k on the tuning split, which also showed test figures of that split. The end of a run after 3 "
     "epochs without a better validation was set to save time.",
-    "The arm without a fallback was added to the doses after a look at the sets of `auto` at 40 % on the tuning split. "
-    "That the guard of ml-100k by held-out likes always acts was decided after it never did there.",
+    "The arm without a fallback was added to the doses after a look at the sets of `auto` at 40 % on the tuning split.",
+    "The guard by held-out likes did not heed the reason of its posterior at first; these runs are the arm that "
+    "ignores it now. After a run on yelp2018, which showed test figures, it was made to heed the reason and to state "
+    "the labelled share. On the tuning split of ml-100k that raised the validation recall from 0.337 to 0.353.",
+    "The arms that tell why share 0.95 is ahead on deb, and the bands, were added after that result had been seen. "
+    "Rank 21 is the best of 1, 6, 11, 21 and 41 by validation on the tuning split of deb at T = 0.02.",
     "Rates at the doses are those of 20 %, so an arm at another dose is not tuned to it.",
     "Grids have two or three rates. On deb at T = 0.02 `auto`, the nearest and the oracle take the lowest, and share "
     "0.95 the highest. Lower rates were not tried; whether they would change the order is not known.",

@@ -1,7 +1,7 @@
 """Does the posterior help a sampler of hard negatives at the size of yelp2018? Matrix factorisation with a guard.
 
 The arms are those of `judging_recommendation`. Scores of all users and items do not fit in memory, so the guard keeps
-a list of each user's nearest items. It is made anew after each epoch.
+a list of each user's nearest items. It is made anew after each epoch in which the guard acts.
 
 The published test part is the test. A tenth of the training pairs, drawn by the seed, is the validation part. The
 false share is that of held-out likes among the negatives of a batch, a lower limit of the truth.
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 import naysay as ns
-from benchmarks.training.judging_recommendation import GUARDS, LISTED, NEAR, REFILL, calibration_half
+from benchmarks.training.judging_recommendation import IGNORING, LISTED, REFILL, calibration_half, guard_of
 from naysay.detectors import Posterior
 from naysay.tasks import Interactions, Recommendation
 
@@ -76,45 +76,52 @@ class Lists:
 class Guard:
     """The posterior of a model's own scores, fitted once an epoch to users and one of the likes in `labels` of each."""
 
-    def __init__(self, data: Interactions, labels: ns.Positives, seed: int) -> None:
+    def __init__(self, data: Interactions, arm: str, labels: ns.Positives, posterior: Posterior, seed: int) -> None:
         """No guard before the first fit."""
-        self.data, self.labels, self.lists = data, labels, Lists(data.n_items)
+        self.data, self.arm, self.labels, self.lists = data, arm, labels, Lists(data.n_items)
         self.left_out = data.train if labels is data.train else data.train.union(labels)
-        self.posterior = Posterior(NEAR, seed=seed)
+        self.posterior = posterior
         self.rng, self.fits, self.acted = np.random.default_rng(seed), 0, 0
         self.said: list[float] = []
 
     @torch.no_grad()
     def fit(self, vectors: torch.Tensor) -> float:
         """Fit to the vectors of users and items, and return the threshold of suspicion."""
-        left_out, n_users = self.left_out, self.data.n_users
+        n_users, counts = self.data.n_users, np.diff(self.labels.indptr)
         order = self.rng.permutation(len(self.labels))
         liking, liked = (ids[order] for ids in self.labels.pairs())
         labelled, first = np.unique(liking, return_index=True)
-        users, own = np.arange(n_users), np.full(n_users, np.nan)
+        own = np.full(n_users, np.nan)
         own[labelled] = (vectors[labelled] * vectors[n_users + liked[first]]).sum(dim=1).numpy()
-        ids, lists = np.zeros((len(users), LISTED), np.int64), np.zeros((len(users), LISTED))
+        some = self.rng.permutation(labelled)[:_FITTED]
+        self.posterior.update(self._nearest(vectors, some)[1], own[some], n_labelled=counts[some])
+        self.fits += 1
+        known = None if self.labels is self.data.train else self.labels
+        users, ids = np.zeros(0, np.int64), np.zeros((0, LISTED), np.int64)
+        values, threshold = np.zeros((0, LISTED)), 0.5
+        if self.posterior.fitted and (self.arm == IGNORING or not self.posterior.reason):
+            self.acted += 1
+            before, threshold = self.posterior.summary.before, self.posterior.threshold
+            self.said.append(before.estimate if before is not None else np.nan)
+            if threshold < 1:  # else nothing is dropped
+                users = np.arange(n_users)
+                ids, lists = self._nearest(vectors, users)
+                values = self.posterior.posterior(lists, own)
+        self.lists.set(users, ids, values, known)
+        return threshold
+
+    def _nearest(self, vectors: torch.Tensor, users: Ids) -> tuple[Ids, NDArray[np.float64]]:
+        """(n, LISTED) the nearest items of users, without those that are left out, and their scores."""
+        left_out, ids, lists = self.left_out, np.zeros((len(users), LISTED), np.int64), np.zeros((len(users), LISTED))
         for start in range(0, len(users), _BLOCK):
             rows = users[start : start + _BLOCK]
-            scores = vectors[rows] @ vectors[n_users:].T
+            scores = vectors[rows] @ vectors[self.data.n_users :].T
             counts = np.diff(left_out.indptr)[rows]
             inside = np.repeat(left_out.indptr[rows] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
             scores[np.repeat(np.arange(len(rows)), counts), left_out.indices[inside].astype(np.int64)] = -torch.inf
             best = scores.topk(LISTED, dim=1)
             ids[start : start + _BLOCK], lists[start : start + _BLOCK] = best.indices.numpy(), best.values.numpy()
-        some = self.rng.permutation(labelled)[:_FITTED]
-        self.posterior.update(lists[some], own[some])
-        self.fits += 1
-        doubted = self.labels is self.data.train and self.posterior.reason
-        known = None if self.labels is self.data.train else self.labels
-        if not self.posterior.fitted or doubted:
-            self.lists.set(users[:0], ids[:0], lists[:0], known)
-            return 0.5
-        self.acted += 1
-        before = self.posterior.summary.before
-        self.said.append(before.estimate if before is not None else np.nan)
-        self.lists.set(users, ids, self.posterior.posterior(lists, own), known)
-        return self.posterior.threshold
+        return ids, lists
 
 
 def _oracle(data: Interactions) -> Lists:
@@ -132,8 +139,8 @@ def one_yelp_run(data: Interactions, row: dict[str, Any]) -> dict[str, Any]:
     calibration, task.validated = calibration_half(data.validation)[0], calibration_half(task.validated)[1]
     model = task.start(seed)
     optimiser = torch.optim.Adam(model.parameters, lr=row["rate"])
-    labels = {GUARDS[2]: data.train, GUARDS[3]: calibration}.get(arm)
-    guard = None if labels is None else Guard(data, labels, seed)
+    labels, posterior = guard_of(arm, data, calibration, seed)
+    guard = None if labels is None else Guard(data, arm, labels, posterior, seed)
     sampler: Any = ns.samplers.Static(ns.pools.Everything(data.train))
     if arm != "uniform":
         sampler = ns.samplers.Dynamic(ns.pools.Everything(data.train), model.score, CANDIDATES)

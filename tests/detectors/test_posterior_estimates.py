@@ -244,6 +244,22 @@ def test_a_stated_share_of_labels_sets_the_level():
     assert abs(stated.summary.before.estimate - truth[:, :10].mean()) < 0.06
 
 
+def test_a_model_whose_highest_scores_are_mostly_no_positives():
+    """As in recommendation: 4 of 12 likes are known, and 8 % of the nearest are likes. Only a stated share helps."""
+    for seed in range(3):
+        draws = np.random.default_rng(seed)
+        pairs = draws.normal(0, 1, (1000, 600))
+        pairs[:, :12] += 1.0
+        own, pairs = pairs[np.arange(1000), draws.integers(0, 4, 1000)], pairs[:, 4:]
+        nearest = np.argsort(-pairs, axis=1)[:, :100]
+        scores, truth = np.take_along_axis(pairs, nearest, axis=1), float((nearest[:, :20] < 8).mean())
+        alone = Posterior(20).fit(scores, own)
+        assert alone.reason.startswith(("no cut reaches the target", "scores do not tell"))
+        stated = Posterior(20, labelled_share=1 / 3).fit(scores, own, n_labelled=np.full(1000, 4))
+        assert not stated.reason
+        assert stated.summary.before.low < truth < stated.summary.before.high
+
+
 # ---- what it cannot tell --------------------------------------------------------------------------------------------
 
 
