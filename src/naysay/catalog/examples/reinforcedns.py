@@ -1,15 +1,12 @@
 """ReinforcedNS: one item that was shown and 29 others; what the model scores low and what was shown is rewarded."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 import naysay as ns
 
 rng = np.random.default_rng(1)
-known = ns.Positives.from_pairs(*rng.integers(0, (50, 200), size=(1000, 2)).T, n_anchors=50, n_items=200)
+known, shown = (ns.Positives.from_pairs(*rng.integers(0, (50, 200), size=(n, 2)).T, 50, 200) for n in (1000, 900))
 table = rng.standard_normal((50, 8)) @ rng.standard_normal((8, 200))  # a model's scores
-shown = ns.Positives.from_pairs(*rng.integers(0, (50, 200), size=(900, 2)).T, n_anchors=50, n_items=200)
 exposed, others = ns.pools.Local(shown, known), ns.pools.Everything(known.union(shown))
 
 
@@ -23,7 +20,7 @@ def reward(anchors, ids):
 
 
 query, generator = ns.Query(np.arange(50)), ns.samplers.Factors(50, 200, d=8)
-pool = SimpleNamespace(draw=one_shown)  # anything with draw is a pool
+pool = type("OneShown", (), {"draw": staticmethod(one_shown)})()  # anything with draw is a pool
 sampler = ns.samplers.Learned(pool, generator, reward, candidates=30, baseline="running", slots=2)
 negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))
 sampler.observe(query, negatives)
