@@ -19,10 +19,10 @@ def run(code, name="example"):
 
 def also_for_tensors(function):
     @functools.wraps(function)
-    def call(*arguments):
+    def call(*arguments, **named):
         if not any(isinstance(argument, torch.Tensor) for argument in arguments):
-            return function(*arguments)
+            return function(*arguments, **named)
         arrays = [argument.numpy() if isinstance(argument, torch.Tensor) else argument for argument in arguments]
-        return torch.from_numpy(function(*arrays))
+        return torch.from_numpy(function(*arrays, **named))
 
     return call

@@ -244,6 +244,29 @@ def test_the_second_row_is_a_uniform_neighbour_of_the_first():
         assert chisquare(seen[first, links[first]]).pvalue > 1e-5
 
 
+@pytest.mark.parametrize("restart", [0.0, 0.3, 1.0])
+def test_the_third_row_comes_by_the_walk_with_restarts(restart):
+    """By enumeration: from one of the two visited rows to the other, until a new one is reached."""
+    links = np.array([[1, 2, 4], [0, 3, 5], [5, 0, 3], [0, 1, 2], [0, 3, 1], [2, 3, 4]])
+    batches = Walk(6, 3, neighbours=3, candidates=3, restart=restart, cover=False)
+    batches.restore({"links": links})
+    steps = np.zeros((6, 6))
+    np.add.at(steps, (np.repeat(np.arange(6), 3), links.ravel()), 1 / 3)
+    seen = np.zeros((6, 6, 6))
+    for epoch in range(4000):
+        plan = batches.plan(epoch, rng=ns.rng_for(1, epoch))
+        np.add.at(seen, tuple(plan.T), 1)
+    for a in range(6):
+        for b in set(links[a]):
+            moves = restart * steps[a] + (1 - restart) * steps[[a, b]]  # from a and from b
+            law = np.linalg.solve(np.eye(2) - moves[:, [a, b]], moves)[1]  # where it leaves, from b
+            law[[a, b]] = 0
+            total, there = seen[a, b].sum(), law > 0
+            assert law.sum() == pytest.approx(1.0)
+            assert not seen[a, b][~there].any()
+            assert chisquare(seen[a, b][there], total * law[there]).pvalue > 1e-5 if there.sum() > 1 else total
+
+
 def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
     vectors = np.random.default_rng(0).standard_normal((30, 4))
     batches = Walk(30, 5, neighbours=6, candidates=4000)  # so many that every other row is among them

@@ -192,6 +192,31 @@ def test_every_baseline_learns(how):
     assert -1 <= sampler.mean_reward <= 1
 
 
+class Recorded:
+    """A generator of fixed logits that keeps the gradient it gets."""
+
+    def logits(self, anchors, candidates):
+        return L[candidates]
+
+    def ascend(self, anchors, candidates, gradient):
+        self.gradient = gradient
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass
+
+
+@pytest.mark.parametrize("explore", [0.2, 0.6])
+def test_many_draws_of_a_step_have_the_gradient_over_all_items(explore):
+    """Item 2 is known and rewarded: it counts by its probability, however often it is drawn."""
+    made, known = Recorded(), ns.Positives.from_pairs([0], [2], 1, 6)
+    settings = {"baseline": "none", "slots": 40_000, "explore": explore}
+    Learned(ns.pools.Everything(known), made, lambda anchors, ids: R[ids], **settings).observe(ns.Query([0]))
+    np.testing.assert_allclose(made.gradient[0], EXACT, atol=0.02)
+
+
 def test_what_positives_are_like_is_learnt_from_them_alone():
     """With explore the positives' own logits rise, and they still never come; without, they stay where they were."""
     liked = KNOWN.contains(np.arange(20), np.tile(np.arange(30), (20, 1)))

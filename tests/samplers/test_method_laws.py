@@ -134,6 +134,31 @@ def test_a_cache_of_large_scores(keep):
     np.testing.assert_allclose(drawn.log_q, 0.0)
 
 
+def test_one_candidate_of_each_row_was_shown():
+    """ReinforcedNS: exactly one exposed candidate where there is any; without its bonus it is KBGAN on items."""
+    names: dict = {}
+    exec(find("ReinforcedNS")[1].example, names)
+    sampler, shown, known = names["sampler"], names["shown"], names["known"]
+    drawn = sampler._from.draw(names["query"], 30, ns.rng_for(0)).ids
+    free = [set(map(int, np.flatnonzero(shown.contains([a], np.arange(200)[None])[0]))) for a in range(50)]
+    free = [
+        items - set(map(int, np.flatnonzero(known.contains([a], np.arange(200)[None])[0])))
+        for a, items in enumerate(free)
+    ]
+    for row, items in zip(drawn, free, strict=True):
+        assert len(items & set(row.tolist())) == min(1, len(items))
+        assert len(set(row.tolist())) == 30
+
+
+def test_the_share_of_violating_triplets_is_kept():
+    """Smart mining: from a gap that hardly any triplet violates, and within bounds."""
+    names: dict = {}
+    exec(find("Smart mining")[1].example, names)
+    assert names["shares"][0] < 0.1
+    assert np.mean(names["shares"][60:]) == pytest.approx(1 / 3, abs=0.05)
+    assert 0.01 <= names["gap"] <= 10
+
+
 # ---- made from inputs ---------------------------------------------------------------------------------------------
 
 

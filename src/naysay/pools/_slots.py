@@ -140,7 +140,9 @@ def draw_filled(
     table: NDArray[np.int64], counts: NDArray[np.int64], width: int, key: np.uint64, *, distinct: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """`draw_listed` from the rows of a table (B, m) that are filled from the left, then -1."""
-    begins, sizes = np.arange(len(table)) * table.shape[1], np.count_nonzero(table >= 0, axis=1)
+    begins = np.arange(len(table)) * table.shape[1]
+    full = all_filled(table)
+    sizes = np.full(len(table), table.shape[1]) if full else np.count_nonzero(table >= 0, axis=1)
     return draw_listed((begins, sizes, table.reshape(-1)), counts, width, key, distinct=distinct)
 
 

@@ -71,7 +71,7 @@ class CacheRows:
 
     def fill(self, query: Query, place: Ids, counts: Ids, ids: Ids, rng: np.random.Generator) -> ByPool | None:
         """Write draws of the pool into the rows of `ids` (B, size) that are empty; None if there are none."""
-        empty = ids.max(axis=1, initial=-1) < 0
+        empty = ids[:, 0] < 0  # rows are filled from the left
         if not empty.any():
             return None
         log_q: NDArray[np.float64] | None = np.zeros(ids.shape)

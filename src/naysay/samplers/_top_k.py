@@ -30,6 +30,8 @@ def softened(values: Array, temperature: float, rng: np.random.Generator) -> Arr
     if temperature == 0:
         return values
     noise = gumbel(tuple(values.shape), key_from(rng), values)
+    if temperature == 1:
+        return values + noise
     # Both forms give the same order, and each is finite where the other may not be.
     return values + temperature * noise if temperature < 1 else values * (1 / temperature) + noise
 
