@@ -70,13 +70,14 @@ def test_any_judge_has_an_estimate_and_short_anchors_are_filled_at_random(tmp_pa
 
 
 def test_a_refresh_within_an_epoch_takes_effect_one_batch_later(tmp_path):
-    weights = small.Weights()
-    run = small.trainer(tmp_path, [weights, RefreshNegatives(4, 2, **FIXED)])
+    weights, refresh = small.Weights(), RefreshNegatives(2, 2, **FIXED)
+    run = small.trainer(tmp_path, [weights, refresh], num_train_epochs=2)
     run.train()
-    refreshed_at = [0, 0, 0, 0, 0, 4, 4, 4, 4]  # of the batch of each step; 8 refreshes for the step after the last
+    refreshed_at = [0, 0, 0, 2, 2, 4]  # the negatives of each batch; the fourth begins an epoch
     for batch, step in zip(run.loss.seen, refreshed_at, strict=True):
         expected = small.nearest(weights.at[step], 2)
         assert negatives_of(batch) == {anchor: expected[anchor] for anchor in batch[0]}
+    assert (refresh.refreshes, refresh.step) == (3, 4)  # none after the last step
 
 
 @pytest.mark.parametrize("every", ["epoch", 4])

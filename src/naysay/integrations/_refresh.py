@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
-from naysay.detectors.posterior import Posterior
 from naysay.difficulty._loggers import writer
 from naysay.difficulty._step_measures import Scalars, hardness
 from naysay.encode._inputs import text_array, texts_hash
@@ -23,7 +22,7 @@ from naysay.files import load_folder, save_folder
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._packages import need_package
 from naysay.integrations._refresh_inputs import Slots, check_loader, pair_columns, prompts_of, trained_on
-from naysay.mining._weigh import weighed
+from naysay.mining._false_share import own_positives, usable
 from naysay.mining.mine import mine
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
@@ -32,7 +31,6 @@ from naysay.text import first_line
 
 _FOLDER, _KIND = "naysay_negatives", "refreshed negatives"
 _ON_ERROR, _FULL = ("keep", "raise"), ("random", "relax", "raise")
-_OWN = ("judge", "threads", "on_short", "metric")  # of the options of `mine`, those with a place of their own here
 
 
 @final
@@ -285,11 +283,14 @@ class _TrainingSet:
 def _measures(mined: Mined) -> Scalars:
     """What the negatives are like by the model that mined them."""
     found = hardness(mined.scores, mined.mask, mined.positive_scores)
-    if isinstance(mined.judge, Posterior) and mined.judge.summary.after is not None and not mined.judge.reason:
-        found["false_share"] = mined.judge.summary.after.estimate
-    elif mined._fit is not None and not isinstance(mined.judge, Posterior):
-        trade = weighed(mined, np.arange(len(mined.ids)), *mined._fit(), total=len(mined.ids), seed=0).trade
-        found |= {} if trade is None else {"false_share": trade.chosen.false_share}
+    if mined._fit is not None:
+        posterior, lists = mined._fit()
+        taken = np.where(mined.mask, mined.ids, -2)[lists.anchors]
+        kept = (lists.ids[:, :, None] == taken[:, None, :]).any(axis=2)
+        if usable(posterior) and kept.any():
+            own, behind = own_positives(posterior, lists.anchors), int((taken >= 0).sum() - kept.sum())
+            share = posterior.share(lists.scores, own, kept, alike=lists.alike, behind=behind)
+            found["false_share"] = share.estimate
     drawn = [place for place, name in enumerate(mined.kept_names) if name == "random"]
     found["random"] = float(np.isin(mined.kept_by, drawn).mean())
     return {name: value for name, value in found.items() if np.isfinite(value)}
