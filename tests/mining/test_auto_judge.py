@@ -11,6 +11,7 @@ from naysay.detectors import Calibrated, Margin, Posterior, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining import _false_share as false_share
 from naysay.mining import mine
+from naysay.mining._weigh import weighed
 from naysay.search.vectors import as_vectors
 from naysay.text import with_interval
 
@@ -298,3 +299,11 @@ def test_the_false_share_of_what_was_returned():
     assert strict.false_share.estimate < 0.5 * AUTO.false_share.estimate
     assert AUTO.rethreshold(false_share=0.1).false_share.estimate == pytest.approx(0.1, abs=0.01)
     assert WORLD.mine(judge=None, rescore=lambda anchors, ids: np.ones(len(ids)), depth=20).false_share is None
+
+
+def test_nothing_returned_has_no_share():
+    nothing = WORLD.mine(judge="absolute:-2")
+    assert not nothing.mask.any()
+    assert nothing.false_share is None
+    chosen = weighed(nothing, np.arange(WORLD.n), *nothing._fit(), total=WORLD.n, seed=0).trade.chosen
+    assert (chosen.negatives, chosen.false_share, chosen.high) == (0, 0.0, 1.0)

@@ -69,10 +69,10 @@ def weighed(
     masks = [near, *_by_rules(mined, rows, lists, counts)]
     masks += [cut_at(shown, counts, target, None).kept for target in targets]
     shares = detector.shares(lists.scores, own, masks, alike=lists.alike)
-    kept, share = _kept(mined, rows, lists), false_share_of(mined, anchors, detector, lists)
+    kept, share = _chosen(mined, anchors, detector, lists)
     taken = mined.mask[rows]
     masks.append(kept)
-    shares.append(share or shares[0])
+    shares.append(share)
     if _by_posterior(mined):
         shares[0] = mined.judge.summary.before or shares[0]  # of all anchors that it was fitted to, and in the rule
     names = ["nearest", *_RULES, *["cut"] * len(targets), CHOSEN]
@@ -97,15 +97,20 @@ def weighed(
 
 def false_share_of(mined: MinedArrays, anchors: Ids, detector: Posterior, lists: FitLists) -> Share | None:
     """The estimated share of false negatives among what was mined; None where it cannot be told."""
-    if not usable(detector) or not mined.mask.any():
-        return None
-    if _by_posterior(mined):
-        after: Share | None = mined.judge.summary.after
-        return after
+    return _chosen(mined, anchors, detector, lists)[1] if usable(detector) and mined.mask.any() else None
+
+
+def _chosen(mined: MinedArrays, anchors: Ids, detector: Posterior, lists: FitLists) -> tuple[Mask, Share]:
+    """Which listed candidates were taken, and the estimated share of false negatives among all that were taken."""
     rows = np.searchsorted(anchors, lists.anchors)
-    kept, own = _kept(mined, rows, lists), own_positives(detector, lists.anchors)
-    behind = int(mined.mask[rows].sum() - kept.sum())  # random ones, and those of other sources
-    return detector.share(lists.scores, own, kept, alike=lists.alike, behind=behind)
+    taken = np.where(mined.mask, mined.ids, -2)[rows]
+    kept = np.asarray((lists.ids[:, :, None] == taken[:, None, :]).any(axis=2))
+    after = mined.judge.summary.after if _by_posterior(mined) else None
+    if after is None:
+        behind = int(mined.mask[rows].sum() - kept.sum())  # random ones, and those of other sources
+        own = own_positives(detector, lists.anchors)
+        after = detector.share(lists.scores, own, kept, alike=lists.alike, behind=behind)
+    return kept, after
 
 
 def _by_posterior(mined: MinedArrays) -> bool:
@@ -113,12 +118,6 @@ def _by_posterior(mined: MinedArrays) -> bool:
     if not isinstance(mined.judge, Posterior) or mined.suspicion_threshold != mined.judge.threshold:
         return False
     return {mined.kept_names[by] for by in np.unique(mined.kept_by).tolist() if by >= 0} == {"top"}
-
-
-def _kept(mined: MinedArrays, rows: Ids, lists: FitLists) -> Mask:
-    """Which listed candidates were taken."""
-    taken = np.where(mined.mask, mined.ids, -2)[rows]
-    return np.asarray((lists.ids[:, :, None] == taken[:, None, :]).any(axis=2))
 
 
 def _by_rules(mined: MinedArrays, rows: Ids, lists: FitLists, counts: Ids) -> list[Mask]:
