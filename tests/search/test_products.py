@@ -146,3 +146,15 @@ def test_zero_rows_have_no_error():
         assert found.scales.tolist() == [1, 1]
         assert found.errors.tolist() == found.sizes.tolist() == [0, 0]
         assert not found.codes.any()
+
+
+def test_a_part_of_a_large_search_is_worth_loading_torch(monkeypatch):
+    def loaded():
+        raise LookupError
+
+    monkeypatch.setattr(engines, "torch_is_loaded", lambda: False)
+    monkeypatch.setattr(engines, "need_torch", loaded)
+    sample = np.random.default_rng(0).normal(size=(50, 384))
+    assert engines.choose("auto", 2000, 20_000, 384, sample).name == "float32"
+    with pytest.raises(LookupError):
+        engines.choose("auto", 2000, 20_000, 384, sample, 4000)

@@ -51,7 +51,8 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS, _FEWEST, _EACH = 1 << 18, 1 << 16, 6  # candidates of a deeper search, or judged, at a time: by the corpus
+_SLOTS, _FEWEST, _EACH = 1 << 18, 1 << 16, 6  # candidates at a time: at most, at least, and for each document
+_ROWS = 5000  # anchors at a time: vectors are copied of those that are not neighbours
 
 
 @final
@@ -108,10 +109,8 @@ def _searched(
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
     blocks = [np.arange(n)]
     if early:
-        blocks = [
-            *in_parts(np.flatnonzero(~known), slots // depth),
-            *in_parts(np.flatnonzero(known), slots // task.depth),
-        ]
+        blocks = list(in_parts(np.flatnonzero(~known), min(_ROWS, slots // depth)))
+        blocks += in_parts(np.flatnonzero(known), slots // task.depth)
     for block in blocks:
         own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
         caps, reach = None, task.depth

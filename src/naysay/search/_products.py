@@ -82,8 +82,8 @@ _ENGINES = {
 }
 
 
-def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) -> Engine:
-    """Return the engine of that name, or by the rule of "auto".
+def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any], total: int = 0) -> Engine:
+    """Return the engine of that name, or by the rule of "auto"; `total` rows are searched for, these among them.
 
     auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^34 and torch is
             not loaded, which takes as long; else the first of int8 and bfloat16 that torch and the processor have
@@ -91,7 +91,7 @@ def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) 
             sample: vectors with one huge coordinate need a fine grid; else float32
     """
     if name == "auto":
-        return _ENGINES[_automatic(rows, corpus, width, sample)]
+        return _ENGINES[_automatic(rows, corpus, width, sample, max(rows, total))]
     widest = _WIDEST_INT8 if name == "int8" else _WIDEST_FLOAT
     if width > widest and name != "float64":
         raise_invalid("engine", f"'float64' for vectors wider than {widest}", repr(name))
@@ -102,10 +102,10 @@ def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) 
     return _ENGINES[name]
 
 
-def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any]) -> str:
+def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any], total: int) -> str:
     if rows * corpus * width <= _SMALL or width > _WIDEST_INT8:
         return "float64"
-    if not torch_is_loaded() and (rows * corpus * width <= _QUICK or importlib.util.find_spec("torch") is None):
+    if not torch_is_loaded() and (total * corpus * width <= _QUICK or importlib.util.find_spec("torch") is None):
         return "float32"
     torch = need_torch()
     features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}

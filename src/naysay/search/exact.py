@@ -184,7 +184,8 @@ class SearchOptions:
         metric = METRICS[self.metric]
         norms = self.surveys or survey_both(left, right, metric, threads)
         sample = floats(right.take(np.unique(np.linspace(0, right.n - 1, min(_SAMPLE, right.n)).astype(np.int64))))
-        engine = choose(self.engine, left.n, right.n, right.width, sample)
+        total = 0 if norms[0].norms is None else len(norms[0].norms)
+        engine = choose(self.engine, left.n, right.n, right.width, sample, total)
         largest = max(norms[0].largest, norms[1].largest)
         units = Units(metric, norms[1].largest or 1.0, largest or 1.0, raw=not engine.rounds)
         sizes = plan(left, right, depth, engine, threads, self.budget)
