@@ -3,6 +3,7 @@
 import json
 import lzma
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -280,9 +281,10 @@ def test_a_guard_of_lists_is_that_of_all_scores():
     calibration = judging_recommendation.calibration_half(data.validation)[0]
     made = judging_recommendation.guard_of(judging_recommendation.GUARDS[3], data, calibration, 0)
     assert made[1].labelled_share == len(data.validation) / (len(data.validation) + len(data.test))
-    careful = judging_yelp.Guard(data, judging_recommendation.GUARDS[3], *made, 0)
-    careful.fit(vectors)
-    assert (careful.acted == 0) is bool(careful.posterior.reason)
+    doubtful = SimpleNamespace(fitted=True, reason="no cut", threshold=0.1, summary=SimpleNamespace(before=None))
+    doubtful.update, doubtful.posterior = (lambda *lists, n_labelled: None), (lambda lists, own: np.ones(lists.shape))
+    careful = judging_yelp.Guard(data, judging_recommendation.GUARDS[3], calibration, doubtful, 0)
+    assert (careful.fit(vectors), careful.acted, len(careful.lists.codes)) == (0.5, 0, len(calibration))
     made = judging_recommendation.guard_of(judging_recommendation.IGNORING, data, calibration, 0)
     guard = judging_yelp.Guard(data, judging_recommendation.IGNORING, *made, 0)
     guard.fit(vectors)
