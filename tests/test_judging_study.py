@@ -3,6 +3,7 @@
 import json
 import lzma
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -280,9 +281,10 @@ def test_a_guard_of_lists_is_that_of_all_scores():
     calibration = judging_recommendation.calibration_half(data.validation)[0]
     made = judging_recommendation.guard_of(judging_recommendation.GUARDS[3], data, calibration, 0)
     assert made[1].labelled_share == len(data.validation) / (len(data.validation) + len(data.test))
-    careful = judging_yelp.Guard(data, judging_recommendation.GUARDS[3], *made, 0)
-    careful.fit(vectors)
-    assert (careful.acted == 0) is bool(careful.posterior.reason)
+    doubtful = SimpleNamespace(fitted=True, reason="no cut", threshold=0.1, summary=SimpleNamespace(before=None))
+    doubtful.update, doubtful.posterior = (lambda *lists, n_labelled: None), (lambda lists, own: np.ones(lists.shape))
+    careful = judging_yelp.Guard(data, judging_recommendation.GUARDS[3], calibration, doubtful, 0)
+    assert (careful.fit(vectors), careful.acted, len(careful.lists.codes)) == (0.5, 0, len(calibration))
     made = judging_recommendation.guard_of(judging_recommendation.IGNORING, data, calibration, 0)
     guard = judging_yelp.Guard(data, judging_recommendation.IGNORING, *made, 0)
     guard.fit(vectors)
@@ -325,7 +327,10 @@ def test_differences_are_paired_by_seed():
 
     rows = [row("nearest", 0, 0.1), row("nearest", 1, 0.5), row("auto", 0, 0.2), row("auto", 1, 0.7), row("auto", 2, 9)]
     rows.append(row("auto", 1000, 99))
-    found = judging_summary.summary(rows, 1000)["a, T = 1"]["arms"]["auto"]
+    rows.append(row("share 0.95", 0, 0.25))
+    task = judging_summary.summary(rows, 1000)["a, T = 1"]
+    assert (task["best"], task["auto_over_best"]["mean"]) == ("share 0.95", pytest.approx(-0.05))
+    found = task["arms"]["auto"]
     assert found["over nearest"]["mean"] == pytest.approx(0.15)
     assert found["over nearest"]["half"] == pytest.approx(12.706 * 0.05, rel=1e-3)
     assert (found["seeds"], found["at_last_epoch"]) == (3, 2)
@@ -369,3 +374,15 @@ def test_goals_are_counted():
     said = training_tables._verdict(tasks)
     assert (said["near_best"], said["tasks"], said["false_rich"]) == (1, 3, 2)
     assert (said["above"], said["surely"], said["gain"]) == (1, 1, "+2.0")
+
+
+def test_reasons_are_those_of_each_arm():
+    def over(mean):
+        return {"over share 0.95": {"mean": mean, "half": 0.001}}
+
+    tasks = {"deb, T = 0.02": {"arms": {"nearest": over(-0.02), "auto, from rank 21": over(0.003)}}}
+    headings, rows = training_tables._reasons(tasks)
+    assert headings == ("arm", "deb, T = 0.02")
+    assert rows[0] == ("nearest", "-2.0 ± 0.1")
+    assert rows[1] == ("oracle", "")
+    assert rows[-1] == ("auto, from rank 21", "+0.3 ± 0.1")
