@@ -13,6 +13,7 @@ from naysay.plots import Spec, as_picture, axis, layer, stacked
 
 Runs = dict[int, dict[str, Any]]
 SCHEMES = ("constant 100 %", "step to 100 %", "linear to 100 %")  # Fig. 6
+ORACLES = ("oracle attract", "oracle eliminate")
 _MEASURES = ("accuracy", "validation", "group_accuracy", "nmi", "processor_seconds")
 
 
@@ -31,13 +32,13 @@ def summary(rows: dict[tuple[str, int], dict[str, Any]], names: list[str]) -> di
 def _row(of_arm: Runs, name: str, runs: dict[str, Runs]) -> dict[str, Any]:
     row: dict[str, Any] = {"seeds": len(of_arm)}
     row |= {measure: spread([found[measure] for found in of_arm.values()]) for measure in _MEASURES}
-    for base in ("plain", "plain, flat rate", "plain, 1.3 x the epochs", "linear to 100 %"):
-        if base != name and base in runs:
-            for measure in ("accuracy", "validation", "group_accuracy"):
-                both = paired(_of(of_arm, measure), _of(runs[base], measure))
-                row.setdefault(f"over {base}", {})[measure] = spread(both) if both else None
-    if {"plain", "oracle attract", "oracle eliminate"} <= set(runs) and not name.startswith(("plain", "oracle")):
-        row["closed_percent"] = {oracle: closed(of_arm, runs, oracle) for oracle in ("oracle attract", "oracle eliminate")}
+    base = "plain, flat rate" if "flat rate" in name else "plain"
+    if base != name and base in runs:
+        for measure in ("accuracy", "validation", "group_accuracy", "nmi"):
+            both = paired(_of(of_arm, measure), _of(runs[base], measure))
+            row.setdefault("over_plain", {})[measure] = spread(both) if both else None
+    if "plain" in runs and not name.startswith(("plain", "oracle")):
+        row["closed_percent"] = {oracle: closed(of_arm, runs, oracle) for oracle in ORACLES if oracle in runs}
     if "through" in of_arm[min(of_arm)]:
         row |= _detection(of_arm)
     return row
@@ -64,7 +65,9 @@ def _detection(of_arm: Runs) -> dict[str, Any]:
     recall, kept, precision, last = [], [], [], []
     for found in of_arm.values():
         weight = np.array([step["weight"] for step in found["through"]])
-        values = {name: np.array([step[name][0] for step in found["through"]]) for name in ("recall", "kept", "precision")}
+        values = {
+            name: np.array([step[name][0] for step in found["through"]]) for name in ("recall", "kept", "precision")
+        }
         recall.append(float(weight @ values["recall"]))
         kept.append(float(weight @ values["kept"] + 100 * (1 - weight.sum())))
         counts = weight * (values["recall"] > 0)
@@ -93,8 +96,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
 def _gains(arms: dict[str, Any], parts: str) -> Spec:
     values = []
     for name, row in arms.items():
-        base = "plain, flat rate" if "flat rate" in name else "plain"
-        over = row.get(f"over {base}") or row.get("over plain")
+        over = row.get("over_plain")
         if over is not None and over["accuracy"] is not None:
             mean, half = over["accuracy"]["mean"], over["accuracy"]["half"] or 0.0
             values.append({"arm": name, "mean": mean, "low": mean - half, "high": mean + half})
@@ -118,4 +120,9 @@ def _through(curves: dict[str, Any], parts: str) -> Spec:
         "y": axis("nmi", title="NMI with the classes, %", scale={"zero": False}),
         "color": {"field": "scheme", "type": "nominal", "title": None, "sort": list(curves)},
     }
-    return {"title": f"Clusters, {10 ** int(parts)} classes", "width": 300, "height": 200, **layer(values, "line", encoding)}
+    return {
+        "title": f"Clusters, {10 ** int(parts)} classes",
+        "width": 300,
+        "height": 200,
+        **layer(values, "line", encoding),
+    }

@@ -25,7 +25,7 @@ def summary(rows: dict[tuple[str, int], dict[str, Any]], names: list[str]) -> di
             for measure in ("accuracy", "validation"):
                 mine, base = ({seed: one[measure] for seed, one in of.items()} for of in (of_arm, runs["all"]))
                 both = paired(mine, base)
-                row.setdefault("over all", {})[measure] = spread(both) if both else None
+                row.setdefault("over_all", {})[measure] = spread(both) if both else None
         found[name] = row
     return found
 
