@@ -73,9 +73,15 @@ def test_percentiles_run_resume_and_sum_up(data, tmp_path, monkeypatch, capsys):
     assert out.with_suffix(".svg").read_text().startswith("<svg")
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(percentiles.ARMS)))
-def test_what_an_arm_leaves_is_what_a_sort_of_each_row_leaves(seed, name):
-    arm, rng = percentiles.ARMS[name], np.random.default_rng(seed)
+shares = st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0])
+arms = st.builds(
+    percentiles.Arm, shares, shares, st.booleans(), st.sampled_from([None, "same", "other"]), at_random=st.booleans()
+)
+
+
+@given(st.integers(0, 2**32 - 1), arms)
+def test_what_an_arm_leaves_is_what_a_sort_of_each_row_leaves(seed, arm):
+    rng = np.random.default_rng(seed)
     rows, size = 3, int(rng.integers(1, 60))
     scores = torch.from_numpy(rng.uniform(-1, 1, (rows, size)).astype(np.float32))
     valid, same = (torch.from_numpy(rng.random((rows, size)) < share) for share in (0.9, 0.3))
