@@ -39,7 +39,9 @@ def test_detection_runs_resumes_and_sums_up(data, tmp_path, monkeypatch, capsys)
     assert len(capsys.readouterr().out.splitlines()) == 8  # of 10, two were there
     lines = [json.loads(line) for line in out.with_suffix(".jsonl").read_text().splitlines()]
     values = {(line["arm"], line["seed"]): line["found"] for line in lines}
-    rows = json.loads(out.read_text())["worlds"]["1"]["arms"]
+    found = json.loads(out.read_text())["worlds"]["1"]
+    rows = found["arms"]
+    assert found["not_run"] == [arm for arm in detection.ARMS if arm not in arms]
     assert list(rows) == [arm for arm in detection.ARMS if arm in arms]
     for arm, row in rows.items():
         mine, plain = (np.array([values[name, seed]["accuracy"] for seed in (0, 1)]) for name in (arm, "plain"))
@@ -59,15 +61,17 @@ def test_percentiles_run_resume_and_sum_up(data, tmp_path, monkeypatch, capsys):
     small = "--parts 2 --temperatures 0.2 --steps 4 --train 64 --validation 20 --batch 16 --queue 40 --width 4 --out"
     small = [*small.split(), str(out)]
     run_main(percentiles, monkeypatch, data, [*small, "--seeds", "1", "--arms", "all"])
-    arms = ["all", "only 90-95 %", "all but the same class"]
+    arms = ["all", "only 90-95 %", "all but the same class", "untrained"]
     run_main(percentiles, monkeypatch, data, [*small, "--seeds", "1", "--arms", *arms])
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 4
     study = json.loads(out.read_text())["studies"][0]
     rows = study["arms"]
     assert (study["parts"], study["temperature"], set(rows)) == (2, 0.2, set(arms))
     assert rows["only 90-95 %"]["left"]["mean"] == pytest.approx(5)  # places 36 to 38 of 40
     assert rows["all but the same class"]["same_class"]["mean"] == 0
     assert rows["all"]["left"]["mean"] > 90
+    assert rows["untrained"]["left"]["mean"] == 0  # no step was made
+    assert study["not_run"] == [name for name in percentiles.ARMS if name not in arms]
     over = rows["only 90-95 %"]["accuracy"]["mean"] - rows["all"]["accuracy"]["mean"]
     assert rows["only 90-95 %"]["over_all"]["accuracy"]["mean"] == pytest.approx(over)
     assert out.with_suffix(".svg").read_text().startswith("<svg")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.docs import claims_detection
 from benchmarks.docs import claims_images as pages
 from benchmarks.training.seed_summaries import spread
 
@@ -33,4 +34,4 @@ def test_differences_are_paired_by_seed():
 def test_half_of_the_gap():
     rows = {"plain": [70.0, 70.0], "oracle attract": [74.0, 76.0], "linear to 100 %": [73.0, 72.0]}
     arms = {name: {"accuracy": spread(values)} for name, values in rows.items()}
-    assert pages._beyond_half(arms)["values"] == [1.0, -1.0]
+    assert claims_detection._beyond_half(arms)["values"] == [1.0, -1.0]

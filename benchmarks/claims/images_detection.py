@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmarks.claims.detection_summary import draw, summary
-from benchmarks.claims.picture_worlds import World, cosine_rates, world
+from benchmarks.claims.picture_worlds import World, cosine_rates, missing, world
 from benchmarks.harness import RESULTS, write
 from benchmarks.training.image_encoder import Encoder, view
 from benchmarks.training.images import Kept
@@ -235,7 +235,11 @@ def main() -> None:
                     print(f"seed {seed} parts {parts} {name:45s} {shown}", flush=True)
     result = {
         "settings": asdict(settings[1]) | {"parts": PARTS},
-        "worlds": {str(parts): summary(kept[parts].rows, list(ARMS)) for parts in PARTS},
+        "worlds": {
+            str(parts): {"not_run": missing(ARMS if parts == 1 else SECOND, kept[parts].rows)}
+            | summary(kept[parts].rows, list(ARMS))
+            for parts in PARTS
+        },
     }
     draw(result, write("claims_detection", result, args.out).with_suffix(".svg"))
 

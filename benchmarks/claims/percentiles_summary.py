@@ -39,10 +39,11 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
 def _panel(study: dict[str, Any]) -> Spec:
     values = []
-    for name, row in study["arms"].items():
+    arms = {name: row for name, row in study["arms"].items() if name != "untrained"}  # far below the others
+    for name, row in arms.items():
         mean, half = row["accuracy"]["mean"], row["accuracy"]["half"] or 0.0
         values.append({"negatives": name, "mean": mean, "low": mean - half, "high": mean + half})
-    order = list(study["arms"])
+    order = list(arms)
     y = {"field": "negatives", "type": "nominal", "sort": order, "title": None, "axis": {"labelLimit": 400}}
     x = {"title": "accuracy, %, 95 % CI over seeds", "scale": {"zero": False}}
     base = [{"all": study["arms"]["all"]["accuracy"]["mean"]}]

@@ -7,8 +7,10 @@ random negatives falls from a tenth to a hundredth. Groups are coarser classes: 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -88,3 +90,9 @@ def cosine_rates(steps: int, peak: float, *, flat: bool = False) -> np.ndarray:
 def paired(runs: dict[int, float], base: dict[int, float]) -> list[float]:
     """Differences of the seeds that both have."""
     return [runs[seed] - base[seed] for seed in sorted(runs) if seed in base]
+
+
+def missing(names: Iterable[str], rows: dict[tuple[str, int], Any]) -> list[str]:
+    """The arms of which no run has finished."""
+    done = {name for name, _ in rows}
+    return [name for name in names if name not in done]

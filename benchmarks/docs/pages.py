@@ -13,7 +13,9 @@ import sys
 from typing import Any
 
 from benchmarks.docs import (
+    claims_detection,
     claims_images,
+    claims_percentiles,
     difficulty,
     hidden_positives,
     losses,
@@ -212,7 +214,12 @@ def compare() -> str:
 
 def evidence_images() -> str:
     """The page about claims of papers, for pictures."""
-    return claims_images.page(result("claims_detection"), result("claims_percentiles"), table)
+    parts = [
+        claims_images.PREFACE,
+        *claims_detection.detection_sections(result("claims_detection"), table),
+        *claims_percentiles.percentile_sections(result("claims_percentiles"), table),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def marks(name: str) -> tuple[str, str]:
@@ -238,7 +245,7 @@ def main() -> None:
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.docs.pages" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for name in (*PICTURES, *difficulty.PICTURES, *claims_images.PICTURES):
+    for name in (*PICTURES, *difficulty.PICTURES, claims_detection.PICTURE, claims_percentiles.PICTURE):
         shutil.copyfile(RESULTS / name, PAGE.parent / name)
 
 
