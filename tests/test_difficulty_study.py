@@ -1,32 +1,20 @@
 """The study of difficulty from end to end, on pictures made here: three kinds of stripes, in the format of MNIST."""
 
-import gzip
 import json
 import sys
 
 import numpy as np
 import pytest
+from stripes import write_stripes
 
 from benchmarks.difficulty import study as script
 from naysay.difficulty import common_depth
 
 
-def write_idx(path, array):
-    head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-    path.write_bytes(gzip.compress(head + array.astype(np.uint8).tobytes()))
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Stripes along, across and aslant, with noise: classes 0, 2 and 5, the first two of one group."""
-    folder, rng = tmp_path_factory.mktemp("stripes"), np.random.default_rng(0)
-    row, column = np.mgrid[:28, :28]
-    kinds = [np.sin(along / 2) > 0 for along in (row, column, row + column)]
-    chosen = rng.integers(0, 3, 250)
-    images = np.stack([kinds[kind] for kind in chosen]) * 180 + rng.integers(0, 76, (250, 28, 28))
-    write_idx(folder / "train-images-idx3-ubyte.gz", images)
-    write_idx(folder / "train-labels-idx1-ubyte.gz", np.array([0, 2, 5])[chosen])
-    return folder
+    """Classes 0, 2 and 5, the first two of one group."""
+    return write_stripes(tmp_path_factory.mktemp("stripes"), {"train": 250}, (0, 2, 5))
 
 
 def test_the_whole_study(data, tmp_path, monkeypatch, capsys):

@@ -8,28 +8,15 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import t as student
+from stripes import write_stripes
 
 from benchmarks.training import images as study
 from benchmarks.training.image_encoder import read_idx
 
 
-def write_idx(path, array):
-    head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-    path.write_bytes(gzip.compress(head + array.astype(np.uint8).tobytes()))
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Stripes along, across and aslant, with noise."""
-    folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
-    row, column = np.mgrid[:28, :28]
-    kinds = [np.sin(along / 2) > 0 for along in (row, column, row + column)]
-    for part, count in (("train", 250), ("t10k", 60)):
-        classes = rng.integers(0, 3, count)
-        images = np.stack([kinds[kind] for kind in classes]) * 180 + rng.integers(0, 76, (count, 28, 28))
-        write_idx(folder / f"{part}-images-idx3-ubyte.gz", images)
-        write_idx(folder / f"{part}-labels-idx1-ubyte.gz", classes)
-    return folder
+    return write_stripes(tmp_path_factory.mktemp("pictures"), {"train": 250, "t10k": 60})
 
 
 def test_the_whole_study(data, tmp_path, monkeypatch, capsys):

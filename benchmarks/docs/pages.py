@@ -12,12 +12,25 @@ import shutil
 import sys
 from typing import Any
 
-from benchmarks.docs import difficulty, hidden_positives, losses, methods, mining, runners, samplers, training
+from benchmarks.docs import (
+    claims_detection,
+    claims_images,
+    claims_percentiles,
+    difficulty,
+    hidden_positives,
+    losses,
+    methods,
+    mining,
+    runners,
+    samplers,
+    training,
+)
 from benchmarks.harness import RESULTS, ROOT
 
 PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "methods.md", ROOT / "README.md"
 CHOOSING = ROOT / "docs" / "choosing.md"
 COMPARE = ROOT / "docs" / "compare.md"
+EVIDENCE_IMAGES = ROOT / "docs" / "evidence-images.md"
 PICTURES = ("growth-items.svg", "growth-positives.svg")
 # Names that have changed since some results were written. The numbers are as they were written.
 RENAMED = {
@@ -199,6 +212,16 @@ def compare() -> str:
     return between(COMPARE.read_text(), marks("runners"), runners.sentence(result("runners")))
 
 
+def evidence_images() -> str:
+    """The page about claims of papers, for pictures."""
+    parts = [
+        claims_images.PREFACE,
+        *claims_detection.detection_sections(result("claims_detection"), table),
+        *claims_percentiles.percentile_sections(result("claims_percentiles"), table),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
 def marks(name: str) -> tuple[str, str]:
     """The comments before and after a block that this script writes."""
     return f"<!-- {name}: made by benchmarks/docs/pages.py -->", f"<!-- end of {name} -->"
@@ -216,12 +239,13 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
+    made[EVIDENCE_IMAGES] = evidence_images()
     if args.check:
         stale = [path.name for path, text in made.items() if path.read_text() != text]
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.docs.pages" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for name in (*PICTURES, *difficulty.PICTURES):
+    for name in (*PICTURES, *difficulty.PICTURES, claims_detection.PICTURE, claims_percentiles.PICTURE):
         shutil.copyfile(RESULTS / name, PAGE.parent / name)
 
 

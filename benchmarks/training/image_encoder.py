@@ -1,4 +1,4 @@
-"""A small convolutional encoder for 28 x 28 pictures, its augmentations, its reader, and the linear probe of it."""
+"""A small convolutional encoder for pictures, its augmentations, their reader, and the linear probe of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEATURES, PROJECTED = 128, 64
 
 @dataclass(frozen=True)
 class Pictures:
-    """Grey pictures (n, 1, 28, 28) from 0 to 1, and their classes (n,)."""
+    """Pictures (n, channels, side, side) from 0 to 1, grey ones of MNIST's size as read, and their classes (n,)."""
 
     images: Tensor
     classes: Tensor
@@ -52,14 +52,14 @@ class Encoder(nn.Module):
     The convolutions are flattened, not averaged: so small an encoder has to know where in the picture it looks.
     """
 
-    def __init__(self, width: int, seed: int) -> None:
+    def __init__(self, width: int, seed: int, side: int = SIDE, channels: int = 1) -> None:
         """Weights by a generator of its own: the global one decides nothing."""
         super().__init__()
-        sizes = (1, width, 2 * width, 4 * width)
+        sizes = (channels, width, 2 * width, 4 * width)
         layers: list[nn.Module] = []
         for before, after in pairwise(sizes):
             layers += [nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
-        last = 4 * width * (SIDE // 7) ** 2  # 28, 14, 7, 4
+        last = 4 * width * ((side + 7) // 8) ** 2  # 28, 14, 7, 4
         layers += [nn.Flatten(), nn.Linear(last, FEATURES, bias=False), nn.BatchNorm1d(FEATURES), nn.ReLU()]
         self.body = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # which processors like
         self.head = nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.ReLU(), nn.Linear(FEATURES, PROJECTED))
@@ -101,15 +101,15 @@ def view(images: Tensor, generator: torch.Generator) -> Tensor:
     crop = torch.zeros(rows, 2, 3)
     crop[:, 0, 0], crop[:, 1, 1] = wide * mirror, high
     crop[:, 0, 2], crop[:, 1, 2] = between(-1, 1) * (1 - wide), between(-1, 1) * (1 - high)
-    grid = affine_grid(crop, [rows, 1, SIDE, SIDE], align_corners=False)
+    grid = affine_grid(crop, list(images.shape), align_corners=False)
     seen = grid_sample(images, grid, padding_mode="border", align_corners=False)
     contrast, brightness = between(0.6, 1.4), between(0.6, 1.4)
     mean = seen.mean(dim=(1, 2, 3), keepdim=True)
     return ((seen - mean) * contrast[:, None, None, None] + mean * brightness[:, None, None, None]).clamp(0, 1)
 
 
-def probe(train: Tensor, classes: Tensor, test: Tensor, truth: Tensor, penalty: float = 1e-4) -> float:
-    """The accuracy on `test` of a linear classifier of the features: L-BFGS to rest, on standardised columns."""
+def predicted(train: Tensor, classes: Tensor, test: Tensor, penalty: float = 1e-4) -> Tensor:
+    """(n,) classes of `test` by a linear classifier of the features: L-BFGS to rest, on standardised columns."""
     mean, spread = train.mean(dim=0), train.std(dim=0) + 1e-6
     inputs, held_out = (train - mean) / spread, (test - mean) / spread
     count = int(classes.max()) + 1
@@ -124,4 +124,9 @@ def probe(train: Tensor, classes: Tensor, test: Tensor, truth: Tensor, penalty: 
 
     optimiser.step(loss)
     with torch.no_grad():
-        return float((((held_out @ weight + bias).argmax(dim=1)) == truth).float().mean())
+        return (held_out @ weight + bias).argmax(dim=1)
+
+
+def probe(train: Tensor, classes: Tensor, test: Tensor, truth: Tensor, penalty: float = 1e-4) -> float:
+    """The accuracy of `predicted` on `test`."""
+    return float((predicted(train, classes, test, penalty) == truth).float().mean())

@@ -234,6 +234,7 @@ class Kept:
         with self.path.open("a") as file:
             row = {"arm": arm, "seed": seed, "settings": self.settings, "found": found}
             file.write(json.dumps(row, default=float) + "\n")
+        self.rows[arm, seed] = found
         return found
 
 
