@@ -1,0 +1,1 @@
+"""What papers claim about negatives in training, run again on a small scale."""
