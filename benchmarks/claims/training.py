@@ -1,27 +1,21 @@
-"""One run of a claim: that of `naysay compare`, with weight decay, probes of the AUC, and k that may change.
-
-A run is kept as a line of a file as soon as it is finished, and is not run again.
-"""
+"""One run of a claim: that of `naysay compare`, with weight decay, probes of the AUC, and k that may change."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 import naysay as ns
-from benchmarks.training.images import Kept
 from naysay.comparing import Arm
 from naysay.comparing._run import Run
 from naysay.quantity import Estimate, estimate
 from naysay.quantity.online import Online
 
-TUNING_SEED = 1000
 PAIRS, DRAWN = 2000, 8  # of a probe
 Row = dict[str, Any]
 
@@ -151,21 +145,6 @@ def best_k(found: Row) -> Estimate:
     auc = found["validation_auc"]
     end = auc.index(max(auc))
     return estimate(found["training_auc"][end], auc[: end + 1])
-
-
-def kept_run(path: Path, settings: Settings, name: str, seed: int, run: Callable[[], Row]) -> Row:
-    """A run of the file, or a new one, which is then in it."""
-    kept = Kept(path, asdict(settings))
-    found = kept.get(name, seed)
-    if found is None:
-        found = kept.add(name, seed, run())
-        tested = "".join(f", {key} {value:.4f}" for key, value in list(found.get("test", {}).items())[:2])
-        print(
-            f"{settings.data}, seed {seed}, {name}, rate {settings.rate:g}, decay {settings.decay:g}: validation "
-            f"{found['validation']:.4f} at step {found['best_step']}{tested}, {found['processor_seconds']:.0f} s",
-            flush=True,
-        )
-    return found
 
 
 def _rounded(value: float) -> float:

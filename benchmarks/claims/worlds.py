@@ -12,9 +12,12 @@ import naysay as ns
 from benchmarks.hidden_positives.readers import packages
 from benchmarks.training.factorisation import read
 from benchmarks.training.judging_yelp import read_yelp, split
+from naysay.checks import raise_invalid
 from naysay.tasks import Recommendation, Retrieval, TextPairs, split_by_user
+from naysay.tasks._parts import some_anchors
 
 PACKAGES, WORDS, HELD = 5000, 12, 1000  # packages, words of a long description, pairs of validation and of test
+VALIDATED = 500  # users of yelp2018 that are ranked for validation
 Make = Callable[[int], Any]  # the task of a seed
 
 
@@ -45,11 +48,17 @@ def yelp(folder: Path, model: str = "mf", share: int = 1) -> Make:
     """Matrix factorisation or LightGCN of yelp2018 with its published test part, or of one in `share` users."""
     known = read_yelp(folder / "yelp2018")
     if known is None:
-        ns.checks.raise_invalid("DATA", "a folder with yelp2018/interactions.npz", repr(str(folder)))
+        raise_invalid("DATA", "a folder with yelp2018/interactions.npz", repr(str(folder)))
     users, items, test_users, test_items = known
     some = np.flatnonzero(np.random.default_rng(0).permutation(users.max() + 1) % share == 0)
     new = np.full(users.max() + 1, -1)
     new[some] = np.arange(len(some))
     mine, its = new[users] >= 0, new[test_users] >= 0
     pairs = (new[users[mine]], items[mine], new[test_users[its]], test_items[its])
-    return lambda seed: Recommendation(split(pairs, seed), model)
+
+    def make(seed: int) -> Recommendation:
+        task = Recommendation(split(pairs, seed), model)
+        task.validated = some_anchors(task.data.validation, VALIDATED)
+        return task
+
+    return make

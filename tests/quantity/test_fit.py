@@ -182,7 +182,7 @@ def test_no_other_wait_is_likelier():
     assert found.wait == min(lost, key=lambda wait: lost[wait])
     assert found.scatter == pytest.approx(
         max(1, lost[found.wait] / 18), rel=1e-4
-    )  # 21 probes, two numbers and the wait
+    )  # 21 - 2 - 1
 
 
 def test_a_wait_is_fitted_only_where_probes_ask_for_it():

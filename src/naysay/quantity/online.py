@@ -46,8 +46,9 @@ class Online:
     The model's separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), with start = 0 (chance) unless
     the probes contradict it, as they do for a pretrained encoder. t counts from step 0, unless the probes contradict
     that too, as they do for a factorisation from small vectors: it then counts from the probe after which the curve
-    rises. k is the best for the mean of v from step 0 to 3 tau after that or the end of the run, on 60 points. The interval and the regret come from 400 curves drawn from the error of the
-    fit, always with the same normal numbers: equal records give equal estimates.
+    rises. k is the best for the mean of v from step 0 to 3 tau after that or the end of the run, on 60 points. The
+    interval and the regret come from 400 curves drawn from the error of the fit, always with the same normal numbers:
+    equal records give equal estimates.
 
     There is no estimate yet (`ready` is False, `why` has the reason, `estimate` raises) while, in this order,
 
