@@ -18,7 +18,7 @@ def of_quantity(seeds: list[dict[str, Row]]) -> Row:
     arms = _arms(seeds)
     fixed = [name for name in arms if name.startswith("k = ")]
     best = max(fixed, key=lambda name: np.mean([run["validation"] for run in arms[name]]))
-    bases = {"over k = 1": "k = 1", "over K*": "K*", "over the best fixed k": best}
+    bases = {"over k = 1": "k = 1", "over K*": "K*", "over the best fixed k": best, "over adaptive": "adaptive"}
     rows = {name: row(runs, {key: arms[base] for key, base in bases.items()}) for name, runs in arms.items()}
     return {"measure": _measure(arms), "seeds": len(seeds), "best_fixed": best, "K*": said, "arms": rows}
 
@@ -68,7 +68,7 @@ def row(runs: list[Row], bases: dict[str, list[Row]]) -> Row:
         "seconds": np.mean([run["seconds"] for run in runs], axis=0).round(3).tolist(),
         "value": np.mean([run["value"] for run in runs], axis=0).round(5).tolist(),
     }
-    if "answers" in runs[0]:
+    if all("answers" in run for run in runs):
         found["answers"] = [run["answers"] for run in runs]
         found["why"] = [run["why"] for run in runs]
     return found
