@@ -12,12 +12,13 @@ import shutil
 import sys
 from typing import Any
 
-from benchmarks.docs import difficulty, hidden_positives, losses, methods, mining, runners, samplers, training
+from benchmarks.docs import difficulty, evidence, hidden_positives, losses, methods, mining, runners, samplers, training
 from benchmarks.harness import RESULTS, ROOT
 
 PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "methods.md", ROOT / "README.md"
 CHOOSING = ROOT / "docs" / "choosing.md"
 COMPARE = ROOT / "docs" / "compare.md"
+EVIDENCE = ROOT / "docs" / "evidence.md"
 PICTURES = ("growth-items.svg", "growth-positives.svg")
 # Names that have changed since some results were written. The numbers are as they were written.
 RENAMED = {
@@ -199,6 +200,14 @@ def compare() -> str:
     return between(COMPARE.read_text(), marks("runners"), runners.sentence(result("runners")))
 
 
+def claims() -> str:
+    """The page of evidence with its tables."""
+    text = EVIDENCE.read_text()
+    for name, content in evidence.blocks(result("claims_quantity"), result("claims_samplers"), table).items():
+        text = between(text, marks(name), content)
+    return text
+
+
 def marks(name: str) -> tuple[str, str]:
     """The comments before and after a block that this script writes."""
     return f"<!-- {name}: made by benchmarks/docs/pages.py -->", f"<!-- end of {name} -->"
@@ -216,12 +225,13 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
+    made[EVIDENCE] = claims()
     if args.check:
         stale = [path.name for path, text in made.items() if path.read_text() != text]
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.docs.pages" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for name in (*PICTURES, *difficulty.PICTURES):
+    for name in (*PICTURES, *difficulty.PICTURES, *evidence.PICTURES):
         shutil.copyfile(RESULTS / name, PAGE.parent / name)
 
 
