@@ -60,8 +60,8 @@ MF = {
     HARD: (
         DNS,
         *(Arm(f"DNS({n})", 1, f"Dynamic({_ANY}, score, candidates={n})") for n in CANDIDATES if n != 16),
-        Arm("cache", 1, "Cached(16, 16)", _cached),
         Arm("adversarial", 1, "Learned(16)", _adversarial),
+        Arm("cache", 1, "Cached(16, 16)", _cached),
         MIXED,
         Arm("DNS(16), softmax", 1, f"Dynamic({_ANY}, score, candidates=16, temperature=0.5)"),
         Arm("WARP", 1, f"Warp({_ANY}, score, trials)"),
@@ -70,13 +70,14 @@ MF = {
 }
 NOT_BLIND = (
     "The samples of users, 600 steps and the grids were chosen to fit the time, before any run of them. "
+    "A weight decay of 0.0001 was replaced by 0.000001 after two runs of the tuning split, in which it was much worse. "
     "Recall of uniform and DNS(16) on all of yelp2018 was known from results/judging.json.",
 )
 
 
 ARMS = {"mf": MF, "lightgcn": {BASE: (UNIFORM,), HARD: (DNS, MIXED)}}  # by the arm whose settings they take
 WORLDS = (
-    World("mf", partial(worlds.yelp, share=4), 600, 50, (0.003, 0.01), (1e-5, 1e-4)),
+    World("mf", partial(worlds.yelp, share=4), 600, 50, (0.003, 0.01), (1e-6, 1e-5)),
     World("lightgcn", partial(worlds.yelp, model="lightgcn", share=8), 600, 50, (0.003, 0.01), (1e-5,)),
 )
 

@@ -16,7 +16,7 @@ from naysay.checks import raise_invalid
 from naysay.tasks import Recommendation, Retrieval, TextPairs, split_by_user
 from naysay.tasks._parts import some_anchors
 
-PACKAGES, WORDS, HELD = 5000, 12, 1000  # packages, words of a long description, pairs of validation and of test
+PACKAGES, WORDS, HELD = 2500, 12, 500  # packages, words of a long description, pairs of validation and of test
 VALIDATED = 500  # users of yelp2018 that are ranked for validation
 Make = Callable[[int], Any]  # the task of a seed
 
