@@ -11,7 +11,8 @@ depend on the number of candidates (Fig. 5), and adversarial ones are better tha
 **mf**: matrix factorisation of one in four users of yelp2018, **lightgcn**: LightGCN with two hops of one in eight,
 with their published test part; a tenth of the training pairs, by the seed, is for validation. The loss is that of
 `naysay compare`: InfoNCE, which is BPR for k = 1, or without sampling the squared loss of all pairs. All arms have
-k = 1, but "uniform, k = 8". Recall@20 of the test part at the step of the best validation recall of 500 users.
+k = 1, but those with another k in their name. Recall@20 of the test part at the step of the best validation recall of
+500 users.
 
 **Choices**: rate and weight decay on a split of its own (seed 1000), by validation recall, for uniform, DNS(16) and
 without sampling; static samplers take those of uniform, hard ones those of DNS(16). Every finished run is a line of
@@ -31,7 +32,7 @@ from benchmarks.claims.summaries import of_samplers
 from benchmarks.claims.training import Observed, Row
 from naysay.comparing import Arm
 
-BETAS, CANDIDATES = (0.25, 0.5, 0.75, 1.0), (4, 16, 64)
+BETAS, CANDIDATES, KS = (0.25, 0.5, 0.75, 1.0), (4, 16, 64), (4, 8, 64)
 BASE, HARD, WITHOUT = "uniform", "DNS(16)", "no sampling"
 _ANY = "Everything(positives, distinct=False)"
 
@@ -56,7 +57,7 @@ POPULAR = tuple(
     Arm(f"popularity^{beta:g}", 1, f"Static(Everything(positives, popularity(counts, {beta:g})))") for beta in BETAS
 )
 MF = {
-    BASE: (UNIFORM, *POPULAR, Arm("uniform, k = 8", 8, UNIFORM.code)),
+    BASE: (UNIFORM, *POPULAR, *(Arm(f"uniform, k = {k}", k, UNIFORM.code) for k in KS)),
     HARD: (
         DNS,
         *(Arm(f"DNS({n})", 1, f"Dynamic({_ANY}, score, candidates={n})") for n in CANDIDATES if n != 16),

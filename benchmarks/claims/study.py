@@ -96,6 +96,13 @@ class Claims:
     not_blind: tuple[str, ...]
 
 
+def _minutes(data: str, path: Path) -> float:
+    """Processor minutes of all runs of a task in a file, also of those in which settings were chosen."""
+    rows = map(json.loads, path.read_text().splitlines())
+    spent = sum(row["found"]["processor_seconds"] for row in rows if row["settings"]["data"] == data)
+    return round(float(spent) / 60, 1)
+
+
 def command(claims: Claims, arguments: Sequence[str] | None = None) -> None:
     """Run what is not in the file yet, and write the summary after each seed; other tasks of the file stay."""
     parser = argparse.ArgumentParser(description=claims.text, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -111,7 +118,7 @@ def command(claims: Claims, arguments: Sequence[str] | None = None) -> None:
     tasks: dict[str, Row] = json.loads(out.read_text())["tasks"] if out.is_file() else {}
 
     def told(name: str, found: Row) -> None:
-        tasks[name] = found
+        tasks[name] = {**found, "processor_minutes": _minutes(name, out.with_suffix(".jsonl"))}
         write(claims.name, {"not_blind": claims.not_blind, "torch": torch.__version__, "tasks": tasks}, out)
 
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.docs.training import mean
+from benchmarks.training.seed_summaries import spread
 
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 Row = dict[str, Any]
@@ -87,7 +88,7 @@ def estimates(result: Row) -> str:
             f"from training AUCs of {aucs[0]} and validation AUCs up to {aucs[1]}",
             f"by the formula any k from {max(lows)} to {min(highs)} is within 1 % of the best for every seed",
         )
-        cost = f"All runs: {task_minutes(task):.0f} processor minutes."
+        cost = f"All runs took {task['processor_minutes']:.0f} processor minutes."
         lines.append(f"{'; '.join(filter(None, parts))}. `Online` in its own run: {_online(task)}. {cost}")
     return "\n".join(lines)
 
@@ -103,37 +104,59 @@ def _online(task: Row) -> str:
     return f"{with_one}, first at step {steps}, with k = {ks} then and {lasts} in its last one"
 
 
-def task_minutes(task: Row) -> float:
-    """Processor minutes of the runs of all arms and seeds, without those in which settings were chosen."""
-    return sum(arm["processor_seconds"]["mean"] * arm["seeds"] for arm in task["arms"].values()) / 60
-
-
 def _range(values: list[float], figures: int) -> str:
     low, high = (f"{end:.{figures}f}" for end in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
+def _gap(task: Row, arm: str, other: str) -> Row:
+    """The difference of two arms in the test measure, over the seeds that both have."""
+    values = (task["arms"][name]["test"][task["measure"]]["values"] for name in (arm, other))
+    return spread([mine - its for mine, its in zip(*values, strict=False)])
+
+
 def sampler_claims(result: Row, table: Table) -> str:
     """The review's claims about samplers, for each task."""
+    claims = (
+        ("1: mixing is better than uniform, by 14 %", "MixGCF(16)", "uniform", 1),
+        ("1: DNS(64) is better than uniform", "DNS(64)", "uniform", 1),
+        ("1: DNS(64) is slightly worse than mixing", "DNS(64)", "MixGCF(16)", -1),
+        ("1: popularity^0.75 is worse than uniform, by 24 %", "popularity^0.75", "uniform", -1),
+        ("1: a cache is better than uniform", "cache", "uniform", 1),
+        ("5a: hard negatives, DNS(16), are better than uniform ones", "DNS(16)", "uniform", 1),
+        ("5a: hard negatives, DNS(16), are better than popularity^0.75", "DNS(16)", "popularity^0.75", 1),
+        ("5b: 16 candidates are better than 4", "DNS(16)", "DNS(4)", 1),
+        ("6: adversarial is better than uniform", "adversarial", "uniform", 1),
+    )
     rows = []
     for name, task in result["tasks"].items():
-        arms = task["arms"]
-        over = {arm: row[f"over {task['base']}"] for arm, row in arms.items()}
-        base = arms[task["base"]]["test"][task["measure"]]["mean"]
-        found = (
-            ("1: mixing is better than uniform, by 14 %", "MixGCF(16)", 1),
-            ("1: DNS(64) is better than uniform", "DNS(64)", 1),
-            ("1: popularity^0.75 is worse than uniform, by 24 %", "popularity^0.75", -1),
-            ("1: a cache is better than uniform", "cache", 1),
-            ("5a: DNS(16) is better than uniform", "DNS(16)", 1),
-            ("6: adversarial is better than uniform", "adversarial", 1),
-        )
-        for claim, arm, sign in found:
-            if arm in over:
-                gap = over[arm]
+        for claim, arm, other, sign in claims:
+            if arm in task["arms"] and other in task["arms"]:
+                gap, base = _gap(task, arm, other), task["arms"][other]["test"][task["measure"]]["mean"]
                 share = f"{mean(gap, 4, '+')} ({100 * gap['mean'] / base:+.0f} %)"
-                rows.append((claim, _TASKS[name], share, verdict(gap, sign), str(arms[arm]["seeds"])))
+                rows.append((claim, _TASKS[name], share, verdict(gap, sign), str(len(gap["values"]))))
     return table(("figure and claim", "task", "difference in recall@20", "verdict", "seeds"), rows)
+
+
+def sweeps(result: Row) -> str:
+    """Recall by the power of popularity, by the candidates of DNS and by k, and what the study cost."""
+    task = result["tasks"]["mf"]
+    swept = {
+        "power of popularity": {"0": "uniform"}
+        | {f"{beta:g}": f"popularity^{beta:g}" for beta in (0.25, 0.5, 0.75, 1)},
+        "number of candidates of DNS": {"1": "uniform"} | {str(n): f"DNS({n})" for n in (4, 16, 64)},
+        "number of uniform negatives": {"1": "uniform"} | {str(k): f"uniform, k = {k}" for k in (4, 8, 64)},
+    }
+    lines = []
+    for what, names in swept.items():
+        arms = {at: task["arms"][arm] for at, arm in names.items() if arm in task["arms"]}
+        shown = (
+            f"{at}: {row['test'][task['measure']]['mean']:.4f} ({row['validation']['mean']:.4f})"
+            for at, row in arms.items()
+        )
+        lines.append(f"- Recall@20 of the test part (of validation) by the {what}: {', '.join(shown)}.")
+    cost = ", ".join(f"{_TASKS[name]} {one['processor_minutes']:.0f}" for name, one in result["tasks"].items())
+    return "\n".join([*lines, f"- Processor minutes of all runs: {cost}."])
 
 
 def sampler_arms(result: Row, table: Table) -> str:
@@ -178,13 +201,12 @@ def not_blind(*results: Row) -> str:
 
 def blocks(quantity: Row, samplers: Row, table: Table) -> dict[str, str]:
     """All that the page has between marks."""
-    cost = ", ".join(f"{_TASKS[name]} {task_minutes(task):.0f}" for name, task in samplers["tasks"].items())
     return {
         "claims about quantity": quantity_claims(quantity, table),
         "arms of quantity": quantity_arms(quantity, table),
         "estimates of quantity": estimates(quantity),
         "claims about samplers": sampler_claims(samplers, table),
         "arms of samplers": sampler_arms(samplers, table),
-        "cost of samplers": f"Processor minutes of all runs: {cost}.",
+        "sweeps of samplers": sweeps(samplers),
         "not blind": not_blind(quantity, samplers),
     }
