@@ -187,7 +187,7 @@ def test_no_other_wait_is_likelier():
 
 def test_a_wait_is_fitted_only_where_probes_ask_for_it():
     rng = np.random.default_rng(12)
-    waits = [fitted(tossed(rng, curve(0, 2, 40), 1000), 1000).wait for _ in range(50)]
+    waits = [fitted(tossed(rng, curve(0, 2, 40), 60), 60).wait for _ in range(50)]
     assert np.count_nonzero(waits) <= 2
     late = [fitted(tossed(rng, after(30, 0, 2, 15), 1000), 1000).wait for _ in range(10)]
     assert np.isin(late, [25, 30, 35]).all()
