@@ -132,6 +132,10 @@ def test_a_small_study_runs_from_end_to_end_and_continues(name, folder, tmp_path
     out.with_suffix(".jsonl").write_text(kept[: kept.rindex("\n", 0, -1) + 1])  # the last run is lost
     with pytest.raises(AssertionError):
         all_tasks(folder)
+    last = json.loads(kept.splitlines()[-1])["arm"]
+    study.command(claims, [str(folder), "--task", claims.worlds[1].name, "--arms", "--out", str(out)])
+    left = json.loads(out.read_text())["tasks"][claims.worlds[1].name]
+    assert last not in left["arms"] if name == "samplers" else left == found["tasks"]["text"]  # no seed is whole
     made = pictures.by_k(found) if name == "quantity" else pictures.by_time(found)
     assert len(made["vconcat"][0]["hconcat"]) == 2
     capsys.readouterr()

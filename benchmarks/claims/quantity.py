@@ -1,6 +1,6 @@
 """How many negatives: is quality best near K*, and does a schedule of k beat a fixed one?
 
-    python -m benchmarks.claims.quantity DATA [--task likes text] [--seeds 5] [--out FILE]
+    python -m benchmarks.claims.quantity DATA [--task likes text] [--seeds 3] [--arms NAME ...] [--out FILE]
 
 DATA    a folder with ml-100k/ratings.npz and debian-desc/packages.jsonl.xz
 
@@ -23,11 +23,12 @@ ending .jsonl, and a second call continues.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import log
 
 from benchmarks.claims import worlds
-from benchmarks.claims.study import TUNING_SEED, Claims, Runs, Told, World, command
+from benchmarks.claims.study import TUNING_SEED, Claims, Runs, Told, UnfinishedError, World, command
 from benchmarks.claims.summaries import of_quantity
 from benchmarks.claims.training import Row, Settings, best_k, uniform
 from naysay.comparing import Arm
@@ -115,11 +116,13 @@ class Arms:
 
 
 def study(runs: Runs, seeds: int, told: Told) -> None:
-    """Choose settings, then seed after seed."""
-    arms, rows = Arms(runs), []
-    for seed in range(seeds):
-        rows.append(arms.of_seed(seed))
-        told({"tuning": arms.tuning, **of_quantity(rows)})
+    """Choose settings, then seed after seed; a seed that is not finished ends the study."""
+    rows: list[dict[str, Row]] = []
+    with suppress(UnfinishedError):
+        arms = Arms(runs)
+        for seed in range(seeds):
+            rows.append(arms.of_seed(seed))
+            told({"tuning": arms.tuning, **of_quantity(rows)})
 
 
 CLAIMS = Claims("claims_quantity", __doc__ or "", WORLDS, study, NOT_BLIND)

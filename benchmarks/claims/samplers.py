@@ -1,6 +1,6 @@
 """Which negatives: do samplers differ in quality and speed as the review has it?
 
-    python -m benchmarks.claims.samplers DATA [--task mf lightgcn] [--seeds 3] [--out FILE]
+    python -m benchmarks.claims.samplers DATA [--task mf lightgcn] [--seeds 3] [--arms NAME ...] [--out FILE]
 
 DATA    a folder with yelp2018/interactions.npz
 
@@ -22,12 +22,13 @@ FILE with the ending .jsonl, and a second call continues.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import naysay as ns
 from benchmarks.claims import worlds
-from benchmarks.claims.study import Claims, Runs, Told, World, command
+from benchmarks.claims.study import Claims, Runs, Told, UnfinishedError, World, command
 from benchmarks.claims.summaries import of_samplers
 from benchmarks.claims.training import Observed, Row
 from naysay.comparing import Arm
@@ -91,10 +92,11 @@ def study(runs: Runs, seeds: int, told: Told) -> None:
     for seed in range(seeds):
         rows.append({})
         for name, arms in families.items():
-            settings, tried = runs.tune(arms[0])
-            tuning[name] = {**vars(settings), "tried": tried}
             for arm in arms:
-                rows[-1][arm.name] = {"k": arm.k, **vars(settings), **runs.run(arm, settings, seed)}
+                with suppress(UnfinishedError):
+                    settings, tried = runs.tune(arms[0])
+                    tuning[name] = {**vars(settings), "tried": tried}
+                    rows[-1][arm.name] = {"k": arm.k, **vars(settings), **runs.run(arm, settings, seed)}
             told({"tuning": tuning, **of_samplers(rows, BASE)})
 
 

@@ -37,12 +37,16 @@ class World:
     decays: tuple[float, ...]
 
 
+class UnfinishedError(Exception):
+    """A run that is not in the file, and that is not to be made."""
+
+
 class Runs:
     """The runs of one task. Data is read, and the task of a seed made, when a run first needs it."""
 
-    def __init__(self, world: World, folder: Path, path: Path) -> None:
-        """Finished runs are lines of the file `path`."""
-        self.world, self.folder, self.path = world, folder, path
+    def __init__(self, world: World, folder: Path, path: Path, only: Sequence[str] | None = None) -> None:
+        """Finished runs are lines of the file `path`; if `only` is given, no other arms run."""
+        self.world, self.folder, self.path, self.only = world, folder, path, only
         self._make: Make | None = None
         self._task: tuple[int, Any] | None = None
 
@@ -51,9 +55,11 @@ class Runs:
         return Settings(self.world.name, self.world.steps, self.world.every, rate, decay, tested=False)
 
     def run(self, arm: Arm, settings: Settings, seed: int, probes: Online | None = None) -> Row:
-        """A run of the file, or a new one, which is then in it."""
+        """A run of the file, or a new one, which is then in it; raises UnfinishedError if the arm is not to run."""
         kept = Kept(self.path, asdict(settings))
         found = kept.get(arm.name, seed)
+        if found is None and self.only is not None and arm.name not in self.only:
+            raise UnfinishedError(arm.name)
         if found is None:
             found = kept.add(arm.name, seed, trained(self._of(seed), arm, settings, seed, probes))
             tested = "".join(f", {key} {value:.4f}" for key, value in list(found.get("test", {}).items())[:2])
@@ -110,6 +116,7 @@ def command(claims: Claims, arguments: Sequence[str] | None = None) -> None:
     names = [world.name for world in claims.worlds]
     parser.add_argument("--task", nargs="+", choices=names, default=names)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--arms", nargs="*", help="run only these; others are in the summary if they are finished")
     parser.add_argument("--out", type=Path, help=f"results/{claims.name}.json by default")
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
@@ -124,7 +131,8 @@ def command(claims: Claims, arguments: Sequence[str] | None = None) -> None:
     try:
         for world in claims.worlds:
             if world.name in args.task:
-                claims.study(Runs(world, args.data, out.with_suffix(".jsonl")), args.seeds, partial(told, world.name))
+                runs = Runs(world, args.data, out.with_suffix(".jsonl"), args.arms)
+                claims.study(runs, args.seeds, partial(told, world.name))
     except NaysayError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

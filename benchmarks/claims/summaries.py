@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,9 @@ def of_samplers(seeds: list[dict[str, Row]], base: str) -> Row:
 
 
 def _arms(seeds: list[dict[str, Row]]) -> dict[str, list[Row]]:
-    """The runs of each arm in the order of the seeds; a seed that is under way lacks the last arms."""
-    return {name: [seed[name] for seed in seeds if name in seed] for name in seeds[0] if name != "K* by"}
+    """The runs of each arm from the first seed on, up to the first that lacks it."""
+    names = [name for name in seeds[0] if name != "K* by"]
+    return {name: [seed[name] for seed in takewhile(lambda seed, name=name: name in seed, seeds)] for name in names}
 
 
 def _measure(arms: dict[str, list[Row]]) -> str:
