@@ -46,6 +46,8 @@ def check(tree, module):
             value_of(chain(node), module)
         if isinstance(node, ast.Call) and callable(called := value_of(chain(node.func), module)):
             parameters = inspect.signature(called).parameters
+            if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):  # such as options of a chart
+                continue
             unknown = {keyword.arg for keyword in node.keywords if keyword.arg} - set(parameters)
             if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
                 unknown = set()

@@ -17,6 +17,7 @@ from benchmarks.docs import (
     claims_images,
     claims_percentiles,
     difficulty,
+    evidence,
     hidden_positives,
     losses,
     methods,
@@ -31,6 +32,7 @@ PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "method
 CHOOSING = ROOT / "docs" / "choosing.md"
 COMPARE = ROOT / "docs" / "compare.md"
 EVIDENCE_IMAGES = ROOT / "docs" / "evidence-images.md"
+EVIDENCE = ROOT / "docs" / "evidence.md"
 PICTURES = ("growth-items.svg", "growth-positives.svg")
 # Names that have changed since some results were written. The numbers are as they were written.
 RENAMED = {
@@ -222,6 +224,14 @@ def evidence_images() -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def claims() -> str:
+    """The page of evidence with its tables."""
+    text = EVIDENCE.read_text()
+    for name, content in evidence.blocks(result("claims_quantity"), result("claims_samplers"), table).items():
+        text = between(text, marks(name), content)
+    return text
+
+
 def marks(name: str) -> tuple[str, str]:
     """The comments before and after a block that this script writes."""
     return f"<!-- {name}: made by benchmarks/docs/pages.py -->", f"<!-- end of {name} -->"
@@ -240,12 +250,14 @@ def main() -> None:
     args = parser.parse_args()
     made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
     made[EVIDENCE_IMAGES] = evidence_images()
+    made[EVIDENCE] = claims()
     if args.check:
         stale = [path.name for path, text in made.items() if path.read_text() != text]
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.docs.pages" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for name in (*PICTURES, *difficulty.PICTURES, claims_detection.PICTURE, claims_percentiles.PICTURE):
+    claimed = (claims_detection.PICTURE, claims_percentiles.PICTURE, *evidence.PICTURES)
+    for name in (*PICTURES, *difficulty.PICTURES, *claimed):
         shutil.copyfile(RESULTS / name, PAGE.parent / name)
 
 

@@ -12,6 +12,7 @@ k = 1 and then `estimate` on its measured curve.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 import naysay as ns
-from benchmarks.harness import write
+from benchmarks.harness import RESULTS, write
 from naysay.quantity import auc, estimate
 from naysay.quantity.forecast import OnlineEstimate
 from naysay.quantity.online import Online
@@ -257,17 +258,27 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--models", type=int, default=5, help="how many times to train a real model")
     parser.add_argument("--workers", type=int, default=2)
+    names = ["model", *cases()]
+    parser.add_argument(
+        "--only", nargs="+", choices=names, default=names, help="the others stay as they are in the file"
+    )
     args = parser.parse_args()
-    result: dict[str, Any] = {}
+    path = RESULTS / "online.json"
+    before = json.loads(path.read_text()) if args.only != names else {}
+    result: dict[str, Any] = {name: before[name] for name in names if name not in args.only}
     with ProcessPoolExecutor(args.workers) as workers:
-        result["model"] = list(workers.map(model_row, range(args.models)))
+        if "model" in args.only:
+            result["model"] = list(workers.map(model_row, range(args.models)))
         for name, wanted in cases().items():
+            if name not in args.only:
+                continue
             job: Callable[[Case], dict[str, Any]] = partial(row, seeds=args.seeds)
             result[name] = []
             for found in workers.map(job, wanted):
                 show(name, found)
                 result[name].append(found)
-    write("online", {"steps": STEPS, "probes": PROBES + 1, "confidence": 0.9, "tolerance": 0.02, **result})
+    settings = {"steps": STEPS, "probes": PROBES + 1, "confidence": 0.9, "tolerance": 0.02}
+    write("online", {**settings, **{name: result[name] for name in names}})
 
 
 if __name__ == "__main__":

@@ -148,10 +148,51 @@ def test_probes_that_jump_widen_the_error_and_bend_nothing():
 
 def test_another_shape_is_seen():
     share = STEPS / 100
-    late = 1 / (1 + np.exp(3 - 10 * share))
-    assert fitted(auc_of(2.5 * (late - late[0]))).bend > 0.05
+    twice = 1 - np.exp(-40 * share) + 0.5 * np.maximum(share - 0.5, 0)
+    assert fitted(auc_of(1.5 * twice), 10_000).bend > 0.05
     power = fitted(auc_of(2.5 * (1 - 1 / (1 + 5 * share))), 20_000)
     assert 0.01 < power.bend < 0.05
+
+
+def after(wait, start, end, tau, steps=STEPS):
+    """A curve that stays at its start up to a step."""
+    return curve(start, end, tau, np.maximum(steps - wait, 0))
+
+
+@pytest.mark.parametrize("wait", [10, 25, 50])
+@pytest.mark.parametrize(("start", "end", "tau"), [(0, 2.4, 12), (0, 1, 20), (0.5, 2, 12)])
+def test_a_curve_that_rises_late_is_exact_too(wait, start, end, tau):
+    found = fitted(auc_of(after(wait, start, end, tau)), 1e6)
+    assert found.wait == wait
+    assert (found.start, found.end, found.tau) == pytest.approx((start, end, tau), rel=1e-6, abs=1e-6)
+    assert (found.scatter, found.bend) == (1.0, 0.0)
+    assert found.shares(np.array([0, wait, 100])).tolist() == [0, 0, 1]
+
+
+def test_no_other_wait_is_likelier():
+    """Against a search without derivatives at every step of a probe that leaves five after it."""
+    auc = tossed(np.random.default_rng(11), after(30, 0, 2, 15), 2000)
+    found = fitted(auc, 2000)
+
+    def least(wait):
+        probes = (np.maximum(STEPS - wait, 0) / (100 - wait), auc, np.full(21, 2000.0))
+        return minimize(_loss, [1, 2], ([1, 2], probes), "Nelder-Mead", options={"maxiter": 400}).fun
+
+    lost = {wait: least(wait) for wait in STEPS[:-5].tolist()}
+    assert found.wait == min(lost, key=lambda wait: lost[wait])
+    assert found.scatter == pytest.approx(
+        max(1, lost[found.wait] / 18), rel=1e-4
+    )  # 21 - 2 - 1
+
+
+def test_a_wait_is_fitted_only_where_probes_ask_for_it():
+    rng = np.random.default_rng(12)
+    waits = [fitted(tossed(rng, curve(0, 2, 40), 60), 60).wait for _ in range(50)]
+    assert np.count_nonzero(waits) <= 2
+    late = [fitted(tossed(rng, after(30, 0, 2, 15), 1000), 1000).wait for _ in range(10)]
+    assert np.isin(late, [25, 30, 35]).all()
+    flat_to_the_end = fitted(auc_of(after(85, 0, 2, 5)), 1000)
+    assert flat_to_the_end.wait <= 75  # five steps with a probe are left to fit
 
 
 def test_the_same_pairs_add_a_common_shift():

@@ -1,13 +1,15 @@
-"""Probes of a model, and the learning curve fitted to them: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
+"""Probes of a model, and the learning curve fitted to them: mu'(t) = start + (end - start)(1 - e^(-(t - wait) / tau)).
+
+It is `start` up to the step `wait`, which is 0 unless the probes contradict that.
 
 A probe is the AUC of the model's scores over uniform negatives. An AUC of c effective comparisons is treated as c coin
 tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the maximum-likelihood one. Least squares on the separations
 sqrt(2) Phi^-1(AUC) would be nearly the same for moderate AUCs, and undefined for an AUC of 1, which small probes of
 good models have.
 
-With t in units of the last probe, u = t / last, the curve is written start + rise g(u), where
+With t in units of the last probe, u = (t - wait) / (last - wait), the curve is written start + rise g(u), where
 
-    g(u) = (1 - e^(-rate u)) / (1 - e^(-rate))        rate = last / tau
+    g(u) = (1 - e^(-rate u)) / (1 - e^(-rate))        rate = (last - wait) / tau
 
 so rise is the observed increase and rate how much it has slowed down. rate 0 is a straight line: end and tau are
 infinite, but nothing is singular. At rate 1 the last probe is at tau, 63 % of the way.
@@ -28,9 +30,11 @@ from naysay.quantity.separation import Floats
 MAX_SEPARATION = 8.0  # beyond it an AUC differs from 1 by less than 1e-8
 RISE, RATE = 1, 2  # places in Fit.numbers; the start is at 0
 _RATES = (-16.0, -4.0, -1.0, *np.geomspace(0.1, 300, 30).tolist())  # the search begins at the best of them
-_GAIN = 6.63  # chi-square quantile: a start that is not 0 gains more by chance in 1 % of curves
+_GAIN = 6.63  # chi-square quantile: a start or a wait that is not 0 gains more by chance in 1 % of curves
 _BEND = 2.33  # normal quantile: neighbouring residuals agree more by chance in 1 % of curves
+_SCATTER = 2.0  # from which on a late start is looked for
 _TRIES = 100
+MIN_STEPS = 5  # with a probe: at most three numbers are fitted, which leaves two degrees of freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class Fit:
     covariance: Floats  # (3, 3) of the three, with the scatter included
     scatter: float  # the variance of the probes around the curve over that expected from their errors, at least 1
     bend: float  # how far the probes deviate systematically from the curve, as a share of its rise; 0 if within chance
+    wait: float = 0.0  # the step of the probe after which the curve rises
 
     @property
     def start(self) -> float:
@@ -111,7 +116,11 @@ class Fit:
     @property
     def tau(self) -> float:
         """The steps in which the distance to the end falls to 37 %."""
-        return float(self.last / self.numbers[RATE])
+        return float((self.last - self.wait) / self.numbers[RATE])
+
+    def shares(self, steps: Floats) -> Floats:
+        """Steps as shares of the way from the wait to the last probe; 0 before it."""
+        return np.asarray(np.maximum(steps - self.wait, 0) / (self.last - self.wait))
 
     @property
     def end(self) -> float:
@@ -149,9 +158,36 @@ def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = F
     The start is 0, chance, unless a start that is fitted lowers the deviance by more than 6.63 times the scatter. If
     all probes scored the same pairs, their errors are correlated: a common shift by one standard error is added to the
     covariance, which is enough for any correlation from 0 to 1.
+
+    Where probes scatter more than their errors explain, or on one side, the curve may begin to rise late. The wait is
+    then that step of a probe which makes the probes likeliest, by a search over start, rise and some rates, if it
+    lowers the deviance by more than 6.63 times the scatter. At least 5 steps with a probe come after it. Its own error
+    is not in the covariance.
     """
+    found, lost = _fit_after(0.0, steps, auc, comparisons, same_pairs=same_pairs)
+    waits = np.unique(steps[steps > 0])[:-MIN_STEPS].tolist() if found.bend or found.scatter > _SCATTER else []
+    if waits:
+        likely = min(waits, key=lambda wait: _roughly_lost((_shares(steps, wait), auc, comparisons)))
+        later, less = _fit_after(likely, steps, auc, comparisons, same_pairs=same_pairs)
+        if lost - less > _GAIN * later.scatter:
+            return later
+    return found
+
+
+def _shares(steps: Floats, wait: float) -> Floats:
+    """Steps as shares of the way from the wait to the last one; 0 before it."""
+    return np.asarray(np.maximum(steps - wait, 0) / (steps.max() - wait))
+
+
+def _roughly_lost(probes: tuple[Floats, Floats, Floats]) -> float:
+    """The deviance of the curve at which the search for the likeliest begins."""
+    return float(_deviance(_begin(probes, [0, 1, 2]), probes))
+
+
+def _fit_after(wait: float, steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool) -> tuple[Fit, float]:
+    """The curve that rises after a step, and its deviance."""
     last = float(steps.max())
-    probes = (steps / last, auc, comparisons)
+    probes = (_shares(steps, wait), auc, comparisons)
     zero, free = (_climb(probes, columns) for columns in ([1, 2], [0, 1, 2]))
     lost_by_zero, lost_by_free = _deviance(np.stack([zero, free]), probes).tolist()
     gain = (lost_by_zero - lost_by_free) / max(1.0, lost_by_free / (len(steps) - 3))
@@ -159,7 +195,7 @@ def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = F
         numbers, lost, columns = free, lost_by_free, [0, 1, 2]
     else:
         numbers, lost, columns = zero, lost_by_zero, [1, 2]
-    scatter = max(1.0, lost / (len(steps) - len(columns)))
+    scatter = max(1.0, lost / (len(steps) - len(columns) - (wait > 0)))
     slopes, weight, gaps = _local(numbers, probes)
     slopes = slopes[:, columns]
     inverse = _inverse(slopes.T @ (weight[:, None] * slopes))
@@ -169,7 +205,8 @@ def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = F
         part = part + np.multiply.outer(shift, shift)
     covariance = np.zeros((3, 3))
     covariance[np.ix_(columns, columns)] = part
-    return Fit(numbers, last, covariance, scatter, _bend(weight, gaps, scatter) / max(abs(numbers[1]), 1e-9))
+    bend = _bend(weight, gaps, scatter) / max(abs(numbers[1]), 1e-9)
+    return Fit(numbers, last, covariance, scatter, bend, wait), lost
 
 
 def _climb(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:

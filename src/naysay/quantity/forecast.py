@@ -44,7 +44,8 @@ class OnlineEstimate:
         start: mu' of the model at step 0.
         end: The limit of mu'.
         tau: The steps in which the distance of mu' to its limit falls to 37 %.
-        until: The step up to which v is averaged: 3 tau, or the end of the run if that comes first.
+        until: The step up to which v is averaged: 3 tau after the rise begins, or the end of the run if that comes
+            first.
         steps_seen: The last step with a validation probe.
         notes: A sentence for each reason to doubt the result.
 
@@ -84,8 +85,9 @@ def forecast(
     normals = rng_for(0).standard_normal((_DRAWS, 6))
     drawn = model.drawn(normals[:, :3])
     labels = end_of(curves["training"].drawn(normals[:, 3:]) if "training" in curves else drawn)
-    until = np.minimum(steps / model.last, _CONVERGED / drawn[:, RATE])  # in units of the last probe
-    runs = reached(drawn, until[:, None] * np.linspace(0, 1, _POINTS))
+    span = model.last - model.wait
+    until = np.minimum(steps, model.wait + span * _CONVERGED / drawn[:, RATE])
+    runs = reached(drawn, model.shares(until[:, None] * np.linspace(0, 1, _POINTS)))
     exact = estimate(auc(labels[0]), auc(runs[0]), weight=weight, k_max=k_max)
     ks, values = effectiveness_table(labels[1:], runs[1:], weight, k_max)
     best = values.max(axis=1)
@@ -99,8 +101,7 @@ def forecast(
         got = f"{exact.k} ({low} to {high}), which may lose {regret:.1%}"
         raise_invalid("k", rule, got, "Record more probes; larger probes need fewer steps.")
     notes = (*_notes(curves), *exact.notes)
-    span = float(until[0] * model.last)
-    numbers = (float(labels[0]), model.start, model.end, model.tau, span)
+    numbers = (float(labels[0]), model.start, model.end, model.tau, float(until[0]))
     shape = (exact.curve, exact.at_edge, exact.flat)
     return OnlineEstimate(exact.k, low, high, regret, *shape, *numbers, int(model.last), notes)
 
@@ -133,6 +134,10 @@ def _notes(curves: dict[str, Fit]) -> list[str]:
         if curve.start:
             above = f"begin at an AUC of {auc(curve.start):.2f}, not at chance"
             notes.append(f"The {split} probes {above}, so the start is fitted too.")
+        if curve.wait:
+            notes.append(
+                f"The {split} probes stay at their start up to step {curve.wait:.0f}, so the rise is from there."
+            )
         if curve.scatter > 2:
             times = f"{np.sqrt(curve.scatter):.1f} times as widely as their errors explain"
             notes.append(f"The {split} probes scatter {times}; the interval includes that.")

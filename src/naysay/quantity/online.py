@@ -24,7 +24,7 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.errors import NaysayError
-from naysay.quantity._fit import fit, probe
+from naysay.quantity._fit import MIN_STEPS, fit, probe
 from naysay.quantity.effectiveness import MAX_K_MAX, check_weight
 from naysay.quantity.forecast import OnlineEstimate, forecast
 from naysay.quantity.schedules import adaptive
@@ -32,7 +32,6 @@ from naysay.quantity.schedules import adaptive
 SPLITS = ("validation", "training")
 _COLUMNS = {"split": np.int8, "step": np.int64, "auc": np.float64, "error": np.float64, "comparisons": np.float64}
 _SETTINGS = ("steps", "labels", "same_pairs", "start", "tolerance", "confidence", "weight", "k_max")
-MIN_STEPS = 5  # with a probe: at most three numbers are fitted, which leaves two degrees of freedom
 
 
 @final
@@ -45,9 +44,11 @@ class Online:
     AUC than the formulas mean. Only the AUC of a probe and its error are stored.
 
     The model's separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), with start = 0 (chance) unless
-    the probes contradict it, as they do for a pretrained encoder. k is the best for the mean of v from step 0 to 3 tau
-    or the end of the run, on 60 points. The interval and the regret come from 400 curves drawn from the error of the
-    fit, always with the same normal numbers: equal records give equal estimates.
+    the probes contradict it, as they do for a pretrained encoder. t counts from step 0, unless the probes contradict
+    that too, as they do for a factorisation from small vectors: it then counts from the probe after which the curve
+    rises. k is the best for the mean of v from step 0 to 3 tau after that or the end of the run, on 60 points. The
+    interval and the regret come from 400 curves drawn from the error of the fit, always with the same normal numbers:
+    equal records give equal estimates.
 
     There is no estimate yet (`ready` is False, `why` has the reason, `estimate` raises) while, in this order,
 
