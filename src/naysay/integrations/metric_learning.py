@@ -67,6 +67,8 @@ class SamplerMiner(BaseMiner):  # type: ignore[misc]
         """Return (anchors, positives, negatives), three tensors of rows."""
         matches, _ = pairs_of.get_matches_and_diffs(labels, ref_labels)
         anchors, positives = torch.where(matches)
+        if len(anchors) == 0:
+            return anchors, positives, positives
         same = to_numpy(labels[:, None] == ref_labels[None])
         rows, columns = np.nonzero(same)
         known = Positives.from_pairs(rows, columns, *same.shape)
@@ -85,8 +87,8 @@ class SlotLoss(BaseMetricLossFunction):  # type: ignore[misc]
     """A loss of `naysay.losses` over (positive, negatives) as a loss of the package.
 
     Each positive pair of the batch is a row, and its negatives are all negative pairs of its anchor; or those that a
-    miner returned. The scores are the `distance`, negated unless it is a similarity. `info_nce` with the default
-    distance is NTXentLoss. Cost: positive pairs x B scores.
+    miner returned, each once, also if it is in several triplets. The scores are the `distance`, negated unless it is a
+    similarity. `info_nce` with the default distance is NTXentLoss. Cost: positive pairs x B scores.
 
     Args:
         loss: loss(positive (P,), negatives (P, n), mask=(P, n)) -> (P,); `functools.partial(hardness, beta=0.5)`.
@@ -185,10 +187,9 @@ class MinerSampler:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(int(key) >> 1)
             mined = self.miner(vectors, to_torch(self.labels[anchors])) if len(anchors) else (anchors, anchors)
-        rows, columns = (
-            np.asarray(to_numpy(part), np.int64) for part in (mined[-2 if len(mined) == 4 else 0], mined[-1])
-        )
-        pairs = np.unique(np.stack([rows, anchors[columns]]), axis=1) if len(rows) else np.empty((2, 0), np.int64)
-        begins = np.searchsorted(pairs[0], np.arange(len(anchors) + 1))
-        ids, _ = draw_listed((begins[:-1], np.diff(begins), pairs[1]), counts, width, key, distinct=True)
+        rows, columns = (to_numpy(mined[part]).astype(np.int64) for part in (2 if len(mined) == 4 else 0, -1))
+        codes = np.unique(rows * len(self.labels) + anchors[columns])  # an id comes once in a row
+        begins = np.searchsorted(codes, np.arange(len(anchors) + 1) * len(self.labels))
+        listed = (begins[:-1], np.diff(begins), codes % max(len(self.labels), 1))
+        ids, _ = draw_listed(listed, counts, width, key, distinct=True)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts)).like(query)
