@@ -15,7 +15,7 @@ from naysay.rng import rng_for
 
 # {extra: (package, the first version that fits, the first that does not)}, as in pyproject.toml.
 VERSIONS = {
-    "pykeen": ("pykeen", "1.11", "1.12"),
+    "pykeen": ("pykeen", "1.11.1", "1.12"),
     "pyg": ("torch-geometric", "2.6", "3"),
     "metric-learning": ("pytorch-metric-learning", "2.6", "3"),
     "lightning": ("lightning", "2.4", "3"),
