@@ -1,11 +1,12 @@
-# Two commands: `make demo` and `make test`. Each builds what it needs in .venv first, once.
+# Three commands: `make demo`, `make test` and `make test-integrations`. Each builds what it needs first, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+OWN := .venv-integrations
 
-.PHONY: demo test lint types docs tests wheel clean
+.PHONY: demo test test-integrations lint types docs tests wheel clean
 
 # Interpreters that `make wheel` tries; those that are not installed are skipped.
 PYTHONS ?= python3.11 python3.12 python3.13
@@ -17,6 +18,10 @@ demo: $(RUNS)
 test: $(READY)
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types docs
 	@$(MAKE) --no-print-directory tests
+
+# PyKEEN and Lightning, which take long to install and to import.
+test-integrations: $(OWN)/.ready
+	$(OWN)/bin/python -m pytest tests/integrations/own_environment tests/integrations/test_lightning.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -57,5 +62,14 @@ $(READY): $(RUNS)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
 
+# An environment of its own that sees the packages of .venv, so that torch is installed once.
+$(OWN)/.ready: $(READY)
+	@echo "Building the environment in $(OWN), only this once ..."
+	@test -x $(OWN)/bin/python || $(BIN)/python -m venv $(OWN)
+	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > \
+	  $$($(OWN)/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth
+	@$(OWN)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[pykeen,lightning]'
+	@touch $(OWN)/.ready
+
 clean:
-	rm -rf $(VENV) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OWN) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -76,7 +76,7 @@ LAYERS = [
 ]
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
-    "torch": {"arrays", "losses", "tasks", "comparing", "demo"},
+    "torch": {"arrays", "losses", "tasks", "comparing", "demo", "integrations"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {

@@ -1,0 +1,51 @@
+"""Which versions of the frameworks fit, and draws that follow torch's random generator as theirs do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+from typing import Any
+
+import numpy as np
+
+from naysay.arrays import need_torch
+from naysay.errors import MissingExtraError
+from naysay.rng import rng_for
+
+# {extra: (package, the first version that fits, the first that does not)}, as in pyproject.toml.
+VERSIONS = {
+    "pykeen": ("pykeen", "1.11.1", "1.12"),
+    "pyg": ("torch-geometric", "2.6", "3"),
+    "metric-learning": ("pytorch-metric-learning", "2.6", "3"),
+    "lightning": ("lightning", "2.4", "3"),
+}
+
+
+def need(extra: str) -> None:
+    """Raise MissingExtraError, with the pip command, if the package of an extra is missing or does not fit."""
+    package, first, beyond = VERSIONS[extra]
+    command = f"Run: pip install 'naysay[{extra}]'"
+    if importlib.util.find_spec(package.replace("-", "_")) is None:
+        message = f"{package} is not installed. {command}"
+        raise MissingExtraError(message)
+    found = importlib.metadata.version(package)
+    if not _numbers(first) <= _numbers(found) < _numbers(beyond):
+        message = f"{package} must be at least {first} and below {beyond}, got {found}. {command}"
+        raise MissingExtraError(message)
+
+
+def _numbers(version: str) -> list[int]:
+    """The release of a version: [2, 8, 1] of '2.8.1+cpu'."""
+    return [int(part) for part in re.split(r"[^\d.]", version)[0].split(".") if part]
+
+
+def torch_rng(generator: Any = None) -> np.random.Generator:
+    """A generator seeded by one number of torch's, so that the framework's seed decides, in each data worker its own.
+
+    Args:
+        generator: A torch.Generator; by default torch's global one.
+    """
+    torch = need_torch()
+    device = "cpu" if generator is None else generator.device
+    return rng_for(int(torch.randint((1 << 63) - 1, (1,), generator=generator, device=device)))

@@ -1,0 +1,52 @@
+"""Versions of the frameworks: stated in two places that agree, and named with a command if they do not fit."""
+
+import importlib.metadata
+import importlib.util
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+from naysay.errors import MissingExtraError
+from naysay.integrations import _frameworks
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_extras_have_the_same_ranges():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra, (package, first, beyond) in _frameworks.VERSIONS.items():
+        assert extras[extra] == ["naysay[torch]", f"{package}>={first},<{beyond}"]
+
+
+@pytest.mark.parametrize("extra", _frameworks.VERSIONS)
+def test_a_missing_framework_is_named_with_its_command(extra, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    package = _frameworks.VERSIONS[extra][0]
+    with pytest.raises(MissingExtraError) as caught:
+        _frameworks.need(extra)
+    assert str(caught.value) == f"{package} is not installed. Run: pip install 'naysay[{extra}]'"
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [("2.5.3", False), ("2.6.0", True), ("2.6", True), ("2.10.0a1", True), ("2.8.1+cpu", True), ("3.0", False)],
+)
+def test_a_version_that_does_not_fit_is_named(version, fits, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(importlib.metadata, "version", lambda package: version)
+    if fits:
+        _frameworks.need("pyg")
+        return
+    with pytest.raises(MissingExtraError) as caught:
+        _frameworks.need("pyg")
+    message = f"torch-geometric must be at least 2.6 and below 3, got {version}. Run: pip install 'naysay[pyg]'"
+    assert str(caught.value) == message
+
+
+def test_a_torch_generator_decides_and_moves_on():
+    one, other = (torch.Generator().manual_seed(5) for _ in range(2))
+    drawn = [_frameworks.torch_rng(one).integers(1 << 60) for _ in range(2)]
+    assert drawn == [_frameworks.torch_rng(other).integers(1 << 60) for _ in range(2)]
+    assert drawn[0] != drawn[1]
