@@ -19,9 +19,9 @@ test: $(READY)
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types docs
 	@$(MAKE) --no-print-directory tests
 
-# PyKEEN and Lightning, which take long to install and to import.
+# PyKEEN, Lightning, Polars and TensorBoard, which take long to install and to import.
 test-integrations: $(OWN)/.ready
-	$(OWN)/bin/python -m pytest tests/integrations/own_environment tests/integrations/test_lightning.py
+	$(OWN)/bin/python -m pytest tests/integrations/own_environment
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -68,7 +68,7 @@ $(OWN)/.ready: $(READY)
 	@test -x $(OWN)/bin/python || $(BIN)/python -m venv $(OWN)
 	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > \
 	  $$($(OWN)/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth
-	@$(OWN)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[pykeen,lightning]'
+	@$(OWN)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[pykeen,lightning]' polars tensorboard
 	@touch $(OWN)/.ready
 
 clean:

@@ -1,16 +1,16 @@
-"""Polars and TensorBoard themselves, where they are installed; elsewhere stand-ins of their interfaces are tested."""
+"""Polars and TensorBoard themselves; the other tests have stand-ins of their interfaces."""
 
 import datetime
 import warnings
 
 import numpy as np
+import polars
 import pytest
 
 import naysay as ns
 
 
 def test_a_data_frame_of_polars():
-    polars = pytest.importorskip("polars", reason="polars is not installed")
     days = [datetime.date(2024, 1, day) for day in (1, 2, 3)]
     frame = polars.DataFrame({"user": ["ann", "bob", "ann"], "item": [17, 940, 23], "day": days})
     known = ns.Positives.from_polars(frame, "user", "item", item_names=True)
@@ -29,7 +29,6 @@ def test_a_data_frame_of_polars():
 
 
 def test_a_summary_writer(tmp_path):
-    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
