@@ -14,6 +14,7 @@ import naysay as ns
 from naysay import catalog
 from naysay.catalog import _names, _table
 from naysay.errors import NaysayError
+from naysay.pools import Everything
 from naysay.testing import _frequencies
 
 METHODS = catalog.methods()
@@ -37,6 +38,29 @@ def test_every_program_runs_and_its_sampler_conforms(program):
     negatives, known = names["negatives"], names["known"]
     assert (negatives.ids >= 0).any()
     ns.check_sampler(names["sampler"], known, k=min(4, max(1, negatives.shape[1])))
+
+
+# One draws no items, the other has a detector that drops what is a positive at any time.
+NEVER_KNOWN = ("adversarial_bank", "judged")
+
+
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name not in NEVER_KNOWN])
+def test_every_sampler_excludes_by_time_or_rejects_times(program, monkeypatch):
+    """All pairs become known at time 1, so at time 0 nothing is excluded."""
+
+    def timed(positives, *settings, **named):
+        return Everything(positives, *settings, **named, times=(*positives.pairs(), np.ones(len(positives))))
+
+    monkeypatch.setattr(ns.pools, "Everything", timed)
+    names = run(PROGRAMS[program].example, program)
+    query, known = dataclasses.replace(names["query"], times=np.zeros(len(names["query"]))), names["known"]
+    try:
+        drawn = [names["sampler"].sample(query, 4, rng=ns.rng_for(seed)).numpy().ids for seed in range(20)]
+    except NaysayError as error:
+        assert "`query.times` must be left out here" in str(error)  # noqa: PT017
+        return
+    ids = np.concatenate(drawn, axis=1)
+    assert (known.contains(np.asarray(query.anchors), np.maximum(ids, 0), relation="any") & (ids >= 0)).any()
 
 
 @pytest.mark.parametrize("alias", [alias for alias in ALIASES if alias.parts], ids=lambda alias: alias.name)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
-Z = 1.959963984540054  # of a normal distribution, so much is within so many deviations of its mean
+Z = 1.959963984540054  # 95 % of a normal distribution is within Z deviations of its mean
 _NODES, _WIDTH, _STEPS, _TOLERANCE = 40, 12.0, 50, 1e-10
 
 

@@ -507,3 +507,13 @@ def test_a_bare_array_of_anchors_is_rejected_by_every_pool(pool):
 def test_ragged_weights_are_rejected():
     with pytest.raises(NaysayError, match=r"^Everything: `weights` must be rows of one length"):
         Everything(SMALL, [[1.0], [1.0, 2.0]])
+
+
+@UNIFORM_OR_NOT
+def test_the_probability_of_ids_that_are_none(weighted):
+    pool = Everything(world([{0}], 3), [1.0, 2.0, 5.0] if weighted else None)
+    assert pool.log_chance(ns.Query([0]), [[-1, 0]]).tolist() == [[0.0, -np.inf]]
+    for ids, got in (([[1, 3]], "3 at row 0, slot 1"), ([[-2]], "-2 at row 0, slot 0")):
+        said = rf"^Everything.log_chance: `ids` must be between -1 and 2 \(3 items\), got {got} \(1 such row\)"
+        with pytest.raises(NaysayError, match=said):
+            pool.log_chance(ns.Query([0]), ids)

@@ -64,6 +64,32 @@ def test_dates_names_ignored_pairs_and_torch():
     assert batch.to("cpu").query.times.tolist() == [2]
 
 
+@pytest.mark.parametrize("none", [[], np.array([], "M8[D]"), np.array([], object)])
+def test_a_query_without_rows_and_a_pool_without_times_have_no_kind(none):
+    known, days = ns.Positives.from_pairs([0], [0], 1, 3), np.array(["2024-01-01"], "M8[D]")
+    for since in (days, [5]):
+        pool = Everything(known, times=([0], [0], since))
+        assert pool.draw(ns.Query(np.empty(0, np.int64), times=none), 2, rng=ns.rng_for(0)).shape == (0, 2)
+    for at in (days, [5]):
+        pool = Everything(known, times=([], [], none))
+        drawn = pool.draw(ns.Query([0], times=at), 3, rng=ns.rng_for(0))
+        assert sorted(drawn.ids[0].tolist()) == [-1, 1, 2]  # a pair without a time is always known
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0]])
+def test_the_probability_of_ids_is_that_at_the_time_of_the_row(weights):
+    known = ns.Positives.from_pairs([0, 0, 1], [1, 2, 1], 2, 4)
+    pool = Everything(known, weights, times=([0, 0, 1], [1, 2, 1], [5, 7, 6]))
+    share = np.ones(4) if weights is None else np.array(weights)
+    query = ns.Query([0, 0, 0, 1], times=[4, 5, 7, 6])
+    for row, taken in enumerate(((), (1,), (1, 2), (1,))):
+        free = np.array([item not in taken for item in range(4)])
+        found = np.exp(pool.log_chance(query, np.tile(np.arange(4), (4, 1)))[row])
+        np.testing.assert_allclose(found, np.where(free, share, 0) / share[free].sum())
+    all_known = np.exp(pool.log_chance(ns.Query([0]), [[0, 1, 2, 3]])[0])
+    np.testing.assert_allclose(all_known, share * [1, 0, 0, 1] / share[[0, 3]].sum())
+
+
 KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], 2, 4)
 TIMED = Everything(KNOWN, times=([0, 1], [0, 1], [5, 6]))
 WRONG = [
@@ -77,6 +103,8 @@ WRONG = [
      r"^Everything.draw: `query.times` must be numbers, like those of the pool"),
     (lambda: Everything(KNOWN).draw(ns.Query([0], times=[1]), 1, rng=ns.rng_for(0)),
      r"^Everything.draw: `query.times` must be left out here, got times. Only Everything\(positives, times=...\)"),
+    (lambda: Everything(KNOWN).log_chance(ns.Query([0], times=[1]), [[0]]),
+     r"^Everything.log_chance: `query.times` must be left out here"),
     (lambda: ns.pools.InBatch(KNOWN).draw(ns.Query([0], positives=[0], times=[1]), rng=ns.rng_for(0)),
      r"^InBatch.draw: `query.times` must be left out here"),
     (lambda: ns.samplers.Cached(TIMED, lambda query, ids: ids * 0.0, 2, 2).sample(

@@ -217,6 +217,22 @@ def test_many_draws_of_a_step_have_the_gradient_over_all_items(explore):
     np.testing.assert_allclose(made.gradient[0], EXACT, atol=0.02)
 
 
+def test_ignored_pairs_are_not_explored():
+    """Item 4 is ignored: it neither competes nor is drawn as a positive."""
+    made, known, asked = Recorded(), ns.Positives.from_pairs([0], [2], 1, 6).with_ignored([0], [4]), set()
+
+    def reward(anchors, ids):
+        asked.update(ids.ravel().tolist())
+        return R[ids]
+
+    settings = {"baseline": "none", "slots": 40_000, "explore": 0.5}
+    Learned(ns.pools.Everything(known), made, reward, **settings).observe(ns.Query([0]))
+    left = np.where(np.arange(6) == 4, 0.0, P) / (1 - P[4])
+    np.testing.assert_allclose(made.gradient[0], _policy.exact_gradient(left[None], R[None])[0], atol=0.02)
+    assert made.gradient[0, 4] == 0
+    assert asked == {0, 1, 2, 3, 5}
+
+
 def test_what_positives_are_like_is_learnt_from_them_alone():
     """With explore the positives' own logits rise, and they still never come; without, they stay where they were."""
     liked = KNOWN.contains(np.arange(20), np.tile(np.arange(30), (20, 1)))

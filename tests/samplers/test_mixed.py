@@ -280,12 +280,23 @@ def test_what_one_draw_is_rejected_for():
             "Mixed: `parts` must be samplers of independent draws with log_chance(query, ids), for o",
         ),
         ({"a": Static(POOL)}, "keep", "Mixed: `parts` must be samplers of independent draws with log_chance(query, id"),
+        ({"a": few}, "keep", "Mixed: `parts` must be samplers of independent draws with log_chance(query, ids), for o"),
+        (
+            {"a": Static(ns.pools.Corruption(ns.Triples([[0, 0, 1]]), distinct=False))},
+            "keep",
+            "Mixed: `parts` must be samplers of independent draws with log_chance(query, ids), for o",
+        ),
     ):
         with pytest.raises(NaysayError) as caught:
             Mixed(parts, (1,), duplicates=duplicates, one_draw=True)
         assert str(caught.value).startswith(message)
     with pytest.raises(NaysayError, match=r"`candidates` must be None, and the pool one of items, got 5"):
         few.log_chance(ns.Query([0]), [[1]])
+    with pytest.raises(
+        NaysayError, match=r"^Learned.log_chance: `ids` must be between -1 and 13 \(14 items\), got 14 at"
+    ):
+        learned().log_chance(ns.Query([0]), [[14]])
+    assert learned().log_chance(ns.Query([0]), [[-1, 0]]).tolist() == [[0.0, -np.inf]]
     with pytest.raises(
         NaysayError, match=r"`pool` must be a pool with log_chance\(query, ids\), such as Everything, got"
     ):

@@ -66,6 +66,13 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors", *, timed: 
     return frozen(np.ascontiguousarray(anchors))
 
 
+def given_ids(ids: Any, n_items: int) -> NDArray[np.int64]:
+    """Ids (B, K) whose probability is asked for, checked; -1 is an empty slot."""
+    given = checks.whole_numbers("ids", to_numpy(ids), "(B, K)")
+    checks.check_range("ids", given, n_items, "items", least=-1)
+    return given
+
+
 def raise_invalid_times() -> NoReturn:
     """Raise because a query has times."""
     advice = "Only Everything(positives, times=...) excludes by time."

@@ -22,7 +22,7 @@ class Times:
     """The first time of each known pair."""
 
     first: NDArray[Any]  # (pairs,) in the order of the pairs: int64 or float64; the lowest number for one without
-    dated: bool  # microseconds, not numbers as they were given
+    dated: bool | None  # microseconds, not numbers as they were given; None if there are none
 
     @classmethod
     def of(cls, positives: Positives, given: Any) -> Self:
@@ -46,7 +46,7 @@ class Times:
     def known_at(self, positives: Positives, anchors: NDArray[np.int64], times: Any) -> Positives:
         """What is known of each row's anchor at its time: row r of the result is row r of the query."""
         at, dated = _numbers("query.times", times)
-        if dated != self.dated:
+        if None not in (dated, self.dated) and dated != self.dated:
             raise_invalid(
                 "query.times", "dates" if self.dated else "numbers, like those of the pool", f"dtype {at.dtype}"
             )
@@ -59,8 +59,8 @@ class Times:
         return Positives(indptr, positives.indices[places[known]], positives.n_items)
 
 
-def _numbers(parameter: str, given: Any) -> tuple[NDArray[Any], bool]:
-    """Times as int64 or float64, and whether they are dates."""
+def _numbers(parameter: str, given: Any) -> tuple[NDArray[Any], bool | None]:
+    """Times as int64 or float64, and whether they are dates, None if there are none."""
     raw = as_array(parameter, to_numpy(given))
     values = as_times(raw)
     if values.ndim != 1 or values.dtype.kind not in "iuf":
@@ -68,7 +68,7 @@ def _numbers(parameter: str, given: Any) -> tuple[NDArray[Any], bool]:
     dated = raw.dtype.kind not in "iuf"
     missing = values == np.iinfo(np.int64).min if dated else np.isnan(values)  # NaT, or NaN
     check_all(parameter, raw, ~missing, "a time in each row")
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64), dated
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64), dated if len(values) else None
 
 
 def _earliest(kind: np.dtype[Any]) -> Any:

@@ -13,7 +13,16 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import all_filled, anchors_of, asked, check_settings, logs, shortfall, shown_settings
+from naysay.pools._slots import (
+    all_filled,
+    anchors_of,
+    asked,
+    check_settings,
+    given_ids,
+    logs,
+    shortfall,
+    shown_settings,
+)
 from naysay.pools._times import Times
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
@@ -81,12 +90,9 @@ class Everything:
         return self._drawn(query, n, rng, with_log_q=False)
 
     def _drawn(self, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
-        known, tables = self.positives, self._tables
-        anchors, counts, width, key = asked(query, n, rng, known.n_anchors, timed=self._times is not None)
-        if self._times is not None and query.times is not None:
-            known = self._times.known_at(known, anchors, query.times)
-            anchors = frozen(np.arange(len(anchors)))
-            tables = None if tables is None else (*tables[:2], _known_weights(known, tables[0]))
+        timed = self._times is not None
+        anchors, counts, width, key = asked(query, n, rng, self.positives.n_anchors, timed=timed)
+        known, anchors, tables = self._known_at(anchors, query.times)
         ids = np.empty((len(anchors), width), np.int64)
         steps, log_q = ids.size + 4 * len(ids), None
         inputs = ((key, uniform.TRIES, not self.distinct), (anchors, counts), known._rows)
@@ -106,17 +112,28 @@ class Everything:
                 log_q = np.broadcast_to(chance, ids.shape) if all_filled(ids) else np.where(ids >= 0, chance, 0.0)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
+    def _known_at(self, anchors: NDArray[np.int64], times: Any) -> tuple[Positives, NDArray[np.int64], Any]:
+        """What is known at times, the anchors' rows in it, and the weight tables of that; all is without times."""
+        known, tables = self.positives, self._tables
+        if self._times is None or times is None:
+            return known, anchors, tables
+        known = self._times.known_at(known, anchors, times)
+        tables = None if tables is None else (*tables[:2], _known_weights(known, tables[0]))
+        return known, frozen(np.arange(len(anchors))), tables
+
     def log_chance(self, query: Query, ids: Any) -> NDArray[np.float64]:
-        """(B, K) the log-probability of ids (B, K) in a draw of one; -inf for what is known."""
-        known, given = self.positives, np.asarray(to_numpy(ids))
-        anchors = anchors_of(query, known.n_anchors)
-        if self._tables is None:
+        """(B, K) the log-probability of ids (B, K) in a draw of one; -inf for what is known, 0 for -1."""
+        given = given_ids(ids, self.positives.n_items)
+        anchors = anchors_of(query, self.positives.n_anchors, timed=self._times is not None)
+        known, anchors, tables = self._known_at(anchors, query.times)
+        if tables is None:
             chance = np.full(given.shape, 1.0) / np.maximum(known.n_items - np.diff(known.indptr)[anchors], 1)[:, None]
         else:
-            sums, _, taken = self._tables
+            sums, _, taken = tables
             chance = np.diff(sums)[given] / np.maximum(sums[-1] - taken[anchors], 1)[:, None]
         with np.errstate(divide="ignore"):
-            return np.log(np.where(known.contains(anchors, given, relation="any"), 0.0, chance))
+            log_q = np.log(np.where(known.contains(anchors, np.maximum(given, 0), relation="any"), 0.0, chance))
+        return np.where(given < 0, 0.0, log_q)
 
     def draw_pairs(
         self, n: int, *, rng: np.random.Generator, distinct: bool | None = None

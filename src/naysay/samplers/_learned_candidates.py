@@ -8,6 +8,7 @@ import numpy as np
 
 from naysay._slots import corrupted_triples
 from naysay.checks import raise_invalid
+from naysay.pools._slots import anchors_of
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -36,15 +37,21 @@ class Candidates:
         if number is not None:
             return candidates_of(self.pool, query, number, rng).numpy()
         key_from(rng)  # as many keys as with a number
-        every, known = self.every(query)
+        every, known = self._every(query, "any")
         return Negatives(np.where(known, -1, every))
 
-    def every(self, query: Query) -> tuple[Any, Any]:
-        """(B, n_items) all items, and whether one is known of the row's anchor."""
+    def with_positives(self, query: Query) -> tuple[Negatives, Any]:
+        """(B, n_items) all items, -1 where one is ignored, and U(positives of the anchor), or 0 if there are none."""
+        every, ignored = self._every(query, "ignore")
+        positive = self._every(query, "positive")[1]
+        return Negatives(np.where(ignored, -1, every)), positive / np.maximum(positive.sum(axis=1, keepdims=True), 1)
+
+    def _every(self, query: Query, relation: str) -> tuple[Any, Any]:
+        """(B, n_items) all items, and whether one has this relation to the row's anchor."""
         known: Any = self.known  # checked when the sampler was made
-        anchors = anchor_ids(query)
+        anchors = anchors_of(query, known.n_anchors)
         every = np.broadcast_to(np.arange(known.n_items), (len(anchors), known.n_items))
-        return every, known.contains(anchors, every, relation="any")
+        return every, known.contains(anchors, every, relation=relation)
 
     def _corrupted(self, pool: Corruption, query: Query, number: int | None, rng: np.random.Generator) -> Negatives:
         """Replacements of one side of each triple, which is drawn by the pool's chances."""

@@ -14,13 +14,13 @@ from naysay._slots import Score, check_score, like_query, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import check_all, check_number, check_range, check_whole, public
 from naysay.detectors._states import Entry, read_state
-from naysay.pools._slots import shortfall
+from naysay.pools._slots import anchors_of, shortfall
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
 from naysay.samplers._candidates import check_known, wanted_slots
 from naysay.text import described
-from naysay.types import Negatives, Query, anchor_ids, check_query
+from naysay.types import Negatives, Query
 
 _TRIES = 4  # proposals for each slot before the exact draw
 _BLOCK = 1 << 22  # scores in memory at once
@@ -94,9 +94,7 @@ class Decomposed:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with their exact log_q."""
-        check_query(query)
-        anchors = anchor_ids(query)
-        check_range("anchors", anchors, self.positives.n_anchors, "anchors")
+        anchors = anchors_of(query, self.positives.n_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         made = generator_of(key_from(rng))
         with self._lock:

@@ -15,7 +15,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_kind, check_one_of, check_range, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._edge_steps import repeated
-from naysay.pools._slots import ON_SHORT, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
@@ -24,7 +24,7 @@ from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._generators import Generator
 from naysay.samplers._graph_paths import Paths, chances_of, only_new
 from naysay.text import described
-from naysay.types import Negatives, Query, anchor_ids, check_query, positive_ids
+from naysay.types import Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ class GraphPolicy:
         graph: A square Positives; its positive pairs are the edges.
         generator: As in `Learned`; "anchors" are the nodes of a path, candidates their neighbours.
         reward: reward(anchors (B,), ids (B, n)) -> (B, n), such as the model's score.
-        hops: Steps of a path, from 1 to 4.
+        hops: Steps of a path, or with stop="return" levels of the tree, from 1 to 4.
         positives: What is known of the anchors; None: the graph's own pairs.
         width: Neighbours of a node that compete, at most.
         start: "anchor" or "positive".
@@ -159,8 +159,8 @@ class GraphPolicy:
 
     def _paths(self, query: Query, rng: np.random.Generator) -> Paths:
         """All paths over up to `width` random neighbours of each node."""
-        anchors, back = anchor_ids(query), self.stop == "return"
-        check_range("anchors", anchors, min(self.graph.n_items, self._known.n_anchors), "nodes")
+        back = self.stop == "return"
+        anchors = anchors_of(query, min(self.graph.n_items, self._known.n_anchors), "nodes")
         own = positive_ids(query) if self.start == "positive" or query.positives is not None else anchors
         check_range("positives", own, self.graph.n_items, "nodes")
         nodes = [(own if self.start == "positive" else anchors)[:, None]]

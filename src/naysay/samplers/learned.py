@@ -14,7 +14,7 @@ from naysay._slots import check_score, corrupted_triples, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry, read_state
-from naysay.pools._slots import ON_SHORT
+from naysay.pools._slots import ON_SHORT, given_ids
 from naysay.pools.corruption import Corruption
 from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
@@ -55,7 +55,7 @@ class Learned:
 
     With explore=e known positives compete in `observe`, too, and draws come from (1 - e) p + e U(positives of the
     anchor), their rewards times p over that. So the generator learns what positives are like (IRGAN, e = 0.2, which its
-    paper does not mention). `sample` never returns them.
+    paper does not mention). `sample` never returns them. Ignored pairs never compete.
 
     With candidates=None all items that are not known compete, and log_q is exact: log p, for distinct rows given the
     earlier slots. With a number it is None, because candidates are random, and so it is for triples of two sides. All
@@ -163,14 +163,18 @@ class Learned:
         return answer.like(query)
 
     def log_chance(self, query: Query, ids: Any) -> NDArray[np.float64]:
-        """(B, K) the log-probability of ids (B, K) in a draw of one, if all items compete; -inf for what is known."""
+        """(B, K) the log-probability of ids (B, K) in a draw of one, if all items compete.
+
+        It is -inf for what is known, and 0 for -1, an empty slot.
+        """
         number, temperature = self._settings(query.step)
         if number is not None or isinstance(self.pool, Corruption):
             raise_invalid("candidates", "None, and the pool one of items", number)
         with self._lock:
             chance = policy.softmax(self._logits(query, self._from.draw(query, None, rng_for(0))) / temperature)
+        given = given_ids(ids, chance.shape[1])
         with np.errstate(divide="ignore"):
-            return np.log(np.take_along_axis(chance, np.asarray(to_numpy(ids)), axis=1))
+            return np.where(given < 0, 0.0, np.log(np.take_along_axis(chance, given, axis=1)))
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Train the generator by one step on the query's anchors. Call it once a step.
@@ -187,12 +191,10 @@ class Learned:
         number, temperature = self._settings(query.step)
         with self._lock:
             rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
-            explored = None
-            if not self.explore:
-                found = self._from.draw(query, number, rng)
+            if self.explore:
+                found, explored = self._from.with_positives(query)
             else:
-                every, known = self._from.every(query)
-                found, explored = Negatives(every), known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+                found, explored = self._from.draw(query, number, rng), None
             chance = policy.softmax(self._logits(query, found) / temperature)
             by_logit = self._gradient(query, found, chance, explored, rng)
             if self.entropy or self.entropy_floor is not None:

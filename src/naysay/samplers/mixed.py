@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from naysay._slots import EMPTY, PER_SLOT, blanked, constant, like_query
 from naysay.arrays import module_of, to_numpy
 from naysay.checks import check_bool, check_one_of, public, raise_invalid, shown
+from naysay.errors import NaysayError
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
 from naysay.rng import generator_of, key_from
@@ -35,7 +36,7 @@ class Mixed:
 
     With shares s of sum 1, part p gets floor(S_p k + u) - floor(S_(p-1) k + u) slots of a row, where S are the running
     sums and u ~ U(0, 1) is drawn once for the row: s_p k on average, exactly so where the S_p k are whole, and k in
-    all. A part that gets no slot in the batch is not called. Slots are in the order of the parts.
+    all. A part that gets no slot in the batch is not called. Slots are in the order of the parts, unless one_draw=True.
 
     `source` (B, K) says which part a slot came from; a part's own source is not kept. `scores` and `suspicion` are kept
     if all parts have them; `weights`, `relation` and `parents` if one has, the others' slots then get 1, 0 (negative)
@@ -89,7 +90,7 @@ class Mixed:
             if duplicates != "keep":
                 raise_invalid("duplicates", '"keep" with one_draw', repr(duplicates))
             for name, part in parts.items():
-                if not hasattr(part, "log_chance") or getattr(part, "distinct", True):
+                if getattr(part, "distinct", True) or not _has_chance(part):
                     rule = "samplers of independent draws with log_chance(query, ids), for one_draw"
                     raise_invalid("parts", rule, f"{name!r}: {shown(part)}")
         self.parts, self.shares, self.one_draw = dict(parts), shares, one_draw
@@ -100,7 +101,7 @@ class Mixed:
             self._sums(0)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """Draw (B, K) negatives, in the order of the parts."""
+        """Draw (B, K) negatives, in the order of the parts unless `one_draw`."""
         sums = self._sums(step_of(query))
         counts, width = wanted_slots(k, len(query), rng)
         if self.one_draw:
@@ -205,6 +206,18 @@ def repeated(row: Negatives) -> NDArray[np.bool_]:
     again = np.empty(ids.shape, np.bool_)
     np.put_along_axis(again, order, parts > np.take_along_axis(parts, first, axis=1), axis=1)
     return again
+
+
+def _has_chance(part: Any) -> bool:
+    """Whether `log_chance` of a part works, tried without rows: the method may depend on the part's pool."""
+    if not hasattr(part, "log_chance"):
+        return False
+    none = np.empty(0, np.int64)
+    try:
+        part.log_chance(Query(none), none[:, None])
+    except NaysayError:
+        return False
+    return True
 
 
 def _added(counts: Sequence[Any]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Arms of `ImageContrast` without negatives: what stands beside the loss, and a step of each."""
+"""Arms of `ImageContrast` without negatives: their extra parts, and a step of each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
         return step_of(lambda *views: loss(*(network.head(network.features(one)) for one in views)))
 
     def predicted(slow: Any) -> Step:
-        """A predictor of one view meets the other, which a slow encoder reads, or without one the encoder itself."""
+        """A predictor of one view is compared with the other, read by a slow encoder, or by the encoder itself."""
 
         def loss(first: Tensor, second: Tensor) -> Tensor:
             own = network(first), network(second)
