@@ -28,6 +28,7 @@ PROGRAMS = sorted(
 LAYERS = [
     "errors",
     "_lock",
+    "_packages",
     "text",
     "_intervals",
     "_options",

@@ -181,12 +181,16 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(name, tmp_
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
-        MissingExtraError, match=r"write_negatives: datasets is not installed. Run: pip install datasets"
+        MissingExtraError, match=r"write_negatives: datasets is not installed. Run: pip install 'datasets>=4.0'"
     ):
         write_negatives(tmp_path / "train.hf", "triplet", **GIVEN)
     assert not list(tmp_path.iterdir())
     (tmp_path / "train.hf").mkdir()
     with pytest.raises(MissingExtraError, match="read_negatives: datasets is not installed"):
+        read_negatives(tmp_path / "train.hf")
+    monkeypatch.undo()
+    monkeypatch.setattr("naysay._packages.version", lambda name: "3.6.0")
+    with pytest.raises(MissingExtraError, match=r"read_negatives: datasets 3.6.0 is too old. Run: pip install 'datas"):
         read_negatives(tmp_path / "train.hf")
 
 

@@ -76,8 +76,35 @@ def test_a_missing_package_is_named(monkeypatch):
 
 @pytest.mark.usefixtures("package")
 def test_a_package_that_is_too_old_is_named(monkeypatch):
-    monkeypatch.setattr("naysay.integrations._packages.version", lambda name: "1.9.5")
+    monkeypatch.setattr("naysay._packages.version", lambda name: "1.9.5")
     with pytest.raises(
         MissingExtraError, match=r"^monitor_callback: .*lightning 1\.9\.5 is too old\. Run: pip install"
     ):
         monitor_callback(ns.difficulty.Monitor())
+
+
+@pytest.mark.parametrize("first", ["lightning.pytorch", "pytorch_lightning"])
+def test_the_package_in_use_is_taken_and_the_other_not_imported(monkeypatch, first):
+    module = types.ModuleType(first)
+    module.Callback = type("Callback", (), {})
+    asked = []
+
+    def imported(name):
+        asked.append(name)
+        return module
+
+    for name in ("lightning.pytorch", "pytorch_lightning"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, first, module)
+    monkeypatch.setattr("importlib.import_module", imported)
+    assert isinstance(monitor_callback(ns.difficulty.Monitor()), module.Callback)
+    assert asked == [first]
+
+
+def test_the_other_package_is_tried_where_one_is_too_old(monkeypatch):
+    modules = {name: types.ModuleType(name) for name in ("lightning.pytorch", "pytorch_lightning")}
+    for name, module in modules.items():
+        module.Callback = type("Callback", (), {})
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr("naysay._packages.version", {"lightning": "1.9.5", "pytorch-lightning": "2.5.0"}.get)
+    assert isinstance(monitor_callback(ns.difficulty.Monitor()), modules["pytorch_lightning"].Callback)

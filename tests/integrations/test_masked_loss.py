@@ -9,10 +9,10 @@ import pytest
 import naysay as ns
 from naysay.errors import MissingExtraError
 from naysay.integrations.sentence_transformers import mask_false_negatives
+from tests.integrations import small_trainers as small
 
-small = pytest.importorskip("tests.integrations.small_trainers", reason="accelerate is not installed")
 torch = small.torch
-losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
+losses = small.losses
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
 NEVER, SCALE = "absolute:2", 7.0
 
@@ -175,7 +175,7 @@ def test_another_loss_is_named():
 
 
 def test_a_package_that_is_too_old_is_named(monkeypatch):
-    monkeypatch.setattr("naysay.integrations._packages.version", lambda name: "5.1.0")
+    monkeypatch.setattr("naysay._packages.version", lambda name: "5.1.0")
     said = (
         r"^mask_false_negatives: sentence-transformers 5.1.0 is too old. Run: pip install 'sentence-transformers>=6.2'"
     )
@@ -189,7 +189,9 @@ def test_the_signatures_are_those_that_this_was_written_for():
         mask_false_negatives(loss, NEVER)  # which checks them
         method = type(loss).compute_loss_from_embeddings if names == ["embeddings"] else type(loss).calculate_loss
         assert [*inspect.signature(method).parameters][1:3] == [*names, "labels"]
-        loss.similarity_fct(torch.ones(2, 5), torch.ones(4, 5))  # called behind the back of the loss
+        queries, documents = (model.table.detach() for model in (Table(2), Table(4, seed=1)))
+        found = loss.similarity_fct(queries, documents)  # called behind the back of the loss
+        assert torch.equal(found, next(kinds(Table(18))).similarity_fct(queries, documents))
 
 
 def test_a_loss_that_changed_is_an_error(monkeypatch):

@@ -184,7 +184,7 @@ class Likeness:
 def test_the_missing_package_is_named(monkeypatch):
     model = Encoder(TABLE)
     monkeypatch.setitem(sys.modules, "datasets", None)
-    message = r"^mine_hard_negatives: datasets is not installed\. Run: pip install datasets$"
+    message = r"^mine_hard_negatives: datasets is not installed\. Run: pip install 'datasets>=4.0'$"
     with pytest.raises(MissingExtraError, match=message):
         mine_hard_negatives(Likeness(), model, verbose=False)
     assert model.calls == []

@@ -6,9 +6,10 @@ import pickle
 import pytest
 
 import naysay as ns
+from naysay.errors import NaysayWarning
 from naysay.integrations.sentence_transformers import batch_sampler
+from tests.integrations import small_trainers as small
 
-small = pytest.importorskip("tests.integrations.small_trainers", reason="accelerate is not installed")
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
 LABELS = [row // 2 for row in range(small.N)]  # two rows of a label never meet
 
@@ -35,17 +36,29 @@ def test_an_evaluation_set_has_random_batches(tmp_path):
     args = small.arguments(tmp_path, num_train_epochs=1, batch_sampler=sampler, eval_strategy="epoch")
     data = {"train_dataset": small.training_set(), "eval_dataset": small.training_set().select(range(5))}
     run = small.SentenceTransformerTrainer(loss.model, args, loss=loss, **data)
-    run.train()
-    assert sorted(rows_of(loss.seen[-1])) == [0, 1, 2, 3, 4]
+    said = "batch_sampler: the plan is of 24 rows, so a set of 5 gets random batches. That is right for an evaluation"
+    with pytest.warns(NaysayWarning, match=said):
+        run.evaluate()  # before any training
+    assert [sorted(rows_of(batch)) for batch in loss.seen] == [[0, 1, 2, 3, 4]]
+    with pytest.warns(NaysayWarning, match=said):
+        run.train()
+    assert [len(batch[0]) for batch in loss.seen] == [5, 8, 8, 8, 5]
+
+
+def test_another_training_set_is_named_whatever_came_before(tmp_path):
+    sampler = batch_sampler(ns.batches.Shuffled(small.N, 8, forbid=LABELS))
+    options = {"batch_sampler": sampler, "num_train_epochs": 1}
+    small.trainer(tmp_path, [], **options).train()
+    other = small.trainer(tmp_path, [], small.training_set().select(range(20)), **options)
+    with pytest.warns(NaysayWarning, match="the plan is of 24 rows, so a set of 20 gets random batches"):
+        other.train()
+    larger = small.trainer(tmp_path, [], per_device_train_batch_size=6, **options)
+    with pytest.raises(ns.NaysayError, match="`batch_sampler` must be a plan of batches of 6, as the trainer has"):
+        larger.train()
 
 
 WRONG = [
-    (
-        ns.batches.Shuffled(20, 8),
-        {},
-        "`batch_sampler` must be a plan of 24 rows in batches of 8, .*, got 20 rows in ba",
-    ),
-    (ns.batches.Shuffled(24, 6), {}, "`batch_sampler` must be a plan of 24 rows in batches of 8, .* in batches of 6"),
+    (ns.batches.Shuffled(24, 6), {}, "`batch_sampler` must be a plan of batches of 8, .*, got batches of 6"),
     (ns.batches.Shuffled(24, 8), {"dataloader_drop_last": True}, "`dataloader_drop_last` must be False with a plan"),
 ]
 

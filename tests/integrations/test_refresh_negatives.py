@@ -12,8 +12,8 @@ import naysay as ns
 from naysay.errors import MissingExtraError, NaysayWarning
 from naysay.integrations.sentence_transformers import RefreshNegatives
 from naysay.report import read_run
+from tests.integrations import small_trainers as small
 
-small = pytest.importorskip("tests.integrations.small_trainers", reason="accelerate is not installed")
 torch, transformers = small.torch, small.transformers
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
 FIXED = {"judge": None}
@@ -99,14 +99,18 @@ def test_what_cannot_be_resumed_is_named(tmp_path):
     small.trainer(tmp_path / "plain", [], **saved).train()
     checkpoint = str(tmp_path / "plain" / "checkpoint-4")
     run = small.trainer(tmp_path / "plain", [RefreshNegatives("epoch", 2, **FIXED)], **saved)
-    with pytest.raises(ns.NaysayError, match=r"`resume_from_checkpoint` must be a checkpoint with a folder naysay_neg"):
+    with pytest.raises(
+        ns.NaysayError, match=r"`resume_from_checkpoint` must be a checkpoint of step 4 with a folder na"
+    ):
         run.train(resume_from_checkpoint=checkpoint)
     small.trainer(tmp_path / "other", [RefreshNegatives("epoch", 1, **FIXED)], **saved).train()
     given = str(tmp_path / "other" / "checkpoint-4")  # another place than output_dir
     run = small.trainer(
         tmp_path / "plain", [RefreshNegatives("epoch", 2, **FIXED)], resume_from_checkpoint=given, **saved
     )
-    with pytest.raises(ns.NaysayError, match=r"`train_dataset` must be the same texts, with the same `k`, as those of"):
+    with pytest.raises(
+        ns.NaysayError, match=r"`train_dataset` must be the same texts, with the same `k` and columns, a"
+    ):
         run.train(resume_from_checkpoint=checkpoint)
 
 
@@ -314,7 +318,7 @@ def test_invalid_settings(given, said):
 
 
 def test_a_package_that_is_missing_or_too_old_is_named(monkeypatch):
-    monkeypatch.setattr("naysay.integrations._packages.version", lambda name: "4.57.1")
+    monkeypatch.setattr("naysay._packages.version", lambda name: "4.57.1")
     said = r"^RefreshNegatives: transformers 4.57.1 is too old. Run: pip install 'transformers>=5.0'$"
     with pytest.raises(MissingExtraError, match=said):
         RefreshNegatives()

@@ -13,8 +13,8 @@ from naysay.integrations.sentence_transformers import mine_hard_negatives
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    datasets = pytest.importorskip("datasets")
-    theirs = pytest.importorskip("sentence_transformers.util").mine_hard_negatives
+    import datasets
+    from sentence_transformers.util import mine_hard_negatives as theirs
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -12,12 +12,12 @@ from naysay.integrations.sentence_transformers import mine_hard_negatives
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    datasets = pytest.importorskip("datasets")
-    package = pytest.importorskip("sentence_transformers")
-    tokenizers = pytest.importorskip("tokenizers")
-    transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
-    theirs = pytest.importorskip("sentence_transformers.util").mine_hard_negatives
+    import datasets
+    import sentence_transformers as package
+    import tokenizers
+    import torch
+    import transformers
+    from sentence_transformers.util import mine_hard_negatives as theirs
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(40)), "q:", "cat", "dog"]
 QUERIES, DOCUMENTS = [f"w{i}" for i in range(20)], [f"w{i} w{i + 20}" for i in range(20)]
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 def bert(folder, seed):
     """A BERT of one layer with random weights, loaded from a local folder; its name is None, as for any checkpoint."""
-    torch.manual_seed(seed)
+    torch.manual_seed(seed)  # noqa: TID251  (transformers draws weights from it)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "[UNK]"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     named = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -11,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from naysay._packages import need_package
 from naysay.checks import raise_invalid
-from naysay.errors import MissingExtraError
 from naysay.files import check_target, draft_of
 from naysay.formats._blocks import Block, Column, Columns, Job, arrow_schema, column_of, rows_of
 from naysay.formats._table import Format
@@ -120,13 +119,8 @@ def data_set(draft: Path, empty: Columns) -> Iterator[Write]:
 
 
 def need_datasets() -> Any:
-    """Import the package `datasets`; raise with the pip command if it is missing."""
-    try:
-        datasets: Any = importlib.import_module("datasets")
-    except ImportError as error:
-        message = "datasets is not installed. Run: pip install datasets"
-        raise MissingExtraError(message) from error
-    return datasets
+    """Import the package `datasets`; raise with the pip command if it is missing or too old."""
+    return need_package("datasets", "4.0")
 
 
 @contextmanager

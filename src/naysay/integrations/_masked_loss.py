@@ -6,9 +6,9 @@ import functools
 import inspect
 from typing import Any, final
 
+from naysay._packages import need_package
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import public, raise_invalid, shown
-from naysay.integrations._packages import need_package
 from naysay.mining.judge import check_judge_text, combined, drop_at, is_fitted_here, judge_of
 from naysay.types import Negatives, Query
 
@@ -58,7 +58,7 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
         raise_invalid("loss", "with gather_across_devices=False", True, advice)
     if isinstance(judge, str):
         check_judge_text("judge", judge)
-    tried = judge_of(judge, len)
+    tried = judge_of(judge, len)  # any function: the positives' scores come with each batch, and none is asked here
     if tried is None or is_fitted_here(tried):
         rule = "a detector that is ready to judge, or a text such as 'share:0.95'"
         raise_invalid("judge", rule, shown(judge))

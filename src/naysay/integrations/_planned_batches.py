@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, final
 
 from naysay.batches.loader import BatchSampler
 from naysay.batches.shuffled import Shuffled
 from naysay.checks import public, raise_invalid
+from naysay.errors import NaysayWarning
 
 
 @public
 def batch_sampler(plan: Any) -> Any:
     """Make what `SentenceTransformerTrainingArguments(batch_sampler=...)` takes of a plan of `naysay.batches`.
 
-    The trainer's seed and epoch choose the batches, and its processes share them. An evaluation set, which the trainer
-    asks the same sampler about, gets random batches.
+    The trainer's seed and epoch choose the batches, and its processes share them. The trainer asks the same sampler
+    about its evaluation set. Sets are told apart by their number of rows: a set with as many as the plan has its
+    batches, another gets random ones, with a NaysayWarning, in case it is the training set.
 
     Args:
         plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set; its size is
             per_device_train_batch_size.
 
     Returns:
-        A function of (dataset, batch_size, drop_last, ...), which can be pickled. It raises NaysayError, before
-        training starts, if the plan is not of this set or this batch size.
+        A function of (dataset, batch_size, drop_last, ...), which can be pickled. For a set with as many rows as the
+        plan it raises NaysayError if the batch size is not the plan's, or if drop_last is True.
 
     Examples:
         >>> import naysay as ns
@@ -41,7 +44,7 @@ class _Planned:
     """A plan, which waits for the trainer's dataset."""
 
     def __init__(self, plan: Any) -> None:
-        self.plan, self.used = plan, False
+        self.plan = plan
 
     def __call__(
         self,
@@ -52,13 +55,13 @@ class _Planned:
         generator: Any = None,
         seed: int = 0,
     ) -> BatchSampler:
-        fits = len(dataset) == self.plan.n and batch_size == self.plan.size
-        if not fits and self.used:  # the evaluation set
+        if len(dataset) != self.plan.n:
+            text = f"batch_sampler: the plan is of {self.plan.n} rows, so a set of {len(dataset)} gets random batches."
+            warnings.warn(f"{text} That is right for an evaluation set only.", NaysayWarning, stacklevel=2)
             return BatchSampler(Shuffled(len(dataset), batch_size), seed)
-        if not fits:
-            rule = f"a plan of {len(dataset)} rows in batches of {batch_size}, as the trainer has"
-            raise_invalid("batch_sampler", rule, f"{self.plan.n} rows in batches of {self.plan.size}")
+        if batch_size != self.plan.size:
+            rule = f"a plan of batches of {batch_size}, as the trainer has"
+            raise_invalid("batch_sampler", rule, f"batches of {self.plan.size}")
         if drop_last:
             raise_invalid("dataloader_drop_last", "False with a plan of batches", True)
-        self.used = True
         return BatchSampler(self.plan, seed)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from naysay._packages import need_package
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.difficulty._loggers import writer
-from naysay.difficulty._step_measures import Scalars, hardness
-from naysay.encode._inputs import text_array, texts_hash
-from naysay.encode.texts import encode_texts
+from naysay.difficulty._step_measures import Scalars
+from naysay.encode._inputs import text_array
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder
-from naysay.integrations import _hard_negative_inputs as inputs
-from naysay.integrations._packages import need_package
-from naysay.integrations._refresh_inputs import Slots, check_loader, pair_columns, prompts_of, trained_on
-from naysay.mining._false_share import own_positives, usable
-from naysay.mining.mine import mine
-from naysay.mining.mined import Mined
+from naysay.formats._whole_files import need_datasets
+from naysay.integrations._refresh_inputs import (
+    TrainingSet,
+    check_loader,
+    check_prompts,
+    drift,
+    pair_columns,
+    trained_on,
+)
 from naysay.mining.options import MiningOptions
-from naysay.search.vectors import as_vectors
 from naysay.text import first_line
 
 _FOLDER, _KIND = "naysay_negatives", "refreshed negatives"
@@ -44,7 +42,7 @@ class RefreshNegatives:
     which are used until the first refresh. Each anchor has k negatives: what the judge leaves short is filled with
     random documents. Known positives, the anchor's own text and duplicates of both are never negatives.
 
-    Each refresh adds to `trainer.state.log_history`, and to `log`:
+    Each refresh adds to `log`, and to `trainer.state.log_history` with the prefix refresh/, as in `refresh/drift`:
 
     | name | meaning |
     |---|---|
@@ -53,12 +51,14 @@ class RefreshNegatives:
     | `false_share` | the estimated share of false negatives, where it can be told |
     | `drift` | the share of negatives that the anchor did not have before |
     | `random` | the share that was filled with random documents |
+    | `failed` | 1, and nothing else, if the refresh failed and the old negatives stay |
 
     The negatives are part of each checkpoint, in the folder naysay_negatives. A run that is resumed goes on with them.
     A refresh within an epoch takes effect one batch later, because the trainer has fetched the next batch by then; it
     needs dataloader_num_workers=0. Each process of a distributed run mines for itself.
 
-    Cost of a refresh: encoding all distinct texts, and an exact search.
+    Cost of a refresh: encoding all distinct texts, and an exact search. Once a run, `datasets` hashes all texts, which
+    takes a copy of them in memory for that time.
 
     Xiong et al. Approximate Nearest Neighbor Negative Contrastive Learning for Dense Text Retrieval. ICLR 2021.
 
@@ -96,7 +96,7 @@ class RefreshNegatives:
     ) -> None:
         """Check the settings."""
         need_package("transformers", "5.0")
-        need_package("datasets", "4.0")
+        need_datasets()
         if not isinstance(every, str):
             check_whole("every", every, 1)
         elif every != "epoch":
@@ -106,29 +106,31 @@ class RefreshNegatives:
         self.corpus = None if corpus is None else text_array("corpus", corpus)
         self.judge, self.model, self.options = judge, model, _options(judge, mining)
         self.refreshes, self.step = 0, 0
+        self._within = False  # whether the next epoch is one that is resumed in the middle
         self._write = writer(log)
-        self._set: _TrainingSet | None = None
+        self._set: TrainingSet | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Check that the trainer fits, then mine, or restore the negatives of the checkpoint."""
         loader = given["train_dataloader"]
         dataset, model = trained_on(loader), self._encoder(given["model"])
         check_loader(loader, self.every)
-        columns, negatives = pair_columns(dataset, self.k)
-        self._set = _TrainingSet(columns, negatives, self.corpus, dataset)
+        columns, negatives, given_negatives = pair_columns(dataset, self.k)
+        check_prompts(args, [*columns][1], negatives)
+        self._set = TrainingSet(columns, negatives, self.corpus, dataset)
         self._set.try_out(model, args)
         if state.global_step:
-            self._restore(args, state)
+            self._restore(args, state, (self.k, 0) if given_negatives else (self.k,))
         else:
-            self.refreshes, self.step = 0, 0
-            if not negatives:
+            self.refreshes, self.step, self._within = 0, 0, False
+            if not given_negatives:
                 self._refresh(args, state, model, first=True)
         dataset.set_transform(self._set.slots)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Refresh before each epoch but the first; not where an epoch is resumed in the middle."""
-        whole = float(state.epoch or 0).is_integer()
-        if self.every == "epoch" and state.global_step > self.step and whole:
+        within, self._within = self._within, False
+        if self.every == "epoch" and state.global_step > self.step and not within:
             self._refresh(args, state, self._encoder(given["model"]))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
@@ -140,7 +142,8 @@ class RefreshNegatives:
         """Save the negatives in the checkpoint that the trainer has just written."""
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if self._set is not None and state.is_world_process_zero and folder.is_dir():
-            header = {"refreshes": self.refreshes, "step": self.step, "texts": self._set.key}
+            numbers = {"refreshes": self.refreshes, "step": self.step, "saved": state.global_step}
+            header = numbers | {"texts": self._set.key}
             save_folder(folder / _FOLDER, _KIND, header, {"ids": self._set.slots.ids})
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
@@ -168,6 +171,8 @@ class RefreshNegatives:
             return
         try:
             ids, found = current.mined(model, args, self.k, self.options, state.global_step)
+            if current.slots.ids.shape[1]:
+                found["drift"] = drift(ids, current.slots.ids)
         except Exception as error:
             if first or self.on_error == "raise":
                 raise
@@ -176,8 +181,6 @@ class RefreshNegatives:
             text = f"RefreshNegatives: at step {state.global_step} the negatives stay as they were: {reason}"
             warnings.warn(text, NaysayWarning, stacklevel=2)
             return
-        if len(current.slots.ids[0]):
-            found["drift"] = float((ids[:, :, None] != current.slots.ids[:, None, :]).all(axis=2).mean())
         current.slots.ids = ids
         self.refreshes, self.step = self.refreshes + 1, state.global_step
         self._log(state, found)
@@ -188,24 +191,28 @@ class RefreshNegatives:
         if self._write is not None:
             self._write(state.global_step, found, {})
 
-    def _restore(self, args: Any, state: Any) -> None:
-        """Read the negatives of the checkpoint that a run is resumed from."""
+    def _restore(self, args: Any, state: Any, widths: tuple[int, ...]) -> None:
+        """Read the negatives of the checkpoint that a run is resumed from; (n, 0) are those that the set has."""
         if self._set is None:
             return
         given = getattr(args, "resume_from_checkpoint", None)
         places = [Path(given)] if isinstance(given, str) else []
         places.append(Path(args.output_dir) / f"checkpoint-{state.global_step}")
-        folder = next((place / _FOLDER for place in places if (place / _FOLDER).is_dir()), None)
-        if folder is None:
+        numbers = ("refreshes", "step", "saved")
+        for folder in (place / _FOLDER for place in places if (place / _FOLDER).is_dir()):
+            header, arrays = load_folder(folder, _KIND, mmap=False, numbers=numbers, needed=("ids",))
+            if header["saved"] == state.global_step:
+                break
+        else:
             advice = "Set args.resume_from_checkpoint to the folder of the checkpoint."
-            rule = f"a checkpoint with a folder {_FOLDER}"
-            raise_invalid("resume_from_checkpoint", rule, repr(str(places[-1])), advice)
-        header, arrays = load_folder(folder, _KIND, mmap=False, numbers=("refreshes", "step"), needed=("ids",))
+            rule = f"a checkpoint of step {state.global_step} with a folder {_FOLDER}"
+            raise_invalid("resume_from_checkpoint", rule, " or ".join(repr(str(place)) for place in places), advice)
         ids = arrays["ids"]
-        if header.get("texts") != self._set.key or ids.shape[1:] not in ((0,), (self.k,)):
-            rule = "the same texts, with the same `k`, as those of the checkpoint"
-            raise_invalid("train_dataset", rule, f"others than in {str(folder)!r}")
+        if header.get("texts") != self._set.key or ids.ndim != 2 or ids.shape[1] not in widths:
+            rule = "the same texts, with the same `k` and columns, as that of the checkpoint"
+            raise_invalid("train_dataset", rule, f"another than in {str(folder)!r}")
         self._set.slots.ids, self.refreshes, self.step = ids, header["refreshes"], header["step"]
+        self._within = not float(state.epoch or 0).is_integer()
 
     def __repr__(self) -> str:
         settings = f"every={self.every!r}, k={self.k}, judge={self.judge!r}"
@@ -225,72 +232,3 @@ def _options(judge: Any, mining: Mapping[str, Any] | None) -> dict[str, Any]:
     check_one_of("on_short", given["on_short"], _FULL)
     MiningOptions(**given, judge=judge)
     return {**given, "judge": judge}
-
-
-@final
-class _TrainingSet:
-    """The texts of a training set, and its current negatives."""
-
-    def __init__(self, columns: dict[str, Any], negatives: list[str], corpus: Any, dataset: Any) -> None:
-        self.names, self.dataset = tuple(columns), dataset
-        self.pairs = inputs.pair_up(columns, corpus)
-        self.known = inputs.never_negative(self.pairs, duplicates=True, include_positives=False)
-        none = np.empty((len(self.pairs.queries), 0), np.int64)
-        self.slots = Slots(self.names[0], negatives, self.pairs.queries.to_pylist(), self.pairs.corpus, none)
-        parts = texts_hash(self.pairs.queries, self.pairs.anchors), texts_hash(self.pairs.corpus, self.pairs.items)
-        self.key = "-".join(parts)
-
-    def try_out(self, model: Any, args: Any) -> None:
-        """Encode one text before training starts; raise if the model cannot."""
-        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
-            try:
-                self._encoded(model, self.pairs.queries.slice(0, 1), 0, args, folder)
-            except Exception as error:
-                got = f"{type(model).__name__} ({first_line(error)})"
-                raise_invalid("model", "one that encodes each text as one vector", got)
-
-    def mined(
-        self, model: Any, args: Any, k: int, options: Mapping[str, Any], step: int
-    ) -> tuple[NDArray[np.int64], Scalars]:
-        """Return (n, k) documents for each distinct anchor, and what they are like."""
-        given = {"seed": args.seed + step, **options, "metric": inputs.metric_of(model, options.get("metric"))}
-        trained = getattr(model, "training", None)
-        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
-            try:
-                texts = (self.pairs.queries, self.pairs.corpus)
-                vectors = [self._encoded(model, part, side, args, folder) for side, part in enumerate(texts)]
-            finally:
-                if trained is not None:
-                    model.train(trained)
-            found = mine(*vectors, self.known, k, **given)
-            if (found.ids < 0).any():
-                got = f"fewer for {int((found.ids < 0).any(axis=1).sum())} of {len(found.ids)} anchors"
-                advice = "Pass more documents, or mining={'on_short': 'relax'}, which takes suspected ones."
-                raise_invalid(
-                    "corpus", f"of {k} documents for each anchor that are neither known nor suspected", got, advice
-                )
-            return found.ids, _measures(found)
-
-    def _encoded(self, model: Any, texts: Any, side: int, args: Any, folder: str) -> Any:
-        prompt, size = prompts_of(args, self.names[side]), args.per_device_eval_batch_size
-        name = ("query", "document")[side]
-        path = encode_texts(
-            model, texts, folder=folder, batch_size=size, prompt=prompt, side=name, cache=False, show=False
-        )
-        return as_vectors(name, path)
-
-
-def _measures(mined: Mined) -> Scalars:
-    """What the negatives are like by the model that mined them."""
-    found = hardness(mined.scores, mined.mask, mined.positive_scores)
-    if mined._fit is not None:
-        posterior, lists = mined._fit()
-        taken = np.where(mined.mask, mined.ids, -2)[lists.anchors]
-        kept = (lists.ids[:, :, None] == taken[:, None, :]).any(axis=2)
-        if usable(posterior) and kept.any():
-            own, behind = own_positives(posterior, lists.anchors), int((taken >= 0).sum() - kept.sum())
-            share = posterior.share(lists.scores, own, kept, alike=lists.alike, behind=behind)
-            found["false_share"] = share.estimate
-    drawn = [place for place, name in enumerate(mined.kept_names) if name == "random"]
-    found["random"] = float(np.isin(mined.kept_by, drawn).mean())
-    return {name: value for name, value in found.items() if np.isfinite(value)}

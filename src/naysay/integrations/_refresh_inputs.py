@@ -1,7 +1,8 @@
-"""The training set of a trainer as `RefreshNegatives` needs it, and the transform that adds its negatives."""
+"""The training set of a trainer as `RefreshNegatives` needs it: checks, mining, and the transform of its rows."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -9,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
+from naysay.difficulty._step_measures import Scalars, hardness
+from naysay.encode._inputs import texts_hash
+from naysay.encode.texts import encode_texts
 from naysay.formats._whole_files import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
+from naysay.integrations._hard_negative_tables import names_of
+from naysay.mining.mine import mine
+from naysay.mining.mined import Mined
+from naysay.search.vectors import as_vectors
+from naysay.text import first_line
 
 _NAME = "negative"
 
@@ -22,8 +31,8 @@ class Slots:
     Rows are known by the text of their anchor, because a transform is not given their numbers.
     """
 
-    def __init__(self, anchor: str, given: list[str], anchors: list[str], corpus: Any, ids: NDArray[np.int64]) -> None:
-        self.anchor, self.given, self.corpus = anchor, given, corpus
+    def __init__(self, anchor: str, names: list[str], anchors: list[str], corpus: Any, ids: NDArray[np.int64]) -> None:
+        self.anchor, self.names, self.corpus = anchor, names, corpus
         self.rows = dict(zip(anchors, range(len(anchors)), strict=True))
         self.ids = ids  # (n, k); (n, 0) while those of the dataset are used
 
@@ -34,15 +43,9 @@ class Slots:
         if not self.ids.shape[1] or self.anchor not in batch:
             return batch
         ids = self.ids[[self.rows[text] for text in batch[self.anchor]]]
-        names = self.given or names_of(ids.shape[1])
         texts = [self.corpus.take(pa.array(column)).to_pylist() for column in ids.T]
-        kept = {name: values for name, values in batch.items() if name not in self.given}
-        return kept | dict(zip(names, texts, strict=True))
-
-
-def names_of(k: int) -> list[str]:
-    """The names of k columns of negatives, as sentence-transformers has them."""
-    return [_NAME] if k == 1 else [f"{_NAME}_{place + 1}" for place in range(k)]
+        kept = {name: values for name, values in batch.items() if name not in self.names}
+        return kept | dict(zip(self.names, texts, strict=True))
 
 
 def trained_on(loader: Any) -> Any:
@@ -59,8 +62,8 @@ def trained_on(loader: Any) -> Any:
     return dataset
 
 
-def pair_columns(dataset: Any, k: int) -> tuple[dict[str, Any], list[str]]:
-    """{name: texts} of the anchors and positives, the first two columns, and the names of the columns of negatives."""
+def pair_columns(dataset: Any, k: int) -> tuple[dict[str, Any], list[str], bool]:
+    """{name: texts} of the first two columns, the names of the columns of negatives, and whether the set has them."""
     names = list(dataset.column_names)
     negatives = names[2:]
     if len(names) < 2 or not all(name.startswith(_NAME) for name in negatives):
@@ -69,7 +72,8 @@ def pair_columns(dataset: Any, k: int) -> tuple[dict[str, Any], list[str]]:
         raise_invalid("train_dataset", rule, got, "Choose them: dataset.select_columns([anchor, positive]).")
     if negatives and len(negatives) != k:
         raise_invalid("k", f"{len(negatives)}, the columns of negatives that the training set has", k)
-    return inputs.read_columns(dataset, names[0], names[1]), negatives
+    new = names_of("triplet" if k == 1 else "n-tuple", k, with_scores=False)
+    return inputs.read_columns(dataset, names[0], names[1]), negatives or new, bool(negatives)
 
 
 def check_loader(loader: Any, every: str | int) -> None:
@@ -92,3 +96,83 @@ def prompts_of(args: Any, column: str) -> str | None:
     if isinstance(prompts, Mapping):
         prompts = prompts.get(column)
     return prompts if isinstance(prompts, str) else None
+
+
+def check_prompts(args: Any, positive: str, negatives: list[str]) -> None:
+    """Raise if positives are trained with a prompt and negatives without, as prompts go by the name of the column."""
+    missing = [name for name in negatives if prompts_of(args, name) is None]
+    if prompts_of(args, positive) and missing:
+        rule = f"with the columns of negatives, too, as {positive!r} has a prompt"
+        raise_invalid("prompts", rule, f"none for {', '.join(map(repr, missing))}", "Add these keys.")
+
+
+@final
+class TrainingSet:
+    """The texts of a training set, and its current negatives."""
+
+    def __init__(self, columns: dict[str, Any], negatives: list[str], corpus: Any, dataset: Any) -> None:
+        self.names, self.dataset = tuple(columns), dataset
+        self.pairs = inputs.pair_up(columns, corpus)
+        self.known = inputs.never_negative(self.pairs, duplicates=True, include_positives=False)
+        none = np.empty((len(self.pairs.queries), 0), np.int64)
+        self.slots = Slots(self.names[0], negatives, self.pairs.queries.to_pylist(), self.pairs.corpus, none)
+        parts = texts_hash(self.pairs.queries, self.pairs.anchors), texts_hash(self.pairs.corpus, self.pairs.items)
+        self.key = "-".join(parts)
+
+    def try_out(self, model: Any, args: Any) -> None:
+        """Encode one text before training starts; raise if the model cannot."""
+        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
+            try:
+                self._encoded(model, self.pairs.queries.slice(0, 1), 0, args, folder)
+            except Exception as error:
+                got = f"{type(model).__name__} ({first_line(error)})"
+                raise_invalid("model", "one that encodes each text as one vector", got)
+
+    def mined(
+        self, model: Any, args: Any, k: int, options: Mapping[str, Any], step: int
+    ) -> tuple[NDArray[np.int64], Scalars]:
+        """Return (n, k) documents for each distinct anchor, and what they are like."""
+        given = {"seed": args.seed + step, **options, "metric": inputs.metric_of(model, options.get("metric"))}
+        trained = getattr(model, "training", None)
+        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
+            try:
+                texts = (self.pairs.queries, self.pairs.corpus)
+                vectors = [self._encoded(model, part, side, args, folder) for side, part in enumerate(texts)]
+            finally:
+                if trained is not None:
+                    model.train(trained)
+            found = mine(*vectors, self.known, k, **given)
+            if (found.ids < 0).any():
+                got = f"fewer for {int((found.ids < 0).any(axis=1).sum())} of {len(found.ids)} anchors"
+                advice = "Pass more documents, or mining={'on_short': 'relax'}, which takes suspected ones."
+                raise_invalid(
+                    "corpus", f"of {k} documents for each anchor that are neither known nor suspected", got, advice
+                )
+            return found.ids, _measures(found)
+
+    def _encoded(self, model: Any, texts: Any, side: int, args: Any, folder: str) -> Any:
+        prompt, size = prompts_of(args, self.names[side]), args.per_device_eval_batch_size
+        name = ("query", "document")[side]
+        path = encode_texts(
+            model, texts, folder=folder, batch_size=size, prompt=prompt, side=name, cache=False, show=False
+        )
+        return as_vectors(name, path)
+
+
+def _measures(mined: Mined) -> Scalars:
+    """What the negatives are like by the model that mined them."""
+    found = hardness(mined.scores, mined.mask, mined.positive_scores)
+    share = mined.false_share
+    if share is not None:
+        found["false_share"] = share.estimate
+    drawn = [place for place, name in enumerate(mined.source_names) if name == "random"]
+    found["random"] = float(np.isin(mined.source, drawn).mean())
+    return {name: value for name, value in found.items() if np.isfinite(value)}
+
+
+def drift(ids: NDArray[np.int64], before: NDArray[np.int64]) -> float:
+    """The share of (n, k) negatives that their anchor did not have before."""
+    stayed = np.zeros(ids.shape, bool)
+    for column in before.T:  # of k; all at once would be n k k cells
+        stayed |= ids == column[:, None]
+    return float(1.0 - stayed.mean())

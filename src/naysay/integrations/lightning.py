@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from naysay._packages import need_package
 from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.difficulty.monitor import Monitor
-from naysay.integrations._packages import need_package
+from naysay.errors import MissingExtraError
 
 _PACKAGES = {"lightning": "lightning.pytorch", "pytorch-lightning": "pytorch_lightning"}  # {name for pip: module}
 _LEAST = "2.4"
@@ -65,16 +65,11 @@ def monitor_callback(monitor: Monitor, key: str = "naysay") -> Any:
 
 
 def _callback_class() -> Any:
-    """The class of callbacks, of the name of the package that is imported already, else of the newer name."""
-    wanted = sorted(_PACKAGES, key=lambda name: sys.modules.get(_PACKAGES[name]) is None)
-    installed = [name for name in wanted if _is_installed(_PACKAGES[name])]
-    name = (installed or wanted)[0]
-    return need_package(name, _LEAST, module=_PACKAGES[name]).Callback
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        return False
-    return True
+    """The class of callbacks, of the package that is imported already, else of the newer name, else of the other."""
+    errors = []
+    for name in sorted(_PACKAGES, key=lambda name: sys.modules.get(_PACKAGES[name]) is None):
+        try:
+            return need_package(name, _LEAST, module=_PACKAGES[name]).Callback
+        except MissingExtraError as error:
+            errors.append(error)
+    raise next((error for error in errors if error.__cause__ is None), errors[0])  # too old, rather than missing

@@ -1,4 +1,4 @@
-"""The packages that integrations need: imported late, and old ones refused."""
+"""Optional packages: imported late, and old ones refused."""
 
 from __future__ import annotations
 

@@ -1,0 +1,148 @@
+"""RefreshNegatives in runs that are unusual: prompts, workers, epochs that stop early, and other checkpoints."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import naysay as ns
+from naysay.errors import NaysayWarning
+from naysay.integrations._refresh_inputs import drift
+from naysay.integrations.sentence_transformers import RefreshNegatives
+from tests.integrations import small_trainers as small
+
+pytestmark = pytest.mark.filterwarnings(*small.QUIET)
+SAVED = {"save_strategy": "steps", "save_steps": 4}
+
+
+def refresh(every="epoch", k=2, **options):
+    return RefreshNegatives(every, k, judge=None, **options)
+
+
+def assert_nearest(batch, table, k=2):
+    expected = small.nearest(table, k)
+    for row, anchor in enumerate(batch[0]):
+        assert [column[row] for column in batch[2:]] == expected[anchor]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "k", "missing"),
+    [
+        ({"positive": "w9 "}, 1, "'negative'"),
+        ({"anchor": "w8 ", "positive": "w9 ", "negative_2": "w9 "}, 3, "'negative_1', 'negative_3'"),
+    ],
+)
+def test_a_prompt_of_positives_alone_is_an_error(tmp_path, prompts, k, missing):
+    run = small.trainer(tmp_path, [refresh(k=k)], prompts=prompts)
+    said = (
+        f"^RefreshNegatives.on_train_begin: `prompts` must be with the columns of negatives, too, .*none for {missing}"
+    )
+    with pytest.raises(ns.NaysayError, match=said):
+        run.train()
+    assert run.loss.seen == []
+
+
+@pytest.mark.parametrize("prompts", ["w9 ", {"positive": "w9 ", "negative_1": "w9 ", "negative_2": "w9 "}])
+def test_negatives_are_trained_with_the_prompt_that_they_were_mined_with(tmp_path, prompts):
+    run = small.trainer(tmp_path, [refresh()], num_train_epochs=1, prompts=prompts)
+    run.train()
+    for batch in run.loss.seen:
+        assert len(batch) == 4
+        assert all(text.startswith("w9 ") for column in batch[1:] for text in column)
+
+
+def test_negatives_that_are_selected_at_random_do_not_count_as_filled(tmp_path):
+    run = small.trainer(tmp_path, [refresh(mining={"select": "random"})], num_train_epochs=1)
+    run.train()
+    assert run.state.log_history[0]["refresh/random"] == 0
+    short = {"select": "random", "rank_range": (1, 2)}
+    run = small.trainer(tmp_path, [refresh(k=3, mining=short)], num_train_epochs=1)
+    run.train()
+    assert 1 / 3 < run.state.log_history[0]["refresh/random"] < 2 / 3
+
+
+class StopEpoch(small.transformers.TrainerCallback):
+    """Ends the first epoch after two of its three steps."""
+
+    def on_step_end(self, args, state, control, **given):
+        control.should_epoch_stop = state.global_step == 2
+
+
+def test_an_epoch_that_was_stopped_early_is_followed_by_a_refresh(tmp_path):
+    weights, callback = small.Weights(), refresh()
+    run = small.trainer(tmp_path, [weights, callback, StopEpoch()], num_train_epochs=2)
+    run.train()
+    assert len(run.loss.seen) == 5
+    for step, batch in enumerate(run.loss.seen):
+        assert_nearest(batch, weights.at[0 if step < 2 else 2])
+    assert (callback.refreshes, callback.step) == (2, 2)
+
+
+def test_a_worker_gets_the_negatives_of_each_epoch(tmp_path):
+    weights = small.Weights()
+    run = small.trainer(tmp_path, [weights, refresh()], num_train_epochs=2, dataloader_num_workers=1)
+    run.train()
+    assert len(run.loss.seen) == 6
+    for step, batch in enumerate(run.loss.seen):
+        assert_nearest(batch, weights.at[step // 3 * 3])
+    assert small.nearest(weights.at[0], 2) != small.nearest(weights.at[3], 2)
+
+
+def test_the_negatives_of_another_step_are_not_resumed(tmp_path):
+    whole = small.trainer(tmp_path / "run", [refresh()], **SAVED)
+    whole.train()
+    checkpoints = [str(tmp_path / "run" / f"checkpoint-{step}") for step in (4, 8)]
+    late = SAVED | {"resume_from_checkpoint": checkpoints[1]}
+    again = small.trainer(tmp_path / "run", [refresh()], **late)
+    again.train(resume_from_checkpoint=checkpoints[0])
+    assert again.loss.seen == whole.loss.seen[4:]
+    elsewhere = small.trainer(tmp_path / "new", [refresh()], **late)
+    said = (
+        r"`resume_from_checkpoint` must be a checkpoint of step 4 with a folder naysay_neg.*checkpoint-8' or '.*/new/"
+    )
+    with pytest.raises(ns.NaysayError, match=said):
+        elsewhere.train(resume_from_checkpoint=checkpoints[0])
+    assert elsewhere.loss.seen == []
+
+
+def test_a_set_whose_negatives_were_removed_is_not_resumed(tmp_path):
+    given = small.training_set(negative=[f"w{(row + 5) % small.N}" for row in range(small.N)])
+    saved = SAVED | {"save_steps": 2}
+    whole = small.trainer(tmp_path, [refresh(k=1)], given, **saved)
+    whole.train()
+    checkpoint = str(tmp_path / "checkpoint-2")  # before the first refresh
+    again = small.trainer(tmp_path, [refresh(k=1)], given, **saved)
+    again.train(resume_from_checkpoint=checkpoint)
+    assert again.loss.seen == whole.loss.seen[2:]
+    without = small.trainer(tmp_path, [refresh(k=1)], given.select_columns(["anchor", "positive"]), **saved)
+    with pytest.raises(
+        ns.NaysayError, match="`train_dataset` must be the same texts, with the same `k` and columns, a"
+    ):
+        without.train(resume_from_checkpoint=checkpoint)
+    assert without.loss.seen == []
+
+
+def test_drift_is_the_share_of_new_negatives_in_little_memory():
+    random = np.random.default_rng(0)
+    before, after = (np.argsort(random.random((40, 9)), axis=1)[:, :5] for _ in range(2))
+    new = [int(one not in row) for found, row in zip(after.tolist(), before.tolist(), strict=True) for one in found]
+    assert drift(after, before) == pytest.approx(sum(new) / len(new))
+    assert 0 < sum(new) < len(new)
+    many = np.tile(np.arange(100), (2000, 1))
+    tracemalloc.start()
+    assert drift(many, many) == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * many.size  # bytes; n k k would be 100 for each
+
+
+def test_a_drift_that_fails_keeps_the_negatives(tmp_path, monkeypatch):
+    def full(ids, before):
+        raise MemoryError
+
+    monkeypatch.setattr("naysay.integrations._refresh.drift", full)
+    callback = refresh()
+    run = small.trainer(tmp_path, [callback], num_train_epochs=2)
+    with pytest.warns(NaysayWarning, match="at step 3 the negatives stay as they were: MemoryError"):
+        run.train()
+    assert (len(run.loss.seen), callback.refreshes) == (6, 1)
