@@ -1,4 +1,4 @@
-"""Optional packages: imported late, and old ones refused."""
+"""Optional packages: imported late, and only in versions that fit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any
 from naysay.errors import MissingExtraError
 
 
-def need_package(name: str, least: str, *, module: str | None = None) -> Any:
-    """Import a package; raise with the pip command if it is missing, or older than `least`.
+def need_package(name: str, least: str, *, below: str = "", module: str | None = None, extra: str = "") -> Any:
+    """Import a package; raise with the pip command if it is missing, or its version does not fit.
 
     Args:
         name: The name that pip knows.
         least: The oldest version that will do, such as "6.2".
+        below: The first version that will not do; none if empty.
         module: What to import, if its name is not that of the package with underscores.
+        extra: The extra of naysay that installs it, if there is one.
     """
-    command = f"Run: pip install '{name}>={least}'"
+    command = f"Run: pip install 'naysay[{extra}]'" if extra else f"Run: pip install '{name}>={least}'"
     try:
         found: Any = importlib.import_module(module or name.replace("-", "_"))
     except ImportError as error:
@@ -28,12 +30,15 @@ def need_package(name: str, least: str, *, module: str | None = None) -> Any:
         installed = version(name)
     except PackageNotFoundError:  # a copy on the path, which has no version to go by
         return found
+    if below and not _numbers(least) <= _numbers(installed) < _numbers(below):
+        message = f"{name} must be at least {least} and below {below}, got {installed}. {command}"
+        raise MissingExtraError(message)
     if _numbers(installed) < _numbers(least):
         message = f"{name} {installed} is too old. {command}"
         raise MissingExtraError(message)
     return found
 
 
-def _numbers(text: str) -> list[int]:
-    """6.2.0.dev1 is [6, 2]: the numbers that are compared."""
-    return [int(part) for part in re.findall(r"\d+", text)[:2]]
+def _numbers(version: str) -> list[int]:
+    """The release of a version: [2, 8, 1] of '2.8.1+cpu'."""
+    return [int(part) for part in re.split(r"[^\d.]", version)[0].split(".") if part]

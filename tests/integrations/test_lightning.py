@@ -78,7 +78,8 @@ def test_a_missing_package_is_named(monkeypatch):
 def test_a_package_that_is_too_old_is_named(monkeypatch):
     monkeypatch.setattr("naysay._packages.version", lambda name: "1.9.5")
     with pytest.raises(
-        MissingExtraError, match=r"^monitor_callback: .*lightning 1\.9\.5 is too old\. Run: pip install"
+        MissingExtraError,
+        match=r"^monitor_callback: .*lightning must be at least 2\.4 and below 3, got 1\.9\.5\. Run: pip install",
     ):
         monitor_callback(ns.difficulty.Monitor())
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
-import re
 from typing import Any
 
 import numpy as np
 
+from naysay._packages import need_package
 from naysay.arrays import need_torch
-from naysay.errors import MissingExtraError
 from naysay.rng import rng_for
 
 # {extra: (package, the first version that fits, the first that does not)}, as in pyproject.toml.
@@ -25,19 +22,7 @@ VERSIONS = {
 def need(extra: str) -> None:
     """Raise MissingExtraError, with the pip command, if the package of an extra is missing or does not fit."""
     package, first, beyond = VERSIONS[extra]
-    command = f"Run: pip install 'naysay[{extra}]'"
-    if importlib.util.find_spec(package.replace("-", "_")) is None:
-        message = f"{package} is not installed. {command}"
-        raise MissingExtraError(message)
-    found = importlib.metadata.version(package)
-    if not _numbers(first) <= _numbers(found) < _numbers(beyond):
-        message = f"{package} must be at least {first} and below {beyond}, got {found}. {command}"
-        raise MissingExtraError(message)
-
-
-def _numbers(version: str) -> list[int]:
-    """The release of a version: [2, 8, 1] of '2.8.1+cpu'."""
-    return [int(part) for part in re.split(r"[^\d.]", version)[0].split(".") if part]
+    need_package(package, first, below=beyond, extra=extra)
 
 
 def torch_rng(generator: Any = None) -> np.random.Generator:

@@ -13,9 +13,10 @@ from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.difficulty.monitor import Monitor
 from naysay.errors import MissingExtraError
+from naysay.integrations._frameworks import VERSIONS
 
 _PACKAGES = {"lightning": "lightning.pytorch", "pytorch-lightning": "pytorch_lightning"}  # {name for pip: module}
-_LEAST = "2.4"
+_, _LEAST, _BELOW = VERSIONS["lightning"]
 
 
 @public
@@ -69,7 +70,7 @@ def _callback_class() -> Any:
     errors = []
     for name in sorted(_PACKAGES, key=lambda name: sys.modules.get(_PACKAGES[name]) is None):
         try:
-            return need_package(name, _LEAST, module=_PACKAGES[name]).Callback
+            return need_package(name, _LEAST, below=_BELOW, module=_PACKAGES[name]).Callback
         except MissingExtraError as error:
             errors.append(error)
     raise next((error for error in errors if error.__cause__ is None), errors[0])  # too old, rather than missing
