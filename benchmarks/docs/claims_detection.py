@@ -137,7 +137,7 @@ DETECTION_WHY = """\
 Why detection gains less than SupCon, as far as it was tested:
 
 - **Precision.** Labels of the same schedule, once as they are and once without those of samples whose class is not that
-  of most of their cluster (which needs the true classes): the latter gain {right} points more. The table below has both.
+  of most of their cluster (which needs the true classes): the latter gain {right} points more (table below).
 - **When labels come.** Linear acceptance flags pairs by the square of the accepted share, while the learning rate falls
   to 0: over training it finds {mean_recall:.0f} % of the false negatives, at the end {last_recall:.0f} %. The step
   finds {step_recall:.0f} % over training, at a lower precision.
