@@ -97,7 +97,8 @@ where most of the paper's have the anchor's class.
 
 What was not blind: sizes were chosen to fit the time. Batches of 64 in 1,200 steps were taken over 128 in 800 by the
 validation accuracy of two arms of seed 0 at temperature 0.2. Learning rate, momentum and temperatures were not tuned.
-Which arms have three seeds was decided with the test accuracies of the first seed in sight. Negatives that are removed are not replaced
+Which arms have three seeds was decided with the test accuracies of the first seed in sight. Negatives that are removed
+are not replaced
 by older ones, as the paper does for the 0.1 %. Not run:
 {not_run}.
 """
