@@ -11,7 +11,7 @@ from benchmarks.training.seed_summaries import spread
     ("values", "verdict"),
     [
         ([1.0, 1.1, 0.9], "reproduced"),
-        ([-1.0, -1.1, -0.9], "not reproduced, the opposite"),
+        ([-1.0, -1.1, -0.9], "not reproduced"),
         ([1.0, -0.9, 0.5], "not shown, same sign"),
         ([-1.0, 0.9, -0.5], "not shown, other sign"),
         ([3.0], "one seed only"),

@@ -15,7 +15,7 @@ def detection_sections(result: dict[str, Any], table: Table) -> list[str]:
     settings, ten, hundred = result["settings"], result["worlds"]["1"]["arms"], result["worlds"]["2"]["arms"]
     return [
         "## Incremental detection of false negatives",
-        DETECTION.format(**settings),
+        DETECTION.format(**settings, closed=_closed(ten, hundred)),
         table(HEADINGS, [seen.cells() for seen in detection_claims(ten, hundred)]),
         ARMS_NOTE,
         "### 10 classes",
@@ -35,6 +35,9 @@ Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contras
 SimCLR on {train:,} pictures of 10 classes, or of 100: a picture of two channels holds two pictures, and its class is
 the pair of theirs. {epochs} epochs, batches of {batch}, temperature {temperature}; a clustering every {every} epochs.
 The gain of a method is the accuracy of a linear probe minus that of plain SimCLR.
+
+In short: false negatives cost accuracy, and more so with 100 classes, as the paper says. Detection by clusters closes
+{closed} of the gap here, not half, and its schedules and losses do not differ by more than the noise.
 """
 ARMS_NOTE = """\
 All arms. Recall and precision are of the flagged pairs, averaged over training with the learning rate as weight. The
@@ -93,14 +96,23 @@ def _arm_rows(arms: dict[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
+def _closed(ten: dict[str, Any], hundred: dict[str, Any]) -> str:
+    """The shares of the gap that the paper's method closes."""
+    shares = [arms["linear to 100 %"]["closed_percent"]["oracle attract"] for arms in (ten, hundred)]
+    return f"{shares[0]:.0f} % (10 classes) and {shares[1]:.0f} % (100)"
+
+
 def _why(arms: dict[str, Any]) -> dict[str, Any]:
     """The figures of the reasons."""
     linear, step = arms["linear to 100 %"], arms["step to 100 %"]
+    perfect, gap = (over(arms, f"oracle {way}", "plain") for way in ("eliminate", "attract"))
     gains = {"eliminate": "oracle eliminate", "attract": "oracle attract", "longer": "plain, 1.3 x the epochs"}
     return {
         "mean_recall": linear["recall"]["mean"],
         "last_recall": linear["last_recall"]["mean"],
         "step_recall": step["recall"]["mean"],
+        "right": points(over(arms, "step to 100 %, wrong labels removed", "step to 100 %")),
+        "perfect": 100 * perfect["mean"] / gap["mean"] if perfect and gap else float("nan"),
         **{key: points(over(arms, name, "plain")) for key, name in gains.items()},
     }
 
@@ -124,20 +136,20 @@ def _precision_rows(arms: dict[str, Any]) -> list[tuple[str, ...]]:
 DETECTION_WHY = """\
 Why detection gains less than SupCon, as far as it was tested:
 
-- **Precision.** The table below has the same schedule and the same clusters, once as they are and once without the
-  labels of samples whose class is not that of most of their cluster (which needs the true classes).
+- **Precision.** Labels of the same schedule, once as they are and once without those of samples whose class is not that
+  of most of their cluster (which needs the true classes): the latter gain {right} points more (table below).
 - **When labels come.** Linear acceptance flags pairs by the square of the accepted share, while the learning rate falls
   to 0: over training it finds {mean_recall:.0f} % of the false negatives, at the end {last_recall:.0f} %. The step
   finds {step_recall:.0f} % over training, at a lower precision.
-- **Elimination is not attraction.** With the true classes, elimination gains {eliminate} points and attraction
-  {attract}: no detector can close the gap to SupCon by elimination alone.
+- **Elimination is less than attraction.** With the true classes, elimination gains {eliminate} points and attraction
+  {attract}: a perfect detector with elimination would close {perfect:.0f} % of the gap.
 - **Plain training that costs more** gains {longer} points.
 """
 DETECTION_CHOICES = """\
 What was not blind: the size (pictures, width, epochs, clustering every {every} epochs) was chosen to fit the time,
 before any run of that size. Learning rate and temperature are those of an earlier study of these pictures (`images`)
 and were not tuned. k = 2 x classes on 8 views with half accepted comes from an analysis of features with the true
-classes of training pictures. The arm "step, wrong labels removed" was added after the first seed of the linear one. No
-arm was chosen by its test accuracy. The number of seeds is what finished in the time. Not run:
+classes of training pictures. The arm "step, wrong labels removed" was added after the first seed of the linear one.
+Which arms have three seeds was decided after the first seed, with its test accuracies in sight. Not run:
 {not_run}.
 """

@@ -31,7 +31,7 @@ class Seen:
             return "one seed only"
         if mean > half:
             return "reproduced"
-        return "not reproduced, the opposite" if mean < -half else f"not shown, {'same' if mean > 0 else 'other'} sign"
+        return "not reproduced" if mean < -half else f"not shown, {'same' if mean > 0 else 'other'} sign"
 
     def cells(self) -> tuple[str, ...]:
         """The row of a table."""
@@ -78,5 +78,6 @@ core. Figures are from `benchmarks/results/claims_detection.json` and `claims_pe
 
 A difference is paired by seed and given with half its 95 % CI (Student's t). A claim is **reproduced** if the CI of the
 difference that it predicts is above 0, **not reproduced** if it is below, and **not shown** if it includes 0; with two
-or three seeds the CI is wide, so "not shown" does not mean that the claim is false.
+or three seeds the CI is wide, so "not shown" does not mean that the claim is false. Of this many comparisons one or two
+may be outside their CI by chance. What was not tried did not fit the time.
 """
