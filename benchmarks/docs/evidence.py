@@ -161,7 +161,7 @@ def sweeps(result: Row, judging: Row) -> str:
             f"{at}: {row['test'][task['measure']]['mean']:.4f} ({row['validation']['mean']:.4f})"
             for at, row in arms.items()
         )
-        lines.append(f"- Recall@20 of the test part (of validation) by the {what}: {', '.join(shown)}.")
+        lines.append(f"- Mean recall@20 of the test part (of validation) by the {what}: {', '.join(shown)}.")
     whole = judging["tasks"]["yelp2018, T = 1"]["arms"]
     seen = (f"{name} {whole[arm]['recall']['mean']:.4f} ({whole[arm]['seeds']})" for name, arm in _ON_ALL.items())
     lines.append(f"- On all users, trained longer (`judging.json`), recall@20 and number of seeds: {', '.join(seen)}.")
