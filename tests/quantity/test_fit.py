@@ -180,9 +180,7 @@ def test_no_other_wait_is_likelier():
 
     lost = {wait: least(wait) for wait in STEPS[:-5].tolist()}
     assert found.wait == min(lost, key=lambda wait: lost[wait])
-    assert found.scatter == pytest.approx(
-        max(1, lost[found.wait] / 18), rel=1e-4
-    )  # 21 - 2 - 1
+    assert found.scatter == pytest.approx(max(1, lost[found.wait] / 18), rel=1e-4)  # 21 - 2 - 1
 
 
 def test_a_wait_is_fitted_only_where_probes_ask_for_it():
