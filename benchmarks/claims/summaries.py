@@ -54,12 +54,17 @@ def first_at(run: Row, goal: float) -> tuple[int, float] | None:
     return None if at is None else (run["step"][at], run["seconds"][at])
 
 
+def _is_known(runs: list[Row], name: str) -> bool:
+    """Whether all runs have a number; without sampling, and for texts, there is no share of false negatives."""
+    return all(run[name] is not None and not np.isnan(run[name]) for run in runs)
+
+
 def row(runs: list[Row], bases: dict[str, list[Row]]) -> Row:
     """One arm: quality of validation and test, cost, and differences that are paired by seed."""
     found: Row = {"seeds": len(runs), "k": [run["k"] for run in runs]}
     found |= {name: sorted({run[name] for run in runs}) for name in ("rate", "decay")}
     found["test"] = {name: spread([run["test"][name] for run in runs]) for name in runs[0]["test"]}
-    found |= {name: spread([run[name] for run in runs]) for name in _MEANS}
+    found |= {name: spread([run[name] for run in runs]) for name in _MEANS if _is_known(runs, name)}
     measure = next(iter(runs[0]["test"]))
     for key, base in bases.items():
         pairs = list(zip(runs, base, strict=False))

@@ -147,5 +147,5 @@ def best_k(found: Row) -> Estimate:
     return estimate(found["training_auc"][end], auc[: end + 1])
 
 
-def _rounded(value: float) -> float:
-    return round(float(value), 5)
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 5)

@@ -12,6 +12,7 @@ Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 Row = dict[str, Any]
 PICTURES = ("claims-quantity.svg", "claims-samplers.svg")
 REPRODUCED, REVERSED, OPEN, ONE = "reproduced", "not: the opposite", "not shown", "one seed only"
+_ON_ALL = {"uniform": "uniform", "DNS(16)": "dynamic"}  # names of the study of judging
 _TASKS = {"likes": "ml-100k, MF", "text": "packages, text", "mf": "yelp2018, MF", "lightgcn": "yelp2018, LightGCN"}
 
 
@@ -64,11 +65,17 @@ def quantity_arms(result: Row, table: Table) -> str:
                     mean(row["validation"], 4),
                     f"{row['best_step']['mean']:,.0f}",
                     f"{row['milliseconds_a_step']['mean']:.1f}",
+                    _held_out(row),
                     str(row["seeds"]),
                 )
             )
-    headings = ("task", "arm", "k", "test", "minus k = 1", "validation", "best at step", "ms a step", "seeds")
-    return table(headings, rows)
+    headings = ("task", "arm", "k", "test", "minus k = 1", "validation", "best at step", "ms a step")
+    return table((*headings, "held-out pairs", "seeds"), rows)
+
+
+def _held_out(row: Row) -> str:
+    """The share of held-out pairs among the negatives, where it is known."""
+    return f"{row['false_percent']['mean']:.2f} %" if "false_percent" in row else ""
 
 
 def estimates(result: Row) -> str:
@@ -138,8 +145,8 @@ def sampler_claims(result: Row, table: Table) -> str:
     return table(("figure and claim", "task", "difference in recall@20", "verdict", "seeds"), rows)
 
 
-def sweeps(result: Row) -> str:
-    """Recall by the power of popularity, by the candidates of DNS and by k, and what the study cost."""
+def sweeps(result: Row, judging: Row) -> str:
+    """Recall by the power of popularity, by the candidates of DNS and by k, on all users, and what the study cost."""
     task = result["tasks"]["mf"]
     swept = {
         "power of popularity": {"0": "uniform"}
@@ -154,7 +161,10 @@ def sweeps(result: Row) -> str:
             f"{at}: {row['test'][task['measure']]['mean']:.4f} ({row['validation']['mean']:.4f})"
             for at, row in arms.items()
         )
-        lines.append(f"- Recall@20 of the test part (of validation) by the {what}: {', '.join(shown)}.")
+        lines.append(f"- Mean recall@20 of the test part (of validation) by the {what}: {', '.join(shown)}.")
+    whole = judging["tasks"]["yelp2018, T = 1"]["arms"]
+    seen = (f"{name} {whole[arm]['recall']['mean']:.4f} ({whole[arm]['seeds']})" for name, arm in _ON_ALL.items())
+    lines.append(f"- On all users, trained longer (`judging.json`), recall@20 and number of seeds: {', '.join(seen)}.")
     cost = ", ".join(f"{_TASKS[name]} {one['processor_minutes']:.0f}" for name, one in result["tasks"].items())
     return "\n".join([*lines, f"- Processor minutes of all runs: {cost}."])
 
@@ -176,9 +186,7 @@ def sampler_arms(result: Row, table: Table) -> str:
                     _goal(row, "seconds_to_goal", 1),
                     f"{row['best_step']['mean']:,.0f}",
                     f"{row['milliseconds_a_step']['mean']:.1f}",
-                    ""
-                    if row["false_percent"]["mean"] != row["false_percent"]["mean"]
-                    else f"{row['false_percent']['mean']:.2f} %",
+                    _held_out(row),
                     str(row["seeds"]),
                 )
             )
@@ -199,7 +207,7 @@ def not_blind(*results: Row) -> str:
     return "\n".join(f"- {line}" for result in results for line in result["not_blind"])
 
 
-def blocks(quantity: Row, samplers: Row, table: Table) -> dict[str, str]:
+def blocks(quantity: Row, samplers: Row, judging: Row, table: Table) -> dict[str, str]:
     """All that the page has between marks."""
     return {
         "claims about quantity": quantity_claims(quantity, table),
@@ -207,6 +215,6 @@ def blocks(quantity: Row, samplers: Row, table: Table) -> dict[str, str]:
         "estimates of quantity": estimates(quantity),
         "claims about samplers": sampler_claims(samplers, table),
         "arms of samplers": sampler_arms(samplers, table),
-        "sweeps of samplers": sweeps(samplers),
+        "sweeps of samplers": sweeps(samplers, judging),
         "not blind": not_blind(quantity, samplers),
     }

@@ -227,7 +227,8 @@ def evidence_images() -> str:
 def claims() -> str:
     """The page of evidence with its tables."""
     text = EVIDENCE.read_text()
-    for name, content in evidence.blocks(result("claims_quantity"), result("claims_samplers"), table).items():
+    results = map(result, ("claims_quantity", "claims_samplers", "judging"))
+    for name, content in evidence.blocks(*results, table).items():
         text = between(text, marks(name), content)
     return text
 
