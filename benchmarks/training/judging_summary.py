@@ -29,7 +29,7 @@ NOT_BLIND = (
     "scifact, not on these training runs. Arms that do not judge keep earlier runs, of which only the chosen rate is "
     "known.",
     "Ten seeds were planned for all tasks. The arms that judge have five at the doses, arms added later have five or "
-    "fewer, ml-100k has five, and yelp2018 one or two: no interval there.",
+    "fewer, ml-100k has five, and yelp2018 one or two, from which nothing follows.",
     "On yelp2018 the guards take the rate of `dynamic`. On images (results/judging_images.json) 3,000 pictures and 12 "
     "epochs were chosen to fit the time, before any of its arms had been run at that size.",
     "Seeds are different splits of the same data, not independent data: intervals are too narrow for other data.",
