@@ -71,8 +71,8 @@ def world(tmp_path_factory):
         ({"query_vectors": "narrow.npy"}, "`--query-vectors` must be of width WIDTH, like `--corpus-vectors`, got 3."),
         ({"query_vectors": "huge.npy", "metric": "l2"}, "`--query-vectors` must be of norms whose scores float32 "),
         (
-            {"model": "nowhere", "query_vectors": None, "corpus_vectors": None},
-            "`--model` must be a folder on this machine, got 'nowhere'. Pass the folder that it was saved in",
+            {"model": "./nowhere", "query_vectors": None, "corpus_vectors": None},
+            "`--model` must be a folder on this machine, or a name on the hub, got './nowhere'.",
         ),
     ],
     ids=str,

@@ -284,17 +284,14 @@ class Mined(MinedArrays):
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""
-        message = (
-            "Mined: it cannot be pickled, because it can judge again. Keep its arrays, or write it: mined.write(path)."
-        )
+        message = "Mined: it cannot be pickled, because it can judge again. Keep its arrays, or call mined.write(path)."
         raise TypeError(message)
 
     def __repr__(self) -> str:
         return f"Mined({self._said()}, k={self.ids.shape[1]}, metric={self.metric!r}, judge={self.judge!r})"
 
     def _said(self) -> str:
-        filled = int(np.count_nonzero(self.mask))
-        return f"{filled:,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors"
+        return f"{int(np.count_nonzero(self.mask)):,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors"
 
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
