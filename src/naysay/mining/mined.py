@@ -291,7 +291,7 @@ class Mined(MinedArrays):
         return f"Mined({self._said()}, k={self.ids.shape[1]}, metric={self.metric!r}, judge={self.judge!r})"
 
     def _said(self) -> str:
-        return f"{int(np.count_nonzero(self.mask)):,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors"
+        return f"{self.mask.sum():,} of {self.counts.sum():,} negatives for {len(self.ids):,} anchors"
 
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
