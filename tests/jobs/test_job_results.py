@@ -256,7 +256,7 @@ def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
     row = lines(tmp_path / "train.jsonl")[0]
     assert np.float32(row["scores"][1]) == mined.scores[0, 0]
     with pytest.raises(
-        TypeError, match=r"^Mined: it cannot be pickled, because it can judge again\. Keep its arrays, or wri"
+        TypeError, match=r"^Mined: it cannot be pickled, because it can judge again\. Keep its arrays, or call mined"
     ):
         pickle.dumps(mined)
 

@@ -24,8 +24,8 @@ def cached_step(encode: Callable[[Any], Tensor], inputs: Any, loss: Callable[...
     Gao, Zhang, Han, Callan. Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup. RepL4NLP 2021.
 
     Args:
-        encode: encode(chunk of an input) -> (n, d). A module with batch normalisation in training is refused, because
-            its statistics would be those of chunks.
+        encode: encode(chunk of an input) -> (n, d). A module with batch normalisation in training raises an error,
+            because its statistics would be those of chunks.
         inputs: What to encode, with a length and slices; or a tuple of several, such as (queries, documents).
         loss: loss(*vectors, one (B, d) for each input) -> one number, such as `in_batch(a, b).mean()`.
         chunk: How many rows to encode at a time.
