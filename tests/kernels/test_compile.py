@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 from numba.core import caching
 
+from naysay._rows import frozen
 from naysay.kernels import compile as compiling
-from naysay.kernels.compile import compiled, inlined, prefetch
+from naysay.kernels.compile import compiled, eight_products, eight_squares, inlined, prefetch
 
 STEP = """
 from parts.compile import inlined
@@ -123,3 +125,43 @@ assert np.allclose(spread(np.arange(6.0).reshape(2, 3) ** 2), np.cov(np.arange(6
 assert "scipy.linalg" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_loop_that_rounds_is_loaded_without_scipy():
+    """From the cache, a loop with methods of arrays would load numba's functions of them, and these SciPy."""
+    code = """
+import sys
+import numpy as np
+from naysay._rows import frozen
+from naysay.kernels.rounding import to_int8
+to_int8(0, 2, frozen(np.eye(2, dtype=np.float32)), np.zeros((2, 2), np.int8), *np.zeros((3, 2)))
+assert not sum(to_int8.stats.cache_hits.values()) or "scipy.linalg" not in sys.modules
+"""
+    for _ in range(2):  # the first may compile it
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@compiled
+def _eight(query, rows, places, sums):
+    eight_products(query, rows, places, sums[0])
+    eight_squares(query, rows, places, sums[1])
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 19])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_eight_sums_are_those_of_a_loop_in_order(width, kind):
+    rng = np.random.default_rng(width)
+    query, rows = rng.normal(size=width), frozen(rng.normal(size=(30, width)).astype(kind))
+    places, sums = np.array([29, 0, 3, 3, 7, 12, 1, 28]), np.empty((2, 8))
+    _eight(query, rows, places, sums)
+    for found, term in zip(sums, (lambda a, b: a * b, lambda a, b: (a - b) * (a - b)), strict=True):
+        right = np.zeros(8)
+        for i in range(width - width % 8):
+            right += term(query[i], rows[places, i].astype(np.float64))
+        np.testing.assert_array_equal(found, right)
+
+
+def test_eight_sums_of_rows_that_are_not_contiguous_raise():
+    rows = frozen(np.zeros((16, 30)).T)
+    with pytest.raises(numba.core.errors.TypingError):
+        _eight(np.zeros(16), rows, np.zeros(8, np.int64), np.zeros((2, 8)))

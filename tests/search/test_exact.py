@@ -13,9 +13,10 @@ from search_world import plain, positives, world
 
 import naysay as ns
 from naysay.errors import NaysayError
+from naysay.search import _multiply
+from naysay.search import _plan as plan
 from naysay.search import _products as engines
 from naysay.search import _scan as scan
-from naysay.search import _scores as plan
 from naysay.search.exact import Found, search
 
 METRICS = ("dot", "cosine", "l2")
@@ -102,8 +103,9 @@ def test_the_number_of_threads_of_torch_is_as_before():
 def test_without_torch_the_product_is_numpy(monkeypatch):
     queries, corpus = world(8, 9, 200, 11)
     right = search(queries, corpus, 6, engine="float64")
-    monkeypatch.setattr(engines, "torch_is_loaded", lambda: False)
-    monkeypatch.setattr(engines, "need_torch", None)
+    for module in (engines, _multiply):
+        monkeypatch.setattr(module, "torch_is_loaded", lambda: False)
+        monkeypatch.setattr(module, "need_torch", None)
     same(search(queries, corpus, 6, engine="float32"), right)
 
 

@@ -11,12 +11,13 @@ from naysay._rows import frozen
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.search import _products as bounds
 from naysay.search import _products as engines
+from naysay.search._multiply import moved, product
 
 FAST = ("int8", "bfloat16", "float32")
 
 
-def engine_of(name, width):
-    return engines.choose(name, 1, 1, width, np.empty((0, width), np.float32))
+def engine_of(name, width, device=None):
+    return engines.choose(name, 1, 1, width, np.empty((0, width), np.float32), device=device)
 
 
 def rounded(engine, rows):
@@ -25,15 +26,16 @@ def rounded(engine, rows):
     return found
 
 
-def limits(name, metric, queries, corpus):
+def limits(name, metric, queries, corpus, device=None):
     """upper and lower, as the loop computes them, and what turns scores to their units."""
-    engine = engine_of(name, queries.shape[1])
+    engine = engine_of(name, queries.shape[1], device)
     one, two = rounded(engine, queries), rounded(engine, corpus)
     norms = [np.sqrt((rows.astype(np.float64) ** 2).sum(1)) for rows in (queries, corpus)]
     units = bounds.Units(metric, norms[1].max() or 1.0, max(norms[0].max(), norms[1].max()) or 1.0)
     a, b, c, slack = (side[:, None] for side in bounds.row_sides(engine, units, one))
     scale, size, error, offset = bounds.column_sides(engine, units, two)
-    products = engines.product(engine, len(queries), len(corpus))(one.codes, two.codes).astype(np.float32)
+    multiply = product(engine.name, len(queries), len(corpus), device)
+    products = multiply(moved(one.codes, device), moved(two.codes, device)).astype(np.float32)
     upper = products * (a * scale) + (b * size + c * error) + offset + slack
     lower = upper - np.float32(2) * ((b * size + c * error) + slack) + np.float32(2.0**-17) * offset
     assert upper.dtype == lower.dtype == np.float32
@@ -51,9 +53,9 @@ def exact(metric, query, row):
     return dot / float(sum(a * a for a, _ in pairs)) ** 0.5 / float(sum(b * b for _, b in pairs)) ** 0.5
 
 
-def check(name, metric, queries, corpus):
+def check(name, metric, queries, corpus, device=None):
     """Every score is between its bounds; returns the largest share of a bound that was used up."""
-    upper, lower, units, norms = limits(name, metric, queries, corpus)
+    upper, lower, units, norms = limits(name, metric, queries, corpus, device)
     scores = np.array([[exact(metric, query, row) for row in corpus] for query in queries]).astype(np.float32)
     found = units.of_scores(scores, norms)
     assert (lower <= found).all()
@@ -70,7 +72,9 @@ def test_scores_are_between_their_bounds(name, metric, width):
     queries = rng.normal(size=(3, width)) * 10.0 ** rng.integers(-3, 4, (3, 1))
     corpus = rng.normal(size=(4, width)) * 10.0 ** rng.integers(-3, 4, (4, 1))
     for dtype in (np.float16, np.float32, np.float64):
-        check(name, metric, *(rows.astype(dtype).astype(np.float64) for rows in (queries, corpus)))
+        given = [rows.astype(dtype).astype(np.float64) for rows in (queries, corpus)]
+        check(name, metric, *given)
+        check(name, metric, *given, device="cpu")
 
 
 @settings(max_examples=20, deadline=None)

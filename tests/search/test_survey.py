@@ -6,7 +6,7 @@ from search_world import world
 
 from naysay.kernels.dots import COSINE
 from naysay.search import open_vectors
-from naysay.search._scores import survey, survey_both
+from naysay.search._survey import survey, survey_both
 from naysay.search.exact import SearchOptions, search
 
 

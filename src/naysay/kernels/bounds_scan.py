@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined, lowest_bit
-from naysay.kernels.csr import row_contains
+from naysay.kernels.csr import lower_bound
 
 _CHUNK = 32  # columns that are compared together, a bit for each
 _SPREAD = 4  # columns for each wanted one that make a first limit worth it: two for each group
@@ -163,7 +163,7 @@ def scan(
     """
     row_scale, row_error, row_size, slacks = row_sides
     scale, size, error, offset = sides
-    indptr, indices, bits = known
+    indptr, indices, _ = known
     width, room = products.shape[1], ids.shape[1]
     maxima, hits = np.empty(width, np.float32), np.empty(width + 1, np.int64)
     for row in range(start, stop):
@@ -180,10 +180,13 @@ def scan(
             limit -= abs(limit) * _DOUBT + _TINY
         to_pass = limit - slack - abs(limit) * _DOUBT
         column, under, over, passed = width, caps[row, 0], caps[row, 1], above[row]
+        own = lower_bound(indices, begin, end, first_id + columns[row])
         for hit in range(_passing(line, a, b, c, sides, columns[row], to_pass, hits)):
             j = hits[hit]
             upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
-            if upper > to_pass and not row_contains(indices, bits, begin, end, first_id + j):
+            while own < end and indices[own] < first_id + j:
+                own += 1
+            if upper > to_pass and not (own < end and indices[own] == first_id + j):
                 upper += slack
                 lower = _lower(upper, b, c, slack, size[j], error[j], offset[j])
                 if lower > over:

@@ -24,12 +24,17 @@ _SCALE = 18446744073709549568.0  # the largest double below 2^64
 
 
 @compiled
-def find_keys(start: Any, stop: Any, keys: Any, asked: Any, first: Any, unseen: Any, out: Any) -> None:
-    """out[i] = first + the place of asked[i] in sorted `keys`, or `unseen`."""
+def find_keys(start: Any, stop: Any, known: Any, asked: Any, base: Any, first: Any, unseen: Any, out: Any) -> None:
+    """out[i] = first + the place of asked[i] in the sorted keys, or `unseen`.
+
+    known = (keys, starts, shift): the keys of entities e with e >> shift = b are keys[starts[b] : starts[b + 1]].
+    """
+    keys, starts, shift = known
     for i in range(start, stop):
-        place = lower_bound(keys, 0, len(keys), asked[i])
-        found = place < len(keys) and keys[place] == asked[i]
-        out[i] = first + place if found else unseen
+        part = (asked[i] // base) >> shift
+        end = starts[part + 1]
+        place = lower_bound(keys, starts[part], end, asked[i])
+        out[i] = first + place if place < end and keys[place] == asked[i] else unseen
 
 
 @compiled

@@ -10,43 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.compile import EIGHT, compiled, eight_products, eight_squares, inlined
 from naysay.kernels.csr import lower_bound
 
 DOT, COSINE, L2 = 0, 1, 2
-
-
-@inlined
-def _sums(metric: Any, query: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
-    """Of eight rows: the dot products with the query, or for L2 the squared distances from it."""
-    s, t, u, v, w, x, y, z = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    if metric == L2:
-        for i in range(len(query)):
-            value = query[i]
-            first, second = value - np.float64(a[i]), value - np.float64(b[i])
-            third, fourth = value - np.float64(c[i]), value - np.float64(d[i])
-            s += first * first
-            t += second * second
-            u += third * third
-            v += fourth * fourth
-            first, second = value - np.float64(e[i]), value - np.float64(f[i])
-            third, fourth = value - np.float64(g[i]), value - np.float64(h[i])
-            w += first * first
-            x += second * second
-            y += third * third
-            z += fourth * fourth
-    else:
-        for i in range(len(query)):
-            value = query[i]
-            s += value * np.float64(a[i])
-            t += value * np.float64(b[i])
-            u += value * np.float64(c[i])
-            v += value * np.float64(d[i])
-            w += value * np.float64(e[i])
-            x += value * np.float64(f[i])
-            y += value * np.float64(g[i])
-            z += value * np.float64(h[i])
-    return s, t, u, v, w, x, y, z
 
 
 @inlined
@@ -85,26 +52,28 @@ def all_scores(
     query = np.empty(queries.shape[1], np.float64)
     for q in range(start, stop):
         query[:] = queries[q]
-        _score_listed(metric, query, query_norms[q], rows, row_norms, every, 0, len(rows), 0, out[q])
+        _score_listed(metric, query, query_norms[q], rows, row_norms, 0, every, out[q])
 
 
 @inlined
 def _score_listed(
-    metric: Any, query: Any, norm: Any, rows: Any, norms: Any, ids: Any, slot: Any, end: Any, first: Any, out: Any
+    metric: Any, query: Any, query_norm: Any, rows: Any, norms: Any, first: Any, ids: Any, out: Any
 ) -> None:
-    """out[slot:end] = the scores of rows[ids[slot:end] - first], eight at a time; past the end the last once more."""
-    last = end - 1
-    while slot < end:
-        p, q, r, s = slot, min(slot + 1, last), min(slot + 2, last), min(slot + 3, last)
-        t, u, v, w = min(slot + 4, last), min(slot + 5, last), min(slot + 6, last), min(slot + 7, last)
-        i, j, k, m = ids[p] - first, ids[q] - first, ids[r] - first, ids[s] - first
-        a, b, c, d = ids[t] - first, ids[u] - first, ids[v] - first, ids[w] - first
-        sums = _sums(metric, query, rows[i], rows[j], rows[k], rows[m], rows[a], rows[b], rows[c], rows[d])
-        out[p], out[q] = _score(metric, sums[0], norm, norms[i]), _score(metric, sums[1], norm, norms[j])
-        out[r], out[s] = _score(metric, sums[2], norm, norms[k]), _score(metric, sums[3], norm, norms[m])
-        out[t], out[u] = _score(metric, sums[4], norm, norms[a]), _score(metric, sums[5], norm, norms[b])
-        out[v], out[w] = _score(metric, sums[6], norm, norms[c]), _score(metric, sums[7], norm, norms[d])
-        slot += 8
+    """out[slot] = the score of rows[ids[slot] - first], eight at a time; past the end the last one is done again."""
+    places, sums, width = np.empty(EIGHT, np.int64), np.empty(EIGHT, np.float64), len(query)
+    for slot in range(0, len(ids), EIGHT):
+        for i in range(EIGHT):
+            places[i] = ids[min(slot + i, len(ids) - 1)] - first
+        if metric == L2:
+            eight_squares(query, rows, places, sums)
+        else:
+            eight_products(query, rows, places, sums)
+        for i in range(min(EIGHT, len(ids) - slot)):
+            total, row = sums[i], rows[places[i]]
+            for last in range(width - width % EIGHT, width):
+                value = np.float64(row[last])
+                total += (query[last] - value) * (query[last] - value) if metric == L2 else query[last] * value
+            out[slot + i] = _score(metric, total, query_norm, norms[places[i]])
 
 
 @compiled
@@ -131,4 +100,4 @@ def listed_scores(
         end = lower_bound(ids[q], slot, counts[q], first + len(rows))
         if slot < end:
             query[:] = queries[q]
-            _score_listed(metric, query, query_norms[q], rows, row_norms, ids[q], slot, end, first, out[q])
+            _score_listed(metric, query, query_norms[q], rows, row_norms, first, ids[q, slot:end], out[q, slot:end])

@@ -13,11 +13,35 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import row_contains
-from naysay.kernels.distinct import repeats, seen_before, shuffle_ranks, table_size, unused_rank
+from naysay.kernels.distinct import (
+    bitmap_size,
+    met_before,
+    repeats,
+    seen_before,
+    shuffle_ranks,
+    table_size,
+    unused_rank,
+)
 from naysay.kernels.random import below, number, retry, row_state
 from naysay.kernels.uniform import TRIES, fill_log_q, known_slots
 
-_PAIRS = 128  # up to this many ids of a row, all pairs are compared first: most rows have no repeats
+
+@inlined
+def few_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, ranks: Any) -> None:
+    """`distinct_places` of at most 64 places, of which the first of each slot is in `line`."""
+    taken = np.uint64(0)
+    for slot in range(wanted):
+        place = line[slot]
+        for attempt in range(tries + 1):
+            if not (taken >> np.uint64(place)) & np.uint64(1):
+                break
+            if attempt == tries:  # all tries failed: count past the earlier slots instead
+                ranks[:slot] = line[:slot]
+                place = unused_rank(retry(state, slot, tries), ranks, slot, size)
+            else:
+                place = below(retry(state, slot, attempt), size)
+        line[slot] = place
+        taken |= np.uint64(1) << np.uint64(place)
 
 
 @inlined
@@ -29,6 +53,9 @@ def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, t
         return
     for slot in range(wanted):
         line[slot] = below(number(state, slot), size)
+    if size <= 64:  # a bit for each place is quicker than a look at all earlier slots
+        few_places(state, tries, wanted, size, line, ranks)
+        return
     if len(table) == 0 and not repeats(line, wanted):
         return
     table[:] = -1
@@ -69,7 +96,10 @@ def draw_places(start: Any, stop: Any, key: Any, repeat: Any, counts: Any, lists
         else:
             wanted = min(counts[row], size)
             distinct_places(state, TRIES, wanted, size, line, table, ranks)
-            fill_log_q(log_q[row], wanted, size)
+            if row > start and size == sizes[row - 1] and counts[row] == counts[row - 1]:
+                log_q[row] = log_q[row - 1]  # most rows ask alike: their logarithms are taken once
+            else:
+                fill_log_q(log_q[row], wanted, size)
         for slot in range(wanted):
             out[row, slot] = values[begins[row] + line[slot]]
         out[row, wanted:] = -1
@@ -81,13 +111,15 @@ def keep_first(start: Any, stop: Any, given: Any, known: Any, out: Any, dropped:
     width = given.shape[1]
     line = np.empty(width, np.int64)
     table = np.empty(table_size(width), np.int64)
+    bitmap = np.empty(bitmap_size(width), np.uint64)
     for row in range(start, stop):
-        clean = width <= _PAIRS
-        for slot in range(width if clean else 0):
-            line[slot] = given[row, slot]
-            clean &= not known[row, slot] and line[slot] >= 0
-        if clean and not repeats(line, width):  # mostly: nothing to take out
-            out[row, :width] = line
+        bitmap[:] = 0
+        doubtful = np.uint8(0)
+        for slot in range(width):
+            item = given[row, slot]
+            doubtful |= met_before(bitmap, item) | np.uint8(known[row, slot]) | np.uint8(item < 0)
+            out[row, slot] = item
+        if not doubtful:  # mostly: nothing to take out
             out[row, width:] = -1
             dropped[row] = 0
             continue
@@ -171,7 +203,8 @@ def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known
         taken = 0  # random numbers used on the list
         for slot in range(counts[row] if held > 0 else 0):
             place = -1
-            for attempt in range(tries if left < 0 else 0):
+            few = repeat or 4 * slot < held  # later on many tries would hit what the row has
+            for attempt in range(tries if left < 0 and few else 0):
                 bits_here = number(state, slot) if attempt == 0 else retry(state, slot, attempt)
                 entry = below(bits_here, held)
                 if may_use(items[entry], owners[entry], anchor, positive, indices, bits, low, high) and (

@@ -32,7 +32,9 @@ def to_int8(start: Any, stop: Any, rows: Any, codes: Any, scales: Any, sizes: An
                 most[lane] = value if value > most[lane] else most[lane]
         for i in range(whole, width):
             most[i - whole] = max(most[i - whole], abs(np.float64(line[i])))
-        top = most.max()
+        top, total, rest = 0.0, 0.0, 0.0
+        for lane in range(LANES):  # the methods of arrays would load a part of numba that takes long
+            top = max(top, most[lane])
         scale = top / 127.0 if top > 0.0 else 1.0
         back = 1.0 / scale
         lost[:] = 0.0
@@ -50,7 +52,10 @@ def to_int8(start: Any, stop: Any, rows: Any, codes: Any, scales: Any, sizes: An
             code[i] = np.int8(near)
             lost[i - whole] += (value - near) * (value - near)
             kept[i - whole] += value * value
-        scales[row], sizes[row], errors[row] = scale, np.sqrt(kept.sum()), np.sqrt(lost.sum())
+        for lane in range(LANES):
+            total += kept[lane]
+            rest += lost[lane]
+        scales[row], sizes[row], errors[row] = scale, np.sqrt(total), np.sqrt(rest)
 
 
 @inlined

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, raise_invalid
 from naysay.kernels.dots import COSINE, DOT
-from naysay.search._scores import budget_bytes, norms_of
+from naysay.search._plan import budget_bytes
+from naysay.search._scores import norms_of
 from naysay.search.vectors import Vectors
 
 Block = NDArray[np.float32]

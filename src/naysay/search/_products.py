@@ -16,6 +16,11 @@ by at most P |q^| |c^|, for any order of summation, fused or not, with P = d u /
     float32    u = 2^-24
     bfloat16   u = 2^-22, for units that round odd or twice, and the result rounded to bfloat16 once more, 2^-9
 
+and on a device, such as a GPU, in any of its modes,
+
+    bfloat16   u = 2^-21, for units that align and cut off what they add; multiplied in float32, with no other rounding
+    float32    u = 2^-21, and each factor cut to 10 bits after the first (TF32), 2^-9 of the product
+
 A score is the float64 sum rounded to float32; that, the float64 sums, and the float32 arithmetic of the bound itself
 are within SLACK |q| |c|, SLACK = 2^-18 (each is a few times 2^-24 at most). Numbers below the range of float32 get a
 slack of their own. L2 ranks by 2 q.c - |c|^2 = |q|^2 - distance^2, with the bound doubled and SLACK (|q|^2 + |c|^2) on
@@ -28,9 +33,7 @@ query's norm and the largest of the corpus, L2 by the largest of all.
 from __future__ import annotations
 
 import importlib.util
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -41,6 +44,7 @@ from naysay.arrays import need_torch
 from naysay.checks import raise_invalid
 from naysay.kernels import rounding
 from naysay.kernels.dots import DOT, L2
+from naysay.search._multiply import int8_is_exact, torch_is_loaded
 
 NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
 _SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
@@ -48,7 +52,6 @@ _QUICK = 1 << 34  # products that float32 makes in the time in which torch is lo
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
 _COARSE = 0.5  # the widest bound, in standard deviations of the scores, for which a coarse engine is worthwhile
-Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 SLACK = 2.0**-18
 _UP = 1 + 2.0**-20  # a float64 number times this, rounded to float32, is not below it
 _UNDERFLOW, _DENORMAL = 2.0**-100, 2.0**-147  # of float32 arithmetic in our units; of a score rounded to float32
@@ -80,16 +83,29 @@ _ENGINES = {
     "float32": Engine("float32", np.float32, 2.0**-24, 0.0, 4, rounding.to_float32),
     "float64": Engine("float64", np.float32, 0.0, 0.0, 4, None),
 }
+# On a device a sum is off by more in each step, in an order of its own. Products of bfloat16 are made in float32, which
+# holds them whatever it drops of its inputs; those of float32 may have inputs of 10 bits (TF32), as torch was told.
+_DEVICE_ENGINES = {
+    "int8": _ENGINES["int8"],
+    "bfloat16": replace(_ENGINES["bfloat16"], sum_error=2.0**-21, result_error=0.0),
+    "float32": replace(_ENGINES["float32"], sum_error=2.0**-21, result_error=2.0**-9 * (1 + 2.0**-7)),
+}
 
 
-def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any], total: int = 0) -> Engine:
+def choose(
+    name: str, rows: int, corpus: int, width: int, sample: NDArray[Any], total: int = 0, device: Any = None
+) -> Engine:
     """Return the engine of that name, or by the rule of "auto"; `total` rows are searched for, these among them.
+
+    On a `device`, "auto" is the first of int8, bfloat16 and float32 whose bound is small enough, whatever the size.
 
     auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^34 and torch is
             not loaded, which takes as long; else the first of int8 and bfloat16 that torch and the processor have
             (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of the cosines within the
             sample: vectors with one huge coordinate need a fine grid; else float32
     """
+    if device is not None:
+        return _on_device(name, width, sample, device)
     if name == "auto":
         return _ENGINES[_automatic(rows, corpus, width, sample, max(rows, total))]
     widest = _WIDEST_INT8 if name == "int8" else _WIDEST_FLOAT
@@ -97,13 +113,18 @@ def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any], 
         raise_invalid("engine", f"'float64' for vectors wider than {widest}", repr(name))
     if name in ("int8", "bfloat16"):
         torch = need_torch()
-        if name == "int8" and not _int8_is_exact(torch, width):
+        if name == "int8" and not int8_is_exact(torch, width):
             raise_invalid("engine", "one that this torch multiplies exactly", "'int8'", "Leave it at 'auto'.")
     return _ENGINES[name]
 
 
+def is_small(rows: int, corpus: int, width: int) -> bool:
+    """Whether all pairs are scored exactly."""
+    return rows * corpus * width <= _SMALL
+
+
 def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any], total: int) -> str:
-    if rows * corpus * width <= _SMALL or width > _WIDEST_INT8:
+    if is_small(rows, corpus, width) or width > _WIDEST_INT8:
         return "float64"
     if not torch_is_loaded() and (total * corpus * width <= _QUICK or importlib.util.find_spec("torch") is None):
         return "float32"
@@ -111,7 +132,7 @@ def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any], total: 
     features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
     vnni = any(features.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
     spread = _COARSE * _spread(sample)
-    if vnni and _bound(_ENGINES["int8"], sample) <= spread and _int8_is_exact(torch, width):
+    if vnni and _bound(_ENGINES["int8"], sample) <= spread and int8_is_exact(torch, width):
         return "int8"
     half = any(features.get(name) for name in ("avx512_bf16", "amx_bf16"))
     return "bfloat16" if half and _bound(_ENGINES["bfloat16"], sample) <= spread else "float32"
@@ -132,56 +153,17 @@ def _bound(engine: Engine, sample: NDArray[Any]) -> float:
     return 2 * float(np.mean(errors / np.maximum(sizes, 1e-300))) + engine.result_error
 
 
-def _int8_is_exact(torch: Any, width: int) -> bool:
-    """Whether torch has the product and does not saturate: a processor without VNNI may add in 16 bits."""
-    if not hasattr(torch, "_int_mm"):
-        return False
-    width = max(2, width)  # as in `Rounded`
-    codes = np.where(np.arange(40 * width).reshape(40, width) % 7 < 5, 127, -127).astype(np.int8)
-    codes[:8] = 127
-    given = torch.from_numpy(codes)
-    try:
-        products = torch._int_mm(given, given.T).numpy()
-    except RuntimeError:
-        return False
-    return bool((products == codes.astype(np.int64) @ codes.astype(np.int64).T).all())
-
-
-def product(engine: Engine, rows: int, columns: int) -> Product:
-    """Return a function (query codes, corpus codes) -> products that reuses its buffers.
-
-    Make one for each thread: a result is valid until the next call.
-    """
-    size = rows * columns
-    if engine.name == "float32" and not torch_is_loaded():
-        numbers = np.empty(size, np.float32)
-
-        def multiply_plainly(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
-            out = numbers[: len(queries) * len(corpus)].reshape(len(queries), len(corpus))
-            return np.matmul(queries, corpus.T, out=out)
-
-        return multiply_plainly
-    torch = need_torch()
-    kind, view, given, function = {
-        "int8": (torch.int32, np.int8, torch.int8, getattr(torch, "_int_mm", None)),
-        "bfloat16": (torch.bfloat16, np.int16, torch.bfloat16, torch.mm),
-        "float32": (torch.float32, np.float32, torch.float32, torch.mm),
-    }[engine.name]
-    buffer = torch.empty(size, dtype=kind)
-    wide = torch.empty(size if engine.name == "bfloat16" else 0, dtype=torch.float32)
-
-    def multiply(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
-        shape = (len(queries), len(corpus))
-        one, other = (torch.from_numpy(codes.view(view)).view(given) for codes in (queries, corpus))
-        out = function(one, other.T, out=buffer[: shape[0] * shape[1]].view(shape))
-        return np.asarray((wide[: out.numel()].view(shape).copy_(out) if len(wide) else out).numpy())
-
-    return multiply
-
-
-def torch_is_loaded() -> bool:
-    """Whether something has loaded torch, which takes a second."""
-    return "torch" in sys.modules
+def _on_device(name: str, width: int, sample: NDArray[Any], device: Any) -> Engine:
+    if name == "float64" or width > _WIDEST_FLOAT:
+        raise_invalid("device", "left out for the engine 'float64', which runs on the processor", repr(str(device)))
+    exact = name in ("auto", "int8") and width <= _WIDEST_INT8 and int8_is_exact(need_torch(), width, device)
+    if name == "int8" and not exact:
+        raise_invalid("engine", f"one that torch multiplies exactly on {device}", "'int8'", "Leave it at 'auto'.")
+    if name == "auto":
+        spread = _COARSE * _spread(sample)
+        fitting = [one for one in ("int8", "bfloat16") if _bound(_DEVICE_ENGINES[one], sample) <= spread]
+        name = next((one for one in fitting if one != "int8" or exact), "float32")
+    return _DEVICE_ENGINES[name]
 
 
 @final

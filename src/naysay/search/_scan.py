@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.kernels import bounds_scan, dots
-from naysay.search._products import Engine, Rounded, Units, cap_sides, column_sides, product, row_sides
-from naysay.search._scores import ExactScores, Plan, Workers, norms_of
+from naysay.search._multiply import moved, product
+from naysay.search._plan import Plan
+from naysay.search._products import Engine, Rounded, Units, cap_sides, column_sides, row_sides
+from naysay.search._scores import ExactScores, Workers, norms_of
 from naysay.search.vectors import Vectors, floats
+
+
+def round_rows(workers: Workers, engine: Engine, rows: NDArray[Any], to: Rounded) -> None:
+    """Round rows, if the engine does."""
+    if engine.rounds:
+        workers.rows(engine.round, len(rows), rows, to.codes, to.scales, to.sizes, to.errors)
 
 
 @final
@@ -54,26 +62,29 @@ class Scan:
     plan: Plan
     exact: ExactScores
     workers: Workers
+    kept: Rounded | None  # the whole corpus, if the plan keeps it
     on_progress: Callable[[float], None] | None  # gets the number of further queries done, in fractions
+    device: Any = None  # where torch multiplies, None for the processor
 
     def run(self, ids: NDArray[np.int64], scores: NDArray[np.float32], above: NDArray[np.int64]) -> None:
         """Fill what is found, and how many score above the caps, a block of queries at a time."""
         rows, columns, width = self.plan.rows, self.plan.columns, self.corpus.width
         pairs = UnresolvedPairs(rows, min(ids.shape[1], self.corpus.n), self.plan.capacity)
-        rounded, corpus = Rounded.empty(self.engine, rows, width), Rounded.empty(self.engine, columns, width)
+        rounded = Rounded.empty(self.engine, rows, width)
+        buffer = Rounded.empty(self.engine, columns if self.kept is None else 0, width)
         size = (self.plan.strip, columns)
         products: list[Any] = [
-            product(self.engine, *size) if self.engine.rounds else np.empty(size, np.float32)
+            product(self.engine.name, *size, self.device) if self.engine.rounds else np.empty(size, np.float32)
             for _ in range(self.workers.count)
         ]
         for start in range(0, self.queries.n, rows):
             stop = min(start + rows, self.queries.n)
-            queries = np.ascontiguousarray(self.queries.rows(start, stop), np.float64)
+            queries = frozen(floats(self.queries.rows(start, stop)))
             norms = norms_of(queries)
             caps = self.caps[start:stop]
             sides = cap_sides(self.units, caps, norms)
             block = _Block(self, start, queries, norms, caps, sides, rounded.part(0, stop - start), pairs, products)
-            block.scan(corpus)
+            block.scan(buffer)
             block.finish(ids[start:stop], scores[start:stop], above[start:stop])
 
 
@@ -84,7 +95,7 @@ class _Block:
 
     task: Scan
     start: int
-    queries: NDArray[np.float64]
+    queries: NDArray[Any]
     norms: NDArray[np.float64]
     caps: NDArray[np.float32]
     cap_sides: NDArray[np.float32]
@@ -92,26 +103,27 @@ class _Block:
     pairs: UnresolvedPairs
     products: list[Any]
 
-    def scan(self, corpus: Rounded) -> None:
-        """Leave in `pairs` what the bounds leave unresolved of all corpus rows; `corpus` is a buffer."""
+    def scan(self, buffer: Rounded) -> None:
+        """Leave in `pairs` what the bounds leave unresolved of all corpus rows; `buffer` is for some of them."""
         task, size, count = self.task, len(self.queries), self.task.workers.count
         self.pairs.reset()
-        self._round(frozen(self.queries), self.rounded)
-        sides = row_sides(task.engine, task.units, self.rounded)
+        round_rows(task.workers, task.engine, self.queries, self.rounded)
+        sides, codes = row_sides(task.engine, task.units, self.rounded), moved(self.rounded.codes, task.device)
         strips = range(0, size, task.plan.strip)
         for first in range(0, task.corpus.n, task.plan.columns):
             rows = frozen(floats(task.corpus.rows(first, first + task.plan.columns)))
-            block = corpus.part(0, len(rows))
-            self._round(rows, block)
-            columns = column_sides(task.engine, task.units, block)
+            block = buffer.part(0, len(rows)) if task.kept is None else task.kept.part(first, first + len(rows))
+            if task.kept is None:
+                round_rows(task.workers, task.engine, rows, block)
+            columns, block_codes = column_sides(task.engine, task.units, block), moved(block.codes, task.device)
             row_norms = norms_of(rows) if not task.engine.rounds else np.empty(0)
 
-            def work(worker: int, first: int = first, rows: Any = rows, norms: Any = row_norms, block: Any = block,
-                     columns: Any = columns) -> None:  # fmt: skip
+            def work(worker: int, first: int = first, rows: Any = rows, norms: Any = row_norms,
+                     block: Any = block_codes, columns: Any = columns) -> None:  # fmt: skip
                 for start in strips[worker::count]:
                     stop = min(start + task.plan.strip, size)
                     if task.engine.rounds:
-                        products = self.products[worker](self.rounded.codes[start:stop], block.codes)
+                        products = self.products[worker](codes[start:stop], block)
                     else:
                         products = self.products[worker][: stop - start, : len(rows)]
                         arguments = (self.queries[start:stop], self.norms[start:stop], rows, norms, products)
@@ -122,10 +134,6 @@ class _Block:
             if task.on_progress is not None:
                 task.on_progress(size * len(rows) / task.corpus.n)
         task.workers.rows(bounds_scan.settle, size, self.pairs.wanted, *self.pairs.part(0, size))
-
-    def _round(self, rows: NDArray[Any], to: Rounded) -> None:
-        if self.task.engine.rounds:
-            self.task.workers.rows(self.task.engine.round, len(rows), rows, to.codes, to.scales, to.sizes, to.errors)
 
     def _absorb(self, start: int, stop: int, first: int, products: Any, sides: Any, columns: Any) -> None:
         """Add the pairs of a strip of products; queries that reach their capacity are resolved and go on."""

@@ -1,4 +1,4 @@
-"""What all searches share: exact scores of pairs, one check of all vectors, threads, and blocks that fit the memory.
+"""What all searches share: exact scores of pairs, and threads.
 
 A score is the float64 sum over the coordinates in order, rounded to float32, by one kernel.
 """
@@ -16,24 +16,18 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import Floats, need_torch
-from naysay.checks import at_row, check_whole, raise_invalid
 from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.kernels.threads import check_threads, in_rows
 from naysay.kernels.threads import threads as usual_threads
-from naysay.search._vector_files import WINDOW
 from naysay.search.vectors import Vectors, floats
 
 Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
-_NUMBERS, _SURVEYED = 1 << 20, 1 << 21  # numbers of vectors that are held at a time, on either side; that are checked
-_RUN, _FEW = 64, 8  # pairs that one query vector is read for; fewer pairs than that part of the corpus are copied
-SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
-_BUDGET, _LIBRARIES = 1 << 30, 8 << 20  # bytes of a search by default; that the libraries take for themselves
-_COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
-FETCHED, _PAIR = 2048, 12  # rows of a file that are scored at a time; bytes of an open pair: id, upper and lower bound
-_BLOCK, _PART = 14 << 20, 3  # bytes of a block of queries without a budget; or this part of the corpus
+_NUMBERS = 1 << 20  # coordinates of either side that are copied at a time
+_RUN = 64  # pairs of one query that are scored together
+_FEW = 8  # with fewer pairs than corpus rows / 8, rows are copied instead of using the whole corpus
+FETCHED = 2048  # rows of a file that are scored at a time
 
 
 def norms_of(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -53,7 +47,7 @@ class ExactScores:
     norms: NDArray[np.float64] | None
 
     def of(
-        self, queries: NDArray[np.float64], query_norms: NDArray[np.float64], counts: Any, ids: NDArray[np.int32]
+        self, queries: NDArray[Any], query_norms: NDArray[np.float64], counts: Any, ids: NDArray[np.int32]
     ) -> NDArray[np.float32]:
         """(n, m) scores of the first counts[row] ids of each row, which ascend; the rest is undefined."""
         out = np.empty(ids.shape, np.float32)
@@ -142,70 +136,6 @@ def lowest_of(anchors: Ids, scores: NDArray[np.float32], n: int) -> NDArray[np.f
     return np.where(np.isinf(lowest), np.float32(np.nan), lowest)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Survey:
-    """The largest norm, and all norms where the vectors are in memory anyway."""
-
-    largest: float
-    norms: NDArray[np.float64] | None
-
-
-def survey(parameter: str, vectors: Vectors, metric: int, threads: int) -> Survey:
-    """Measure the norms of vectors in one pass; raise if a row has no score: the first bad row and how many."""
-    step = max(1, _SURVEYED // vectors.width)
-    all_norms = np.empty(vectors.n if vectors.whole is not None else 0)
-    largest, bad, first = 0.0, 0, None
-    with Workers(threads, torch=False) as workers:
-        for start in range(0, vectors.n, step):
-            rows = floats(vectors.rows(start, start + step))
-            block = all_norms[start : start + step] if vectors.whole is not None else np.empty(len(rows))
-            workers.rows(dots.norms, len(rows), frozen(rows), block)
-            wrong = ~(block < _LARGEST_NORM)
-            if metric == COSINE:
-                wrong |= block < SMALLEST_NORM
-            if wrong.any():
-                places = np.flatnonzero(wrong)
-                bad += len(places)
-                if first is None:
-                    first = (start + int(places[0]), *_reason(metric, rows[places[0]]))
-            largest = max(largest, float(block[~wrong].max(initial=0.0)))
-    if first is not None:
-        row, rule, got = first
-        raise_invalid(parameter, rule, at_row(got, row, bad))
-    return Survey(largest, all_norms if vectors.whole is not None else None)
-
-
-def survey_both(queries: Vectors, corpus: Vectors, metric: int, threads: int) -> tuple[Survey, Survey]:
-    """Survey both sides of a search; raise also if a score can be too large for float32."""
-    left, right = (survey(name, side, metric, threads) for name, side in (("queries", queries), ("corpus", corpus)))
-    check_score_range(metric, left.largest, right.largest)
-    return left, right
-
-
-def check_score_range(metric: int, query_norm: float, corpus_norm: float) -> None:
-    """Raise if vectors up to these norms can have scores that float32 does not hold."""
-    largest = {DOT: query_norm * corpus_norm, COSINE: 1.0, L2: query_norm + corpus_norm}[metric]
-    if not largest < _FLOAT32_MAX:
-        advice = "Scale the vectors down."
-        raise_invalid("queries", "of norms whose scores float32 holds", f"scores up to {largest:.3g}", advice)
-
-
-def _reason(metric: int, row: NDArray[Any]) -> tuple[str, str]:
-    """The rule that a row breaks, and what it has instead."""
-    odd = row[~np.isfinite(row)]
-    if len(odd):
-        return "finite", str(odd[0])
-    if metric == COSINE and not row.any():
-        return "without zero vectors, which have no cosine", "a zero vector"
-    return f"of norms between {SMALLEST_NORM} and {_LARGEST_NORM}", f"a largest coordinate of {np.abs(row).max()}"
-
-
-def budget_bytes(budget: int | None) -> int:
-    """Return the memory budget in bytes, 1 GiB for None."""
-    return _BUDGET if budget is None else check_whole("budget", budget, 1)
-
-
 def thread_count(threads: int | None) -> int:
     """Return the number of threads, the library's setting for None."""
     return usual_threads() if threads is None else check_threads("threads", threads)
@@ -246,55 +176,3 @@ class Workers:
         self.pool.shutdown()
         if self.torch:
             self.torch.set_num_threads(self.before)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Sizes of blocks."""
-
-    rows: int  # queries whose unresolved pairs are held at once
-    strip: int  # queries that one thread multiplies at once
-    columns: int  # corpus rows of a block
-    capacity: int  # unresolved pairs of a query
-    at_once: int  # queries that are scored exactly together when their capacity is reached
-
-
-def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: int, budget: int | None) -> Plan:
-    """Return the largest blocks within the budget; raise if not even small ones fit, for the argument to change."""
-    total = budget_bytes(budget)
-    capacity = min(corpus.n, 6 * min(depth, corpus.n) + 256)
-    wide, code = 8 if corpus.dtype == np.float64 else 4, np.dtype(engine.codes).itemsize
-    fetched = min(capacity, FETCHED) * corpus.width * 3 * wide
-    per_row = capacity * _PAIR + corpus.width * (8 + 8 + code) + 96
-
-    def around(strip: int, columns: int, depth: int, threads: int) -> int:
-        """Bytes beside the rows of a block."""
-        beside = 8 * corpus.n if corpus.whole is not None else threads * WINDOW  # norms, or a part of the file
-        block = columns * (corpus.width * (corpus.dtype.itemsize + wide + code) + 64)
-        strips = threads * strip * (columns * engine.bytes + 64)
-        return int(queries.n * depth * 12 + beside + _LIBRARIES + fetched + block + strips)
-
-    strip, columns = _STRIP, _COLUMNS
-    while True:
-        left = total - around(strip, columns, depth, threads)
-        rows = left // per_row
-        if rows >= min(queries.n, threads * strip) or strip == _SMALLEST:
-            break
-        strip, columns = strip // 2, columns // 2
-    if rows < 1:
-        usual = min(threads, usual_threads())
-        if usual < threads and around(strip, columns, depth, usual) + per_row <= total:
-            each = around(strip, columns, depth, 1) - around(strip, columns, depth, 0)
-            most = (total - per_row - around(strip, columns, depth, 0)) // each
-            raise_invalid("threads", f"at most {most} for a memory of {total} bytes", threads)
-        if depth > corpus.n and around(strip, columns, corpus.n, usual) + per_row <= total:
-            raise_invalid("depth", f"at most {corpus.n}, the rows of the corpus, for a memory of {total} bytes", depth)
-        needed = total - left + per_row
-        advice = f"Pass a `budget` of {needed} or more."
-        raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
-    rows = min(rows, max(1, queries.n))
-    if budget is None and corpus.whole is not None:  # to read and round it again costs little
-        rows = min(rows, max(threads * strip, max(_BLOCK, corpus.whole.nbytes // _PART) // per_row))
-    at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
-    return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip))

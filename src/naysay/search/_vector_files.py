@@ -187,7 +187,7 @@ def parquet(parameter: str, path: Path, column: str | None) -> RawFile:
     import pyarrow as pa
 
     try:
-        schema = parquet_schema(path)
+        schema = parquet_schema(path, parameter)
     except (pa.ArrowException, OSError) as error:
         raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
     name = _column(parameter, schema, column)

@@ -11,12 +11,25 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_all, check_kind, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.checks import (
+    as_array,
+    check_all,
+    check_device,
+    check_kind,
+    check_one_of,
+    check_whole,
+    public,
+    raise_invalid,
+    shown,
+)
 from naysay.positives import Positives
-from naysay.search._products import NAMES, Units, choose, torch_is_loaded
-from naysay.search._scan import Scan
-from naysay.search._scores import METRICS, ExactScores, Survey, Workers, plan, survey_both, thread_count
-from naysay.search.vectors import as_vectors, floats
+from naysay.search._multiply import torch_is_loaded
+from naysay.search._plan import plan
+from naysay.search._products import NAMES, Engine, Rounded, Units, choose, is_small
+from naysay.search._scan import Scan, round_rows
+from naysay.search._scores import METRICS, ExactScores, Workers, thread_count
+from naysay.search._survey import Survey, survey_both
+from naysay.search.vectors import Vectors, as_vectors, floats
 
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
 
@@ -80,6 +93,7 @@ def search(
     budget: int | None = None,
     threads: int | None = None,
     on_progress: Callable[[float], None] | None = None,
+    device: Any = None,
 ) -> Found:
     """Find the `depth` best corpus rows of each query, exactly.
 
@@ -102,6 +116,8 @@ def search(
         budget: Bytes of memory that the call may take, including its result. 1 GiB by default.
         threads: Threads of this call. `naysay.kernels.threads` by default.
         on_progress: Called during the search with the number of further queries done; the fractions sum to n.
+        device: Where torch multiplies the rounded vectors, such as "cuda"; None for the processor. The bounds hold for
+            any device, and pairs that they leave are scored on the processor, so the result is the same.
 
     Returns:
         Ids and scores, (n, depth) each.
@@ -115,7 +131,7 @@ def search(
         >>> found.ids.tolist()
         [[1, 0], [0, 1]]
     """
-    how = SearchOptions(metric, exclude, engine, budget, threads, on_progress)
+    how = SearchOptions(metric, exclude, engine, budget, threads, on_progress, device)
     return how.run(queries, corpus, depth)[0]
 
 
@@ -132,6 +148,7 @@ def search_below(
     budget: int | None = None,
     threads: int | None = None,
     on_progress: Callable[[float], None] | None = None,
+    device: Any = None,
 ) -> tuple[Found, NDArray[np.int64]]:
     """Find the `depth` best corpus rows of each query that score at most `below`, and count those that score higher.
 
@@ -151,7 +168,8 @@ def search_below(
         >>> found.ids.tolist(), higher.tolist()
         ([[1]], [1])
     """
-    return SearchOptions(metric, exclude, engine, budget, threads, on_progress).run(queries, corpus, depth, below)
+    how = SearchOptions(metric, exclude, engine, budget, threads, on_progress, device)
+    return how.run(queries, corpus, depth, below)
 
 
 @final
@@ -165,6 +183,7 @@ class SearchOptions:
     budget: int | None = None
     threads: int | None = None
     on_progress: Callable[[float], None] | None = None
+    device: Any = None
     surveys: tuple[Survey, Survey] | None = None  # of these queries (or more of them) and this corpus, if known
 
     def run(self, queries: Any, corpus: Any, depth: int, below: Any = None) -> tuple[Found, NDArray[np.int64]]:
@@ -174,6 +193,8 @@ class SearchOptions:
         check_one_of("engine", self.engine, NAMES)
         if self.on_progress is not None and not callable(self.on_progress):
             raise_invalid("on_progress", "a function of a number, or None", shown(self.on_progress))
+        if self.device is not None:
+            check_device("device", self.device)
         threads = thread_count(self.threads)
         left, right = as_vectors("queries", queries), as_vectors("corpus", corpus)
         if left.width != right.width:
@@ -185,7 +206,10 @@ class SearchOptions:
         norms = self.surveys or survey_both(left, right, metric, threads)
         sample = floats(right.take(np.unique(np.linspace(0, right.n - 1, min(_SAMPLE, right.n)).astype(np.int64))))
         total = 0 if norms[0].norms is None else len(norms[0].norms)
-        engine = choose(self.engine, left.n, right.n, right.width, sample, total)
+        kept = norms[1].rounded
+        many = not is_small(left.n, right.n, right.width)
+        name = next(iter(kept)) if kept and many and self.engine == "auto" and self.device is None else self.engine
+        engine = choose(name, left.n, right.n, right.width, sample, total, self.device)
         largest = max(norms[0].largest, norms[1].largest)
         units = Units(metric, norms[1].largest or 1.0, largest or 1.0, raw=not engine.rounds)
         sizes = plan(left, right, depth, engine, threads, self.budget)
@@ -194,9 +218,22 @@ class SearchOptions:
             return found, above
         with Workers(threads, torch=engine.rounds and torch_is_loaded()) as workers:
             exact = ExactScores(metric, right, norms[1].norms)
-            scan = Scan(left, right, excluded, caps, engine, units, sizes, exact, workers, self.on_progress)
+            whole = _rounded(engine, right, workers, kept) if sizes.keeps else None
+            parts = left, right, excluded, caps, engine, units, sizes, exact, workers, whole
+            scan = Scan(*parts, self.on_progress, self.device)
             scan.run(found.ids, found.scores, above)
         return found, above
+
+
+def _rounded(engine: Engine, corpus: Vectors, workers: Workers, kept: dict[str, Any] | None) -> Rounded:
+    """The whole corpus on the grid of an engine; `kept` is where an earlier search left it, or None."""
+    found: Rounded | None = None if kept is None else kept.get(engine.name)
+    if found is None:
+        found = Rounded.empty(engine, corpus.n, corpus.width)
+        round_rows(workers, engine, frozen(corpus.rows(0, corpus.n)), found)
+        if kept is not None:
+            kept[engine.name] = found
+    return found
 
 
 def _caps(below: Any, n: int) -> NDArray[np.float32]:

@@ -20,7 +20,8 @@ from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search import _index_faiss as faiss_side
 from naysay.search import _index_rules as rules
-from naysay.search._scores import METRICS, ExactScores, Survey, check_score_range, norms_of, survey, thread_count
+from naysay.search._scores import METRICS, ExactScores, norms_of, thread_count
+from naysay.search._survey import Survey, check_score_range, survey
 from naysay.search.exact import Found, SearchOptions, excluded_rows
 from naysay.search.recall import Recall, recall_of
 from naysay.search.vectors import Vectors, as_vectors

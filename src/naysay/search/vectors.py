@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._stores import named_as
+from naysay._urls import Url
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, public, raise_invalid
-from naysay.files import check_file
+from naysay.locations import as_place, check_table, table_suffix, temporary_copy
 from naysay.search import _vector_files as vector_files
 
 Rows = NDArray[Any]
@@ -63,7 +68,8 @@ def open_vectors(vectors: Any, column: str | None = None) -> Vectors:
 
     Args:
         vectors: A NumPy array, nested lists, a torch tensor, an Arrow table or column, or the path of a .npy,
-            .safetensors or .parquet file. `Vectors` are returned as they are.
+            .safetensors or .parquet file, or of a folder or glob of .parquet files; or a URL, of which a copy is
+            made in the folder for temporary files. `Vectors` are returned as they are.
         column: The column of a table, or the tensor of a .safetensors file. Needed if there are several of the right
             type.
 
@@ -78,13 +84,9 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
     """Do what `open_vectors` does, with the caller's name of the parameter in errors."""
     if isinstance(given, Vectors):
         return given
-    if isinstance(given, str | Path):
-        path = Path(given)
-        check_file(parameter, path, _KINDS)
-        kind = path.suffix.lower()
-        if kind not in vector_files.READERS:
-            raise_invalid(parameter, "a file of vectors", repr(str(path)), _KINDS)
-        file = vector_files.READERS[kind](parameter, path, column)
+    if isinstance(given, str | Path | Url):
+        place = as_place(parameter, given)
+        file = _of_path(parameter, place, column) if isinstance(place, Path) else _of_url(parameter, place, column)
         return Vectors(file.n, file.width, file.dtype, file.read, file.take)
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(given, arrow.Table | arrow.Array | arrow.ChunkedArray):
@@ -97,6 +99,31 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
         array = array.astype(np.float64)
     vector_files.check_rows(parameter, array.shape, array.dtype)
     return _of_array(array)
+
+
+def _of_path(parameter: str, path: Path, column: str | None) -> vector_files.RawFile:
+    check_table(parameter, path, _KINDS)
+    kind = table_suffix(path)
+    if kind not in vector_files.READERS:
+        raise_invalid(parameter, "a file of vectors", repr(str(path)), _KINDS)
+    return vector_files.READERS[kind](parameter, path, column)
+
+
+def _of_url(parameter: str, url: Url, column: str | None) -> vector_files.RawFile:
+    """Open a temporary copy, which is removed with the vectors; that of Parquet at once, since its rows are copied."""
+    copy, folder = temporary_copy(parameter, url)
+    remove = partial(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        with named_as(copy.names):
+            file = _of_path(parameter, copy.path, column)
+    except BaseException:
+        remove()
+        raise
+    if file.path.is_relative_to(folder):
+        weakref.finalize(file, remove)
+    else:
+        remove()
+    return file
 
 
 def floats(rows: NDArray[Any]) -> NDArray[Any]:

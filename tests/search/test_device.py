@@ -1,0 +1,130 @@
+"""The scan on a device of torch's: the same bytes, for any arithmetic that the bounds allow for."""
+
+import numpy as np
+import pytest
+import torch
+from index_world import same
+from search_world import world
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.search import _multiply
+from naysay.search import _products as engines
+from naysay.search.exact import search, search_below
+
+ENGINES = ("auto", "int8", "bfloat16", "float32")
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_device_gives_the_same_bytes(engine, metric):
+    for n, size, width in ((5, 203, 11), (40, 300, 16), (1, 9, 1)):
+        queries, corpus = world(width, n, size, width)
+        right = search(queries, corpus, 6, metric=metric, engine="float64")
+        same(search(queries, corpus, 6, metric=metric, engine=engine, device="cpu"), right)
+        same(search(queries, corpus, 6, metric=metric, engine=engine, device=torch.device("cpu"), threads=2), right)
+    below = np.full(n, 0.1, np.float32)
+    found, above = search_below(queries, corpus, 3, below, metric=metric, engine=engine, device="cpu")
+    other, higher = search_below(queries, corpus, 3, below, metric=metric, engine="float64")
+    same(found, other)
+    assert above.tolist() == higher.tolist()
+
+
+def test_on_a_device_rounded_vectors_are_multiplied_there(monkeypatch):
+    queries, corpus = world(1, 5, 203, 11)
+    seen = []
+    own = _multiply.on_device
+    monkeypatch.setattr(
+        _multiply, "on_device", lambda one, two: seen.append((one.device.type, one.dtype)) or own(one, two)
+    )
+    search(queries, corpus, 6, device="cpu")
+    search(queries, corpus, 6, device="cpu", engine="bfloat16")
+    assert {kind for _, kind in seen} == {torch.int8, torch.float32}
+    assert {device for device, _ in seen} == {"cpu"}
+
+
+def poor(rows, noise):
+    """A product as a device may make it: factors cut to 10 bits, and sums off by `noise` in any direction."""
+
+    def on_device(queries, corpus):
+        if queries.dtype == torch.int8:
+            return own(queries, corpus)
+        cut = [(one.view(torch.int32) & -(1 << 13)).view(torch.float32).double() for one in (queries, corpus)]
+        signs = torch.from_numpy(rows.choice([-1.0, 1.0], (len(queries), len(corpus))))
+        return (cut[0] @ cut[1].T + noise * signs).float()  # codes have the norm 1
+
+    own = _multiply.on_device
+    return on_device
+
+
+@pytest.mark.parametrize("engine", ["bfloat16", "float32"])
+@pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
+def test_a_device_that_cuts_and_rounds_gives_the_same_bytes(monkeypatch, engine, metric):
+    rng = np.random.default_rng(0)
+    queries = rng.normal(size=(30, 64)).astype(np.float32)
+    corpus = np.concatenate([queries + 1e-3 * rng.normal(size=queries.shape) for _ in range(20)]).astype(np.float32)
+    right = search(queries, corpus, 5, metric=metric, engine="float64")
+    monkeypatch.setattr(_multiply, "on_device", poor(rng, 0.9 * 64 * 2.0**-21))
+    same(search(queries, corpus, 5, metric=metric, engine=engine, device="cpu"), right)
+    monkeypatch.setattr(_multiply, "on_device", poor(rng, 0.02))  # more than the bound allows for
+    assert (search(queries, corpus, 5, metric=metric, engine=engine, device="cpu").ids != right.ids).any()
+
+
+def test_shapes_and_types_without_a_device():
+    for n, m, width in ((5, 7, 11), (40, 16, 8), (1, 1, 2)):
+        codes = [np.ones((rows, width), np.int8) for rows in (n, m)]
+        made = _multiply.on_device(*(_multiply.moved(one, "meta") for one in codes))
+        assert (tuple(made.shape), made.dtype, made.device.type) == ((n, m), torch.int32, "meta")
+        for kind in (np.uint16, np.float32):
+            held = [_multiply.moved(np.zeros((rows, width), kind), "meta") for rows in (n, m)]
+            assert {one.dtype for one in held} == {torch.float32}
+            made = _multiply.on_device(*held)
+            assert (tuple(made.shape), made.dtype, made.device.type) == ((n, m), torch.float32, "meta")
+
+
+def test_the_engine_of_a_device(monkeypatch):
+    sample = np.random.default_rng(0).normal(size=(50, 64))
+    assert engines.choose("auto", 1, 1, 64, sample, device="cpu").name == "int8"
+    spiked = sample.copy()
+    spiked[:, 0] = 1e6  # needs a fine grid
+    assert engines.choose("auto", 1, 1, 64, spiked, device="cpu").name == "float32"
+
+    def refused(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(torch, "_int_mm", refused)
+    assert engines.choose("auto", 1, 1, 64, sample, device="cpu").name == "bfloat16"
+    with pytest.raises(NaysayError, match="`engine` must be one that torch multiplies exactly on cpu, got 'int8'"):
+        engines.choose("int8", 1, 1, 64, sample, device="cpu")
+
+
+def test_devices_that_are_refused():
+    rows = np.eye(3)
+    with pytest.raises(NaysayError, match="search: `device` must be one that torch can use here, got 'nowhere'"):
+        search(rows, rows, 1, device="nowhere")
+    with pytest.raises(NaysayError, match="mine: `device` must be one that torch can use here, got 'cuda:99'"):
+        ns.mine(rows, rows, None, 1, device="cuda:99")
+    with pytest.raises(NaysayError, match="`device` must be a device that holds numbers, got 'meta'"):
+        search(rows, rows, 1, device="meta")
+    with pytest.raises(NaysayError, match="`device` must be left out for the engine 'float64', which runs on the proc"):
+        search(rows, rows, 1, device="cpu", engine="float64")
+
+
+def test_mining_on_a_device_gives_the_same_bytes():
+    planted = ns.planted_world(60, 150, per_anchor=8, noise=0.3, seed=3)
+    given = (planted.anchor_vectors, planted.item_vectors, planted.known, 5)
+    one, other = ns.mine(*given), ns.mine(*given, device="cpu")
+    assert one.ids.tobytes() == other.ids.tobytes()
+    assert one.scores.tobytes() == other.scores.tobytes()
+    assert one.rule == other.rule
+
+
+def test_a_pool_on_a_device_draws_the_same():
+    queries, corpus = world(3, 8, 200, 16)
+    query = ns.Query(np.arange(8), vectors=queries)
+    one, other = (
+        ns.pools.Nearest(corpus, 20, device=device).draw(query, 5, rng=ns.rng_for(1)) for device in (None, "cpu")
+    )
+    assert one.ids.tolist() == other.ids.tolist()
+    with pytest.raises(NaysayError, match="Nearest: `device` must be one that torch can use here"):
+        ns.pools.Nearest(corpus, 20, device="nowhere")
