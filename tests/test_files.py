@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from naysay import files
+from naysay import files, locations
 from naysay.checks import shown
 from naysay.errors import NaysayError
-from naysay.jobs.command import _clear
+from naysay.jobs._stores import _clear
 
 
 def message_of(call, *arguments, **named):
@@ -30,16 +30,16 @@ def test_where_a_file_may_be_written(tmp_path):
     assert "a device or a pipe" in message_of(files.check_target, "path", Path(os.devnull))
     assert "in an existing folder" in message_of(files.check_target, "path", tmp_path / "no" / "new.txt")
     assert "a file that can be written" in message_of(files.check_target, "path", tmp_path / ("x" * 300))
-    files.check_page("path", tmp_path / "page.HTML")
-    assert "ends in .html" in message_of(files.check_page, "path", tmp_path / "page.pdf")
+    locations.check_page("path", tmp_path / "page.HTML")
+    assert "ends in .html" in message_of(locations.check_page, "path", tmp_path / "page.pdf")
 
 
 def test_files_that_are_written_are_apart(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
-    files.check_apart({"out": one, "report": None}, {"in": other, "more": None})
-    message = message_of(files.check_apart, {"out": one}, {"in": tmp_path / "." / "one"})
+    locations.check_apart({"out": one, "report": None}, {"in": other, "more": None})
+    message = message_of(locations.check_apart, {"out": one}, {"in": tmp_path / "." / "one"})
     assert message == f"`out` must be another file than `in`, got {str(one)!r}."
-    assert "another file than `out`" in message_of(files.check_apart, {"out": one, "report": one}, {})
+    assert "another file than `out`" in message_of(locations.check_apart, {"out": one, "report": one}, {})
 
 
 def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):

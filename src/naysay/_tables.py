@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import as_array, at_row, raise_invalid, shown, whole_numbers
 from naysay.files import check_source, raise_unreadable
+from naysay.locations import check_table, local, shards
 from naysay.text import first_line
 from naysay.vocabulary import Vocabulary, ids_of_names
 
@@ -23,26 +25,43 @@ if TYPE_CHECKING:
 _ROWS = 4096  # rows of a batch
 _BATCH = 1 << 22  # bytes of a batch
 _PAGE, _PAGE_ROWS = 1.6, 1024  # memory that a page takes while it is read, in its size; and rows of a page
+Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 
 
-def _open_parquet(path: Path) -> pq.ParquetFile:
+def open_parquet(path: Path) -> pq.ParquetFile:
     """Open a Parquet file so that a page of each column is in memory, not a row group, which can be the whole file."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True)
+    source = pa.OSFile(os.fsencode(path))  # Arrow itself would read the name as UTF-8, which it need not be
+    return pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True)
 
 
-def parquet_schema(path: Path) -> pa.Schema:
-    """Return the Arrow schema of a Parquet file."""
-    with _open_parquet(path) as file:
-        return file.schema_arrow
+def parquet_schema(path: Path, parameter: str = "path") -> pa.Schema:
+    """Return the Arrow schema of a table; raise if the files of a table have other columns than the first."""
+    first: pa.Schema | None = None
+    for part in shards(path):
+        with open_parquet(part) as file:
+            schema = file.schema_arrow
+        first = first or schema
+        here, there = ({one.name: str(one.type) for one in each} for each in (schema, first))
+        for name in (name for name in here | there if here.get(name) != there.get(name)):
+            got = f"{name!r} of {here[name]}" if name in here else f"no {name!r}"
+            raise_invalid(parameter, f"files with the columns of {shards(path)[0].name!r}", f"{got} in {str(part)!r}")
+    return first
 
 
 def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of a Parquet file, or all, in batches of a few megabytes."""
+    """Yield some columns of a table, or all, in batches of a few megabytes."""
+    for part in shards(path):
+        yield from _batches(part, columns)
+
+
+def _batches(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """The same of one file."""
     import pyarrow as pa
 
-    with _open_parquet(path) as file:
+    with open_parquet(path) as file:
         size = 0
         for group in map(file.metadata.row_group, range(file.num_row_groups)):
             leaves = map(group.column, range(group.num_columns))
@@ -56,13 +75,19 @@ def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa
 
 
 def check_pages(parameter: str, path: Path, limit: int) -> None:
-    """Raise if the first page of each column of a Parquet file takes more than `limit` bytes while it is read.
+    """Raise if the first page of each column of a file of a table takes more than `limit` bytes while it is read.
 
     The usual writers put 1,024 rows or more in a page. Only where so many rows would be too large, a page is read.
     """
+    for part in shards(path):
+        _check_pages(parameter, part, limit)
+
+
+def _check_pages(parameter: str, path: Path, limit: int) -> None:
+    """The same of one file."""
     import pyarrow as pa
 
-    with _open_parquet(path) as file:
+    with open_parquet(path) as file:
         groups = [file.metadata.row_group(place) for place in range(file.num_row_groups)]
         if not any(_PAGE * group.total_byte_size * _PAGE_ROWS > limit * max(1, group.num_rows) for group in groups):
             return
@@ -83,22 +108,22 @@ def _is_part(leaf: str, columns: list[str]) -> bool:
     return any(leaf == name or leaf.startswith(f"{name}.") for name in columns)
 
 
-Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
-
-
 def read_parquet(path: str | Path, **columns: str | None) -> pa.Table:
-    """The named columns of a Parquet file; `columns` maps a parameter to the column it names."""
+    """The named columns of a table, one file or several; `columns` maps a parameter to the column it names."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = _opened(path, pq.ParquetFile)
-    check_columns(_opened(path, lambda _: file.schema_arrow.names), columns)
-    return _opened(path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
+    with local("path", path) as file:
+        check_columns(parquet_names(file), columns)
+        wanted = list(dict.fromkeys(columns.values()))
+        parts = (_opened(part, lambda name: pq.ParquetFile(name).read(columns=wanted)) for part in shards(file))
+        return pa.concat_tables(parts, promote_options="default")
 
 
 def parquet_names(path: str | Path) -> list[str]:
     """The names of the columns of a Parquet file."""
-    names: list[str] = _opened(path, lambda name: parquet_schema(Path(name)).names)
-    return names
+    check_table("path", Path(path))
+    return list(_opened(path, lambda name: parquet_schema(Path(name)).names))
 
 
 def csv_names(path: str | Path, delimiter: str) -> list[str]:

@@ -69,13 +69,6 @@ def _made_without_name(folder: Path) -> bool:
     return False
 
 
-def check_page(parameter: str, path: Path) -> None:
-    """Raise unless an HTML file can be written at `path`."""
-    check_target(parameter, path)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise_invalid(parameter, "a file that ends in .html", repr(str(path)))
-
-
 def check_source(parameter: str, path: Path) -> None:
     """Raise if `path` is a device, a pipe, a loop of links or not readable. Folders and missing files are accepted."""
     try:
@@ -93,17 +86,6 @@ def check_file(parameter: str, path: Path, advice: str = "") -> None:
     check_source(parameter, path)
     if not os.path.isfile(path):
         raise_invalid(parameter, "an existing file", repr(str(path)), advice)
-
-
-def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
-    """Raise if a file that is written is also read, or written twice, or if one that is read is a device or a pipe."""
-    sources = {name: path for name, path in read.items() if path is not None}
-    for name, source in sources.items():
-        check_source(name, source)
-    used = {os.path.realpath(path): name for name, path in sources.items()}
-    for name, path in written.items():
-        if path is not None and (other := used.setdefault(os.path.realpath(path), name)) != name:
-            raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
 
 @contextmanager

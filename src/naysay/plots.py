@@ -6,12 +6,12 @@ vl-convert draws the pictures, without a browser and without the network.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._urls import Place
 from naysay.checks import raise_invalid
 from naysay.errors import MissingExtraError
 
@@ -21,7 +21,7 @@ KINDS = (".svg", ".png")
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 
 
-def check_picture(parameter: str, path: Path) -> None:
+def check_picture(parameter: str, path: Place) -> None:
     """Raise if the file is neither SVG nor PNG, or if vl-convert is not installed."""
     if path.suffix.lower() not in KINDS:
         raise_invalid(parameter, "a file that ends in .svg or .png", repr(str(path)))

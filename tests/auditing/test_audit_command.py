@@ -113,10 +113,10 @@ def test_a_model_encodes_the_texts_in_the_order_of_the_set(files, tmp_path, monk
         return tmp_path / f"{len(texts)}.npy"
 
     monkeypatch.setattr("naysay.encode.texts.encode_texts", encode_texts)
-    monkeypatch.setattr("naysay.encode.model.load_model", lambda name: f"model {name}")
-    _, text = printed(files / "train.jsonl", model="M", query_prompt="q: ")
-    assert asked[0] == ("model M", 200, files / ".train.jsonl.vectors", "q: ")
-    assert asked[1][0] == "model M"
+    monkeypatch.setattr("naysay.encode.model.load_model", lambda name, device: f"{name} on {device}")
+    _, text = printed(files / "train.jsonl", model="M", query_prompt="q: ", device="cpu")
+    assert asked[0] == ("M on cpu", 200, files / ".train.jsonl.vectors", "q: ")
+    assert asked[1][0] == "M on cpu"
     assert asked[1][3] is None
     assert "1,600 negatives" in text
     assert "score " in text

@@ -140,7 +140,7 @@ def test_files_that_are_not_there_or_damaged_raise(tmp_path):
     with pytest.raises(NaysayError, match=r'a file of one JSON object with a list "data", got None in c.json'):
         read_negatives(tmp_path / "c.json")
     (tmp_path / "d.jsonl").mkdir()
-    with pytest.raises(NaysayError, match="`path` must be a file that can be read, got"):
+    with pytest.raises(NaysayError, match=r"`path` must be an existing file, got the folder .*, which has no .parquet"):
         read_negatives(tmp_path / "d.jsonl")
 
 

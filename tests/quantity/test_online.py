@@ -145,6 +145,18 @@ def test_a_smooth_late_start_loses_little_at_the_end():
     assert v[3] < 0.97 * v.max()
 
 
+@pytest.mark.parametrize("tau", [300.0, 900.0])
+def test_the_turn_is_found_within_one_probe_of_tau(tau):
+    """mu'(t) = mu (1 - e^(-t / tau)): the turn of the schedule is at tau, where the slope has fallen to 1 / e."""
+    curve = grown(2.0, tau=tau)
+    found = restored(curve, curve).estimate()
+    assert abs(found.turning * STEPS - tau) < STEPS * np.diff(SHARES).max()
+    k_at = ns.quantity.adaptive(found.k, STEPS, found.turning)
+    assert k_at(found.turning * STEPS) == pytest.approx(found.k)
+    waited = restored(late(2.0, tau=300.0), late(2.0, tau=300.0)).estimate()
+    assert waited.turning * STEPS == pytest.approx(900 + 300, abs=STEPS * np.diff(SHARES).max())
+
+
 def test_labels_from_validation_are_as_good_as_the_model_becomes():
     found = restored(grown(1.8), labels="validation").estimate()
     assert found.separation == found.end == pytest.approx(1.8, abs=1e-5)

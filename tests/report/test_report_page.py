@@ -76,7 +76,7 @@ def test_the_page_says_it_in_order(quick, tmp_path):
         "Scores",
         "How many negatives",
         "Difficulty by percentile",
-        "Counts",
+        "Tables",
         "Notes",
         "Provenance",
     ]
@@ -90,6 +90,25 @@ def test_the_page_says_it_in_order(quick, tmp_path):
     for given, _ in page.all("div", role="img"):
         assert given["aria-label"]
     assert page.all("html")[0][0]["lang"] == "en"
+
+
+@pytest.mark.parametrize("cell", ["0.41", "-3", "+0.0290 ± 0.0179", "1,200 (2 of 3)", "12 %"])
+def test_figures_are_on_the_right_and_on_one_line(cell, quick, tmp_path):
+    text = written(tmp_path, whole(result=Table("Arms", ("recall", "name"), ((cell, "first ± 2"),))))
+    found = re.search(r'<td class="n"><bdi[^>]*>([^<]+)</bdi></td><td><bdi[^>]*>first ± 2<', text)
+    assert found is not None
+    assert found[1] == cell
+    assert "td.n bdi { white-space: nowrap;" in text
+
+
+def test_the_main_table_comes_first_and_is_open(quick, tmp_path):
+    table = Table("Arms", ("name", "recall"), (("first", 0.41),))
+    text = written(tmp_path, whole(result=table))
+    page = Page(text)
+    assert page.all("h2")[0][1] == "Arms"
+    start = text.index("<h2")
+    assert "first" in text[start : text.index("</section>")]
+    assert "<details" not in text[start : text.index("</section>")]
 
 
 def test_the_policy_names_the_scripts_and_nothing_else(quick, tmp_path):
@@ -179,6 +198,7 @@ def test_pairs_to_label_have_three_choices_and_blank_is_the_first_state(quick, t
         (lambda: trade(command="f()"), r"^Trade: `command` must be a text with TARGET in place of the value, got"),
         (lambda: point(share=1.5), r"^TradePoint: `false_share` must be a number at least 0 and at most 1, got 1\.5"),
         (lambda: point(empty=-1), r"^TradePoint: `empty` must be at least 0, got -1\.$"),
+        (lambda: Contents("t", ("do",), result=3), r"^Contents: `result` must be a Table, or None, got int\.$"),
         (lambda: Contents("t", ("do",), trade=3), r"^Contents: `trade` must be a Trade, or None, got int\.$"),
         (lambda: Contents("t", ("do",), review=("x",)), r"^Contents: `review\[0\]` must be of type ReviewPair, got"),
     ],

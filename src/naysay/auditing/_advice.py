@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from naysay._urls import Url
 from naysay.auditing._training_set import TrainingSet
 from naysay.auditing.findings import KVerdict
 from naysay.auditing.result import Audit, are
 from naysay.auditing.suspects import NEAR
 from naysay.detectors.share import Share
+from naysay.locations import as_place
 from naysay.text import counted, percent
 
 _MANY_EASY, _OVER_CHANCE, _TOO_MANY = 0.5, 3, 0.3  # above these there is something to do
@@ -96,7 +98,7 @@ def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: 
     `inputs` are the vectors and their names, by parameter of `audit`; only files can be named in a command.
     """
     commands: list[Sequence[str]] = []
-    files = {name: str(value) for name, value in inputs.items() if isinstance(value, str | Path)}
+    files = {name: str(as_place(name, one)) for name, one in inputs.items() if isinstance(one, str | Path | Url)}
     tables = _tables(given, files)
     if given.path is not None and tables is not None and {"query_vectors", "corpus_vectors"} <= files.keys():
         vectors = ["--query-vectors", files["query_vectors"], "--corpus-vectors", files["corpus_vectors"]]

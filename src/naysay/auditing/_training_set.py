@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._urls import Place, Url
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
@@ -18,10 +19,12 @@ from naysay.formats._table_files import batches, column_names
 from naysay.formats.read_negatives import collected
 from naysay.formats.training_file import TrainingFile
 from naysay.kernels.threads import threads
+from naysay.locations import as_place, local
 from naysay.mining.candidates import Candidates
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
-from naysay.search._scores import METRICS, pair_scores, survey
+from naysay.search._scores import METRICS, pair_scores
+from naysay.search._survey import survey
 from naysay.search.vectors import Vectors, as_vectors
 
 Ids = NDArray[np.int64]
@@ -36,7 +39,7 @@ class TrainingSet:
     """Anchors, their positives and their negatives."""
 
     name: str  # the path, or "mined negatives"
-    path: Path | None
+    path: Place | None
     format: str | None
     ids: Ids  # (n, k) int64, -1 empty: the distinct negatives of each anchor
     scores: Scores | None  # (n, k) float32, NaN where there is none; or None
@@ -62,8 +65,10 @@ def training_set(given: Any, format: str | None) -> TrainingSet:
     """Return a file in any format of `read_negatives`, a `TrainingFile`, or `Mined` as a TrainingSet."""
     if isinstance(given, TrainingSet):
         return given
-    if isinstance(given, str | Path):
-        result = _of_file(*_read(Path(given), format))
+    if isinstance(given, str | Path | Url):
+        place = as_place("negatives", given)
+        with local("negatives", place) as path:
+            result = replace(_of_file(*_read(path, format)), name=str(place), path=place)
     elif format is not None:
         raise_invalid("format", "left out where the negatives are not a file", repr(format))
     elif isinstance(given, TrainingFile):
@@ -235,8 +240,9 @@ def rows_of(side: str, size: int, names: list[str] | None, given: Any, vectors: 
             raise_invalid(f"{side}_vectors", rule, vectors.n, advice)
         return np.arange(size)
     parameter = f"{side}_ids"
-    if isinstance(given, str | Path):
-        given = read_names(parameter, Path(given))
+    if isinstance(given, str | Path | Url):
+        with local(parameter, given) as path:
+            given = read_names(parameter, path)
     if isinstance(given, bytes) or not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) != 1:
         raise_invalid(parameter, "a list of names, or a file of them", shown(given))
     if names is None:

@@ -15,13 +15,14 @@ from rich.text import Text
 
 from naysay._commands import AuditOptions
 from naysay._options import option_names
+from naysay._urls import Place, Url
 from naysay.auditing._training_set import TrainingSet, training_set
 from naysay.auditing.audit import audit
 from naysay.auditing.report import report_audit
 from naysay.auditing.result import Audit
 from naysay.auditing.suspects import Worst
 from naysay.checks import check_one_of, raise_invalid, with_option_names
-from naysay.files import check_apart, check_page, check_target
+from naysay.locations import check_apart, check_page, check_target
 from naysay.text import counted, percent
 
 _VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")
@@ -63,7 +64,7 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
     return _passes(result, limit, options.fail_on, out)
 
 
-def _check_files(options: AuditOptions, vectors: Mapping[str, Path | None]) -> None:
+def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> None:
     """Raise for files that cannot be written, and for options that do not go together."""
     if options.json is not None:
         check_target("json", options.json)
@@ -72,7 +73,9 @@ def _check_files(options: AuditOptions, vectors: Mapping[str, Path | None]) -> N
     check_apart({"json": options.json, "report": options.report}, {"negatives": options.negatives, **vectors})
     if options.model and any(value is not None for value in vectors.values()):
         raise_invalid("model", "left out where vectors are given", repr(options.model))
-    for name in ("query_prompt", "corpus_prompt", "encoded"):
+    if isinstance(options.encoded, Url):
+        raise_invalid("encoded", "a folder on this machine", repr(options.encoded))
+    for name in ("query_prompt", "corpus_prompt", "device", "encoded"):
         value = getattr(options, name)
         if value and not options.model:
             raise_invalid(name, "left out without --model", repr(str(value)))
@@ -119,8 +122,9 @@ def _encoded(given: TrainingSet, options: AuditOptions) -> dict[str, Any]:
         if each is None:
             rule = f"left out where the set has no texts of {name}"
             raise_invalid("model", rule, repr(options.model), "Pass vectors.")
-    encoder = load_model(options.model)
-    folder = options.encoded or options.negatives.parent / f".{options.negatives.name}.vectors"
+    encoder = load_model(options.model, device=options.device)
+    home = options.negatives if isinstance(options.negatives, Path) else Path(options.negatives.name)
+    folder = options.encoded if isinstance(options.encoded, Path) else home.with_name(f".{home.name}.vectors")
     paths = [
         encode_texts(encoder, each, folder=folder, prompt=prompt or None)
         for each, prompt in zip(texts.values(), (options.query_prompt, options.corpus_prompt), strict=True)

@@ -8,12 +8,14 @@ from types import MappingProxyType
 
 import numpy as np
 
+from naysay._urls import Place, Url
 from naysay.auditing.findings import K_MAX
 from naysay.auditing.result import Audit, k_text, repeats_text
 from naysay.auditing.suspects import COPIES
 from naysay.checks import check_kind, public
 from naysay.detectors.duplicates import REASONS
-from naysay.files import as_path, check_page, digest_of
+from naysay.files import digest_of
+from naysay.locations import as_place, check_page
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
@@ -38,8 +40,8 @@ _MEANING = {
 
 @public
 def report_audit(
-    audit: Audit, path: str | Path, *, title: str = "", files: Mapping[str, str | Path] | None = None
-) -> Path:
+    audit: Audit, path: str | Place, *, title: str = "", files: Mapping[str, str | Place] | None = None
+) -> Place:
     """Write an audit as one HTML file; see `report.write_report`.
 
     Args:
@@ -60,11 +62,11 @@ def report_audit(
     check_kind("audit", audit, Audit, "an Audit")
     check_kind("files", files, Mapping | None, "{what: file}, or None")
     check_texts(title=title)
-    check_page("path", as_path("path", path))  # before the files are read
+    check_page("path", as_place("path", path))  # before the files are read
     return write_report(path, contents_of(audit, title, files or {}))
 
 
-def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Path] = MappingProxyType({})) -> Contents:
+def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Place] = MappingProxyType({})) -> Contents:
     """Return the contents of the page."""
     share, k, run = audit.false_share, audit.k_verdict, None
     if k.best is not None and k.separation is not None:
@@ -156,9 +158,12 @@ def _examples(audit: Audit) -> tuple[Examples, ...]:
     return (Examples("The worst rows", "suspect", rows, note),) if rows else ()
 
 
-def _provenance(audit: Audit, files: Mapping[str, str | Path]) -> dict[str, str]:
-    """Return versions, settings, and hashes of the files that exist."""
-    paths = {"the set": Path(audit.name)} | {name: as_path(f"files[{name!r}]", file) for name, file in files.items()}
-    hashes = {f"SHA-256 of {name}": digest_of(path) for name, path in paths.items() if path.is_file()}
+def _provenance(audit: Audit, files: Mapping[str, str | Place]) -> dict[str, str]:
+    """Return versions, settings, and hashes of the files that exist on this machine; of others their URL."""
+    given = {"the set": audit.name, **files}
+    paths = {name: as_place(f"files[{name!r}]", file) for name, file in given.items()}
+    here = {name: path for name, path in paths.items() if isinstance(path, Path) and path.is_file()}
+    hashes = {f"SHA-256 of {name}": digest_of(path) for name, path in here.items()}
+    hashes |= {name: str(url) for name, url in paths.items() if isinstance(url, Url)}
     settings = {name: str(value) for name, value in audit.settings.items()}
     return {**versions("naysay", "numpy", "scipy"), "set": audit.name, **settings, **hashes}

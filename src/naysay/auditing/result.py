@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, final
 
+from naysay._urls import Place
 from naysay.auditing._posterior import Trade
 from naysay.auditing._training_set import SetScores
 from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
@@ -14,7 +14,7 @@ from naysay.auditing.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
-from naysay.files import as_path, check_target, write_whole
+from naysay.locations import as_place, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
 
 
@@ -129,13 +129,13 @@ class Audit:
         names = [each.name for each in fields(self) if not each.name.startswith("_")]
         return json_file({"summary": self.summary} | {name: getattr(self, name) for name in names}).decode()
 
-    def write(self, path: str | Path) -> Path:
+    def write(self, path: str | Place) -> Place:
         """Write the JSON, whole or not at all.
 
         Args:
             path: The file.
         """
-        target = as_path("path", path)
+        target = as_place("path", path)
         check_target("path", target)
         write_whole("path", target, self.to_json().encode("utf-8"))
         return target

@@ -18,8 +18,9 @@ from typing import Any, BinaryIO, final
 from naysay._tables import check_pages, parquet_batches, parquet_schema
 from naysay.checks import check_one_of, raise_invalid, shown
 from naysay.errors import MissingExtraError, NaysayError
-from naysay.files import check_file, check_source, raise_unreadable
+from naysay.files import check_source, raise_unreadable
 from naysay.formats._whole_files import need_datasets
+from naysay.locations import check_table, shards, table_suffix
 from naysay.text import first_line
 
 Blocks = Iterator[tuple[Sequence[int], list[Any]]]
@@ -43,8 +44,8 @@ def _reading(parameter: str, rule: str, path: Path) -> Iterator[None]:
 
 
 def _kind(path: Path) -> str:
-    """The ending of a file without .gz or .xz."""
-    return (path.with_suffix("") if path.suffix in (".gz", ".xz") else path).suffix.lower()
+    """The ending of a file without .gz or .xz; .parquet for a folder of files."""
+    return path.with_suffix("").suffix.lower() if path.suffix in (".gz", ".xz") else table_suffix(path)
 
 
 @contextmanager
@@ -148,7 +149,7 @@ def _checked(parameter: str, path: Path, head: tuple[Sequence[int], list[Any]], 
 
 
 def _parquet(path: Path) -> tuple[tuple[str, ...], Blocks]:
-    check_file("path", path)
+    check_table("path", path)
     with _reading("path", "a file of Parquet", path):
         names = tuple(parquet_schema(path).names)
     return names, _numbered(path, "a file of Parquet", (batch.to_pylist() for batch in parquet_batches(path)))
@@ -193,7 +194,7 @@ def _numbered(path: Path, rule: str, blocks: Iterable[Any]) -> Blocks:
 
 def column_names(parameter: str, path: Path) -> list[str]:
     """Return the columns of a table; those of the first line for JSON lines."""
-    check_file(parameter, path, _KINDS)
+    check_table(parameter, path, _KINDS)
     kind = _kind(path)
     if kind not in (".parquet", ".jsonl", *_DELIMITERS) or (kind != ".jsonl" and path.suffix in (".gz", ".xz")):
         raise_invalid(parameter, "a table", repr(str(path)), _KINDS)
@@ -201,14 +202,14 @@ def column_names(parameter: str, path: Path) -> list[str]:
         return list(next(_objects(parameter, path), [{}])[0])
     with _reading(parameter, _WHOLE, path):
         if kind == ".parquet":
-            return list(parquet_schema(path).names)
+            return list(parquet_schema(path, parameter).names)
         with _csv(path, kind, None) as reader:
             return list(reader.schema.names)
 
 
 def check_memory(parameter: str, path: Path, limit: int) -> None:
     """Raise if a page of a Parquet file takes more than `limit` bytes of memory; other files are read by lines."""
-    if _kind(path) == ".parquet" and path.is_file():
+    if _kind(path) == ".parquet" and all(part.is_file() for part in shards(path)):
         with _reading(parameter, _WHOLE, path):
             check_pages(parameter, path, limit)
 

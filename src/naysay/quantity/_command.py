@@ -16,7 +16,8 @@ from rich.text import Text
 from naysay._commands import HowmanyOptions
 from naysay._options import option_names
 from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, with_option_names
-from naysay.files import check_apart, check_target, read_array, write_whole
+from naysay.files import check_target, read_array, write_whole
+from naysay.locations import check_apart
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
 from naysay.quantity._figures import figure
 from naysay.quantity.estimate import Estimate, estimate

@@ -48,6 +48,8 @@ class OnlineEstimate:
             first.
         steps_seen: The last step with a validation probe.
         notes: A sentence for each reason to doubt the result.
+        turning: The share of the run at which the slope of mu' has fallen to 1 / e of its first, for
+            `adaptive(k, steps, turning)` in place of the paper's 10 %.
 
     Example: see `Online`, whose `estimate` returns one.
     """
@@ -66,6 +68,7 @@ class OnlineEstimate:
     until: float
     steps_seen: int
     notes: tuple[str, ...]
+    turning: float
 
     __repr__ = short_repr
 
@@ -103,7 +106,8 @@ def forecast(
     notes = (*_notes(curves), *exact.notes)
     numbers = (float(labels[0]), model.start, model.end, model.tau, float(until[0]))
     shape = (exact.curve, exact.at_edge, exact.flat)
-    return OnlineEstimate(exact.k, low, high, regret, *shape, *numbers, int(model.last), notes)
+    turning = min((model.wait + model.tau) / steps, 1.0)
+    return OnlineEstimate(exact.k, low, high, regret, *shape, *numbers, int(model.last), notes, turning)
 
 
 def _check(split: str, curve: Fit, errors: float) -> None:

@@ -23,7 +23,7 @@ _MAX_BYTES = 1200  # once escaped, so that a page stays small whatever it shows
 _NO_GLYPH = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 # What could end a script element or a line of JavaScript: JSON may write all of them as \uXXXX.
 _IN_SCRIPT = re.compile("[<>&\u2028\u2029\x7f-\x9f\ud800-\udfff]")
-_FIGURE = re.compile(r"-?[\d,.]{1,20} ?%?")
+_FIGURE = re.compile(r"[+-]?[\d,.]{1,20} ?%?( ± [\d.]{1,20})?( \(\d{1,9} of \d{1,9}\))?")
 _ROWS, _CELL = 200, 200  # rows of a table, and characters of a cell, that are shown
 _FIGURES = {
     "target": "target",

@@ -208,6 +208,7 @@ class Contents:
         notes: Sentences at the end.
         trade: The false share against hardness, with a target to move; None: no such section.
         review: Pairs that can be labelled in the page, and downloaded with their labels.
+        result: The main table, which is not folded and comes first; None: no such section.
 
     Examples:
         >>> Contents("Two encoders", ("Use the second: its negatives are harder.",), {"k": "8"}).numbers
@@ -225,6 +226,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     trade: Trade | None = None
     review: tuple[ReviewPair, ...] = ()
+    result: Table | None = None
 
     __repr__ = short_repr
 
@@ -235,6 +237,7 @@ class Contents:
             raise_invalid("advice", "at least one sentence", "none", "Begin with what to do.")
         check_kind("scores", self.scores, Scores | None, "Scores, or None")
         check_kind("trade", self.trade, Trade | None, "a Trade, or None")
+        check_kind("result", self.result, Table | None, "a Table, or None")
         for name in ("numbers", "provenance"):
             check_kind(name, given := getattr(self, name), Mapping, "{what: figure}")
             object.__setattr__(self, name, {str(what): str(value) for what, value in given.items()})

@@ -6,12 +6,12 @@ import base64
 import hashlib
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
+from naysay._urls import Place
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.errors import MissingExtraError
-from naysay.files import as_path, check_page, write_whole
+from naysay.locations import as_place, check_page, write_whole
 from naysay.plots import need_vl_convert
 from naysay.report import _html_parts as parts
 from naysay.report._html_parts import attribute, boxed, script_data
@@ -28,7 +28,7 @@ _NO_CHARTS = (
 
 
 @public
-def write_report(path: str | Path, contents: Contents) -> Path:
+def write_report(path: str | Place, contents: Contents) -> Place:
     """Write a report as one HTML file of less than 2 MB that opens without a network.
 
     The page's Content-Security-Policy lets nothing be fetched and only its two scripts run, which are named by their
@@ -48,12 +48,13 @@ def write_report(path: str | Path, contents: Contents) -> Path:
 
     Examples:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_report(Path(folder) / "report.html", Contents("Test", ("Train on it.",))).name
         'report.html'
     """
     check_kind("contents", contents, Contents, "Contents")
-    target = as_path("path", path)
+    target = as_place("path", path)
     check_page("path", target)
     page = as_html(contents).encode()
     if len(page) > MAX_BYTES:
@@ -110,6 +111,8 @@ def _sections(contents: Contents, charts: list[Chart], *, drawn: bool) -> list[t
     """Return (id, title, HTML) of each section."""
     sections: list[tuple[str, str, str]] = []
     drawings = iter([(chart, parts.chart(chart, place, drawn=drawn)) for place, chart in enumerate(charts)])
+    if contents.result is not None:
+        sections.append(("result", boxed(contents.result.title, 200), parts.table(contents.result)))
     if contents.trade is not None:
         chart, drawing = next(drawings)
         sections.append(("trade", chart.title, drawing + parts.slider(contents.trade)))
@@ -124,7 +127,7 @@ def _sections(contents: Contents, charts: list[Chart], *, drawn: bool) -> list[t
     for place, (chart, drawing) in enumerate(drawings):
         sections.append((f"chart{place}", boxed(chart.title, 200), drawing))
     if contents.tables:
-        sections.append(("tables", "Counts", "".join(map(parts.folded, contents.tables))))
+        sections.append(("tables", "Tables", "".join(map(parts.folded, contents.tables))))
     notes = contents.notes if drawn or not charts else (*contents.notes, _NO_CHARTS)
     if notes:
         sections.append(("notes", "Notes", parts.listed(notes)))

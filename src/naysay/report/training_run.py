@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from naysay.checks import public
-from naysay.files import as_path, check_apart, check_page, digest_of
+from naysay.files import as_path, digest_of
+from naysay.locations import check_apart, check_page
 from naysay.plots import Spec, axis, layer
 from naysay.report.charts import named_series, short_names
 from naysay.report.contents import Chart, Contents, Table
@@ -67,7 +68,8 @@ def report_run(path: str | Path, output: str | Path, *, title: str = "") -> Path
         provenance=versions("naysay") | {"log": str(path), "sha256 of the log": digest_of(Path(path))},
         notes=run.notes,
     )
-    return write_report(target, contents)
+    write_report(target, contents)
+    return target
 
 
 def _ends(run: TrainingRun, name: str) -> tuple[float, float] | None:
