@@ -1,6 +1,7 @@
 """What a job reads: pairs by id, by text and by number, in every kind of file; what is wrong is told with its row."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 from job_world import World, lines
 
 from naysay.errors import NaysayError
+from naysay.jobs.command import mine_files
 from naysay.mining import mine
 
 
@@ -257,3 +259,5 @@ def test_vectors_that_are_refused(world):
             world.run(**given)
     with pytest.raises(NaysayError, match=r"`--model` must be left out where vectors are given, got both"):
         world.run(model="somewhere")
+    with pytest.raises(NaysayError, match=r"^mine: `pairs` must be an existing file, got 'lost\.parquet'\.$"):
+        mine_files(Path("lost.parquet"), output=Path("out.jsonl"))  # not that --model is missing

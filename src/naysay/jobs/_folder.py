@@ -29,7 +29,7 @@ _RECORD, _LOCK, PART = "job.json", "lock", "part-"
 _TO_REMAKE = ("ids.npy", "scores.npy")  # results that each run puts together again
 # What the encoder and the index name their files; a random or a hashed part is in all that can be many.
 _INSIDE = re.compile(
-    r"header\.json|index\.faiss|\.?(vectors-[0-9a-f]{16,32}|\d{12})(\.[0-9a-f]{16,32})*(\.npy|\.parts)?"
+    r"header\.json|index\.faiss|\.?(vectors-[0-9a-f]{16,32}|\d{12}|[a-z-]+-\d{6}(\.\w+)*)(\.[0-9a-f]{16,32})*(\.npy|\.parts)?"
 )
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import importlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, final
 
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
 from naysay.files import digest_of
+from naysay.locations import shards
 
 # Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
 _MAY_CHANGE = ("--on-short", "--short")
@@ -32,10 +35,10 @@ class Inputs:
         self._known: dict[str, tuple[Path, tuple[int, ...], str]] = {}
 
     def watch(self, option: str, path: Path) -> dict[str, Any]:
-        """Return the size and the SHA-256 of a file, and compare it from now on."""
+        """Return the size and the SHA-256 of a file, or of the files of a table, and compare it from now on."""
         try:
             before = _identity(path)
-            digest = digest_of(path)
+            digest = _digest(path)
         except OSError as error:
             raise_invalid(option, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
         self._known[option] = path, before, digest
@@ -47,7 +50,7 @@ class Inputs:
             now: tuple[int, ...] = ()
             with suppress(OSError):
                 now = _identity(path)
-                if now != before and now[0] == before[0] and digest_of(path) == digest:
+                if now != before and now[0] == before[0] and _digest(path) == digest:
                     before = now
             if now != before:
                 advice = "Put it back and run again with --resume, or start again with --fresh."
@@ -56,9 +59,16 @@ class Inputs:
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """What changes when a file is written or replaced; its size comes first."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+    """What changes when a file, or one of a table, is written or replaced; the size of all comes first."""
+    found = [part.stat() for part in shards(path)]
+    each = [(one.st_mtime_ns, one.st_ctime_ns, one.st_ino, one.st_dev, one.st_size) for one in found]
+    return sum(one.st_size for one in found), *chain.from_iterable(each)
+
+
+def _digest(path: Path) -> str:
+    """The SHA-256 of a file; of several, that of theirs."""
+    digests = [digest_of(part) for part in shards(path)]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 @contextmanager

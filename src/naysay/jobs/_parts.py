@@ -6,7 +6,9 @@ The candidates of a few anchors, evenly spaced, are kept too: for the report, an
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, final
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.jobs._folder import PART, JobFolder
-from naysay.jobs._prepare import Ready
+from naysay.jobs._prepare import Ready, at_once
 from naysay.mining._pipeline import mine_rows
 from naysay.mining._task import SEARCH, Task
 from naysay.mining.backfill import tally_of
@@ -48,26 +50,45 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
 
     `on_progress` gets how many more anchors are done, as a fraction: a part may take as long as the whole.
     """
-    n, task, so_far = ready.task.queries.n, ready.task, 0.0
-
-    def searched(anchors: float) -> None:
-        nonlocal so_far
-        so_far += anchors
-        on_progress(anchors)
-
+    n, task = ready.task.queries.n, ready.task
     # A part that is short is an error, but only once all of its anchors are counted.
     options = replace(task.options, on_short="pad") if task.options.on_short == "raise" else task.options
-    part_task = replace(task, options=options, on_progress=searched)
     sampled, done = sampled_rows(n, task.depth), finished(folder)
-    on_progress(sum(stop - start for start, stop in done))
-    for start, stop in gaps(done, n, ready.size):
-        so_far = 0.0
+
+    def mined(ends: tuple[int, int]) -> Part:
+        (start, stop), so_far = ends, 0.0
+
+        def searched(anchors: float) -> None:
+            nonlocal so_far
+            so_far += anchors
+            on_progress(anchors)
+
         here = sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, stop)] - start
-        part = _part(replace(ready, task=part_task), start, stop, here)
+        own = replace(task, options=options, on_progress=searched)
+        part = _part(replace(ready, task=own), start, stop, here)
+        on_progress(stop - start - so_far)
+        return part
+
+    on_progress(sum(stop - start for start, stop in done))
+    for part in _ahead(mined, gaps(done, n, ready.size), at_once(task)):
         if task.options.on_short == "raise" and part.totals["tally"]["short"]:
             _raise_short(folder, part)
         write_part(folder, part)
-        on_progress(stop - start - so_far)
+
+
+def _ahead(mined: Callable[[tuple[int, int]], Part], ends: list[tuple[int, int]], count: int) -> Iterator[Part]:
+    """The parts in order, `count` of them at a time, each in a thread if there are several."""
+    if count == 1:
+        yield from map(mined, ends)
+        return
+    with ThreadPoolExecutor(count) as threads:
+        waiting = deque[Future[Part]]()
+        for both in ends:
+            waiting.append(threads.submit(mined, both))
+            if len(waiting) == count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:

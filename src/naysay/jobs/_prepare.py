@@ -6,6 +6,7 @@ Each step leaves a file in the job's folder, and is not done again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -30,6 +31,7 @@ from naysay.jobs._inputs import (
     write_distinct,
     write_side,
 )
+from naysay.jobs._ray import Cluster, encoding, sharded
 from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
 from naysay.mining._false_share import as_record, fit_bytes, is_auto, unfitted
@@ -81,17 +83,24 @@ class Ready:
     own_text: int  # how many anchors have their own text in the corpus, which is left out
 
 
-def prepare(folder: JobFolder, job: JobOptions, options: MiningOptions, tables: Tables) -> Ready:
-    """Find the vectors, check everything, and decide the threshold, for what `read_tables` returned."""
+def prepare(
+    folder: JobFolder, job: JobOptions, options: MiningOptions, tables: Tables, cluster: Cluster | None = None
+) -> Ready:
+    """Find the vectors, check everything, and decide the threshold, for what `read_tables` returned.
+
+    Workers of the cluster, if there is one, read the corpus in place of this process.
+    """
     paths, queries, corpus = job.vector_files, tables.queries, tables.corpus
     if job.model is not None:
-        paths = _encoded(folder, job, {"query": queries, "corpus": corpus})
+        paths = _encoded(folder, job, {"query": queries, "corpus": corpus}, cluster)
     vectors = {name: open_file(f"--{name}-vectors", path) for name, path in paths.items()}
     lists = {}
     if job.source:
         depth = LEAST_DEPTH if options.depth is None else options.depth
         lists["bm25"] = _word_lists(folder, queries, corpus, tables.known, depth)
     task = task_of(vectors["query"], vectors["corpus"], tables.known, job.k, lists, options, tables.own)
+    if cluster is not None:
+        task = replace(task, shards=sharded(cluster, job, paths["corpus"], task.corpus, options.threads or 1))
     task, size = within(task, job.budget)
     task, by_vector = without_own_vectors(surveyed(task))
     own = np.union1d(tables.by_text, by_vector[0])
@@ -145,9 +154,9 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
 
 
 def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[str, Any]:
-    given = [("pairs", job.pairs)] + ([("--ignore", job.ignore)] if job.ignore is not None else [])
+    given = [(name, path) for name, path in (("pairs", job.pairs), ("--ignore", job.ignore)) if isinstance(path, Path)]
     for option, path in (*given, ("--queries", job.queries), ("--corpus", job.corpus)):
-        if path is not None:
+        if isinstance(path, Path):
             with reading(option):
                 check_memory(option, path, job.budget)
     columns = [read_pairs(option, path, job.anchor_column, job.positive_column) for option, path in given]
@@ -162,7 +171,7 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
     for place, (name, option, path, wanted) in enumerate(named):
         size, column = sizes.get(name), columns[0][place]
         broken: dict[str, int] = {}
-        if path is not None:
+        if isinstance(path, Path):
             broken = write_side(option, path, folder, name, *wanted)
         elif column.numbers is None:
             broken = write_distinct(column, folder, name)
@@ -193,7 +202,7 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
     return state | {"duplicates": known.duplicates}
 
 
-def _encoded(folder: JobFolder, job: JobOptions, sides: Mapping[str, Side]) -> dict[str, Path]:
+def _encoded(folder: JobFolder, job: JobOptions, sides: Mapping[str, Side], cluster: Cluster | None) -> dict[str, Path]:
     """Encode queries and documents, a file each; raise if the vectors are not those that the job began with."""
     from naysay.encode.model import load_model
     from naysay.encode.texts import encode_texts
@@ -203,14 +212,14 @@ def _encoded(folder: JobFolder, job: JobOptions, sides: Mapping[str, Side]) -> d
         if side.texts is None:
             raise_invalid("--model", f"given where the {name} has texts", "ids alone")
     place, paths, prompts = job.encoded, {}, {"query": job.query_prompt, "corpus": job.corpus_prompt}
-    if place is None:
+    if not isinstance(place, Path):
         place = folder.claim(VECTORS)
-    for name, side in sides.items():
-        options = {"texts": "--queries" if name == "query" else "--corpus", "folder": "--encoded"}
-        with disk_errors(place), with_option_names("mine", options):
-            paths[name] = encode_texts(
-                model, strings_of(side.texts), folder=place, batch_size=job.batch_size, prompt=prompts[name] or None
-            )
+    with nullcontext() if cluster is None else encoding(cluster, job) as each:
+        for name, side in sides.items():
+            options = {"texts": "--queries" if name == "query" else "--corpus", "folder": "--encoded"}
+            how: dict[str, Any] = {"batch_size": job.batch_size, "prompt": prompts[name] or None, "each": each}
+            with disk_errors(place), with_option_names("mine", options):
+                paths[name] = encode_texts(model, strings_of(side.texts), folder=place, **how)
     made = {name: folder.inputs.watch(f"--{name}-vectors", path)["sha256"] for name, path in paths.items()}
     if folder.done.get("encoded", made) != made:
         advice = "Put the model back, or start again with --fresh."
@@ -255,6 +264,11 @@ def open_file(option: str, path: Path) -> Vectors:
         return as_vectors(option, path)
 
 
+def at_once(task: Task) -> int:
+    """How many parts are mined at a time: one, or two, so that workers search for one while another is judged here."""
+    return 1 if task.shards is None else 2
+
+
 def within(task: Task, budget: int) -> tuple[Task, int]:
     """Return the task with its share of the memory budget, and how many anchors to mine at a time.
 
@@ -270,6 +284,6 @@ def within(task: Task, budget: int) -> tuple[Task, int]:
     if budget < needed:
         raise_invalid("--budget", f"at least {-(-needed // 1_000_000)}MB for this job", f"{budget / 1e6:g}MB")
     free = budget - _FIXED
-    rows = max(1, min(int(0.7 * free) // each, max(_ROWS, -(-task.queries.n // _PARTS))))
+    rows = max(1, min(int(0.7 * free) // each // at_once(task), max(_ROWS, -(-task.queries.n // _PARTS))))
     options = replace(task.options, budget=int(0.9 * free))
     return replace(task, options=options, slots=max(task.depth, int(0.4 * free) // _DEEP)), rows

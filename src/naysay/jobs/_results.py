@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._urls import Place
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
@@ -148,7 +148,7 @@ class MinedFile:
         own_text: How many anchors have their own text or vector in the corpus under another id, which is left out.
     """
 
-    output: Path
+    output: Place
     rows: int
     anchors: int
     negatives: int
@@ -162,7 +162,7 @@ class MinedFile:
     recall: float | None = None
     advice: str = ""
     trade: str = ""
-    review: Path | None = None
+    review: Place | None = None
     own_text: int = 0
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class MinedFile:
         return "\n".join(part for part in (line, self.advice, self.trade) if part)
 
 
-def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: int) -> MinedFile:
+def summarised(ready: Ready, whole: Whole, sample: Mined, output: Place, rows: int) -> MinedFile:
     """The summary of a training file with so many rows."""
     task, tally = ready.task, whole.tally
     candidates = whole.sample
@@ -222,7 +222,7 @@ def _trade(ready: Ready, sample: Mined, rate: Share | str) -> str:
     return f"{rule} {trade(ready.task, ready.posterior, rate, float(sample.scores[sample.mask].mean()))}"
 
 
-def to_be_reviewed(summary: MinedFile, path: Path, pairs: int) -> MinedFile:
+def to_be_reviewed(summary: MinedFile, path: Place, pairs: int) -> MinedFile:
     """The summary with what to do with the pairs to review."""
     advice = (
         f"Next: write yes (a false negative) or no in the column false_negative of {path}, for some or all of its "
@@ -232,7 +232,7 @@ def to_be_reviewed(summary: MinedFile, path: Path, pairs: int) -> MinedFile:
 
 
 def next_step(
-    output: Path, tally: Mapping[str, int], rate: Share | str, *, depth: int, judge: Any, target: float
+    output: Place, tally: Mapping[str, int], rate: Share | str, *, depth: int, judge: Any, target: float
 ) -> str:
     """What to do next, by what is most wrong with the negatives.
 

@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._urls import Place
 from naysay.checks import raise_invalid, shown
-from naysay.files import check_target
 from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
+from naysay.locations import check_target, is_there
 from naysay.mining._review import ToReview
 
 Ids = NDArray[np.int64]
@@ -28,12 +29,12 @@ _ENDINGS = (".csv", ".jsonl", ".parquet")
 _ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False}
 
 
-def check_review_file(path: Path) -> None:
+def check_review_file(path: Place) -> None:
     """Raise if pairs to review cannot be written there. A file that exists may have been filled in by a person."""
     if path.suffix.lower() not in _ENDINGS:
         raise_invalid("--review-file", f"a file that ends in {', '.join(_ENDINGS[:-1])} or .parquet", repr(str(path)))
     check_target("--review-file", path)
-    if path.exists():
+    if is_there("--review-file", path):
         advice = "Move it away, or pass another --review-file."
         raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -15,26 +12,32 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
+from naysay._stores import find, named_as
+from naysay._urls import Place, Url
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names
-from naysay.files import check_apart, check_page, is_draft, sync
 from naysay.formats import _whole_files as whole_files
 from naysay.formats import runs
 from naysay.formats._blocks import Job
 from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
 from naysay.formats.write_negatives import check_options
+from naysay.jobs import _stores as stores
+from naysay.jobs._console import PLAIN, progress_bar
 from naysay.jobs._folder import FORMAT, JobFolder, opened
 from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
 from naysay.jobs._parts import mine_parts
+from naysay.jobs._plan import Plan, show_plan
 from naysay.jobs._prepare import Ready, prepare, read_tables
+from naysay.jobs._ray import cluster_of
 from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
 from naysay.jobs._review import check_review_file, read_review, write_review
 from naysay.jobs.options import JobOptions, recorded
+from naysay.locations import check_apart, check_page, check_target, is_there
 from naysay.mining._task import pairs_of
 from naysay.mining.backfill import notes_of
 from naysay.mining.judge import is_detector
@@ -45,11 +48,10 @@ from naysay.positives import POSITIVE
 STOPPED = "stopped; run again with --resume"
 DECLARATIONS = (JobOptions, MiningOptions)
 _TAG = "naysay"
-_PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
 @with_option_names("mine", option_names(MiningOptions, JobOptions))
-def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -> MinedFile:
+def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -> MinedFile | Plan:
     """Mine negatives for the anchors of a file of pairs, and write a training file.
 
     **The same bytes come out for any budget and number of threads, and after any number of kills**: a part of the
@@ -64,7 +66,7 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
             those of `mine` that can be written as text.
 
     Returns:
-        What was written.
+        What was written; with `dry_run`, what would be done.
 
     Raises:
         NaysayError: If an option or a file is invalid; before the search, if possible.
@@ -77,54 +79,55 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     out = console or Console()
     errors = Console(stderr=True, quiet=out.quiet)
     place = _checked_place(job)
+    if job.dry_run:
+        return show_plan(job, mining, partial(errors.print, **PLAIN), partial(out.print, **PLAIN))
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
-    lock = job.output.with_name(f".{job.output.name}.naysay-lock")
-    with _progress(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
+    lock = _beside(job.output, "naysay-lock")
+    with progress_bar(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
-        errors.print(f"{place} is kept: it holds {left[0]!r}, which the job did not make.", **_PLAIN)
+        errors.print(f"{place} is kept: it holds {left[0]!r}, which the job did not make.", **PLAIN)
     for sentence in summary.notes:
-        errors.print(sentence, **_PLAIN)
-    out.print(str(summary), **_PLAIN)
+        errors.print(sentence, **PLAIN)
+    out.print(str(summary), **PLAIN)
     return summary
 
 
 def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
     """Do what is left of a job."""
-    step = progress.add_task("reading", total=None)
-    with opened(place, resume=job.resume, fresh=job.fresh) as folder:
-        contents = {option: folder.inputs.watch(option, path) for option, path in job.read_files.items()}
+    step, log = progress.add_task("reading", total=None), partial(progress.console.print, **PLAIN)
+    with cluster_of(job, mining, log) as cluster, opened(place, resume=job.resume, fresh=job.fresh) as folder:
+        remote = {option: find(option, url) for option, url in job.read_files.items() if isinstance(url, Url)}
+        here = {option: path for option, path in job.read_files.items() if isinstance(path, Path)}
+        contents = {option: folder.inputs.watch(option, path) for option, path in here.items()}
+        contents |= {option: stores.recorded(one) for option, one in remote.items()}
         versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
         record = versions | recorded(contents, job, mining)
         folder.begin(record, resume=job.resume)
-        tables = read_tables(folder, job, keep_own_text=mining.keep_own_text)
-        queries = tables.queries
-        _check_output(job, queries, tables.corpus)
-        if job.reviewed is not None:
-            mining = replace(mining, reviewed=read_review(job.reviewed, queries, tables.corpus))
-        progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
-        ready = prepare(folder, job, mining, tables)
-        for path in (job.output, job.report):
-            if path is not None and path.exists():
-                progress.console.print(f"{path} is there already: it is replaced when the job is done.", **_PLAIN)
+        inputs, names = stores.with_copies(folder, job, remote, log)
+        with named_as(names):
+            tables = read_tables(folder, inputs, keep_own_text=mining.keep_own_text)
+            queries = tables.queries
+            _check_output(job, queries, tables.corpus)
+            if isinstance(inputs.reviewed, Path):
+                mining = replace(mining, reviewed=read_review(inputs.reviewed, queries, tables.corpus))
+            progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
+            ready = prepare(folder, inputs, replace(mining, device=job.device), tables, cluster)
+        for option, path in (("--output", job.output), ("--report", job.report)):
+            if path is not None and is_there(option, path):
+                log(f"{path} is there already: it is replaced when the job is done.")
         progress.update(step, description="mining", total=queries.n)
         mine_parts(folder, ready, partial(progress.advance, step))
         progress.reset(step, description="writing", total=queries.n)
-        with _published(folder, job) as drafts:
+        with stores.published(folder, job) as drafts:
             return _finalize(folder, ready, job, record, drafts, partial(progress.advance, step))
-
-
-def _progress(errors: Console) -> Progress:
-    """A bar with the time left, on standard error, if that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
 
 
 def _checked_place(job: JobOptions) -> Path:
     """The folder of the job; raise if it, the output or the report cannot be where they are to be."""
     _check_output(job)
-    place = job.job if job.job is not None else job.output.with_name(f".{job.output.name}.naysay-job")
+    place = job.job if isinstance(job.job, Path) else _beside(job.output, "naysay-job")
     if place.name in ("", ".."):
         raise_invalid("--job", "a folder of its own", repr(str(place)))
     if job.report is not None:
@@ -134,16 +137,27 @@ def _checked_place(job: JobOptions) -> Path:
     written = {"--output": job.output, "--report": job.report, "--review-file": job.review_path}
     check_apart({**written, "--job": place}, job.read_files)
     for option, path in {**written, "--encoded": job.encoded}.items():
-        if path is not None and path.resolve().is_relative_to(place.resolve()):
+        if isinstance(path, Path) and path.resolve().is_relative_to(place.resolve()):
             raise_invalid(option, "outside of the folder of the job", repr(str(path)))
     return place
+
+
+def _beside(output: Place, ending: str) -> Path:
+    """A hidden name beside the output, in the working folder if that is a URL."""
+    home = output if isinstance(output, Path) else Path(output.name)
+    return home.with_name(f".{home.name}.{ending}")
 
 
 def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
     """Raise if the output could not be written at the end; once queries and documents are read, of these."""
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
     with with_option_names("mine", {"path": "--output"}):
-        whole_files.check_place(job.output)
+        if isinstance(job.output, Path):
+            whole_files.check_place(job.output)
+        elif suffix == ".hf":
+            raise_invalid("path", "a file, not a data set of several files, where it is a URL", repr(str(job.output)))
+        else:
+            check_target("path", job.output)
     check_options(name, job.short, job.corpus_path, job.tag, titles=False)
     if name == "trec":
         runs.check_fields("--tag", [[job.tag or _TAG]])
@@ -168,43 +182,6 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
             raise_invalid(option, f"{part} that are valid UTF-8", f"row {row}", advice)
 
 
-@contextmanager
-def _published(folder: JobFolder, job: JobOptions) -> Iterator[dict[str, Path]]:
-    """Give names for drafts of all that is written, which carry the id of the job; publish them at the end.
-
-    Nothing is published if an input changed.
-    """
-    paths = {"output": job.output, "report": job.report, "review": job.review_path}
-    targets = {name: path for name, path in paths.items() if path is not None}
-    names = {"output": "", "report": "", "review": "-review"}  # a review may have the ending of the output
-    drafts = {part: path.with_name(f".naysay-{folder.id}{names[part]}{path.suffix}") for part, path in targets.items()}
-    old = drafts["output"].with_name(f".naysay-{folder.id}.old")
-    _clear(*drafts.values())
-    try:
-        yield drafts
-        folder.inputs.check()
-        for draft, target in zip(drafts.values(), targets.values(), strict=True):
-            with disk_errors(target):
-                sync(draft)
-                if target.is_dir():  # a data set, which cannot be replaced in one step
-                    os.replace(target, old)
-                os.replace(draft, target)
-                sync(target.parent)
-    finally:
-        if old.exists() and not job.output.exists():
-            os.replace(old, job.output)
-        _clear(*drafts.values(), old)
-
-
-def _clear(*drafts: Path) -> None:
-    """Remove drafts of the job, and the drafts that their writers left."""
-    for draft in drafts:
-        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
-        for left in draft.parent.iterdir():
-            if is_draft(left) and left.name.startswith(f".{draft.name}."):
-                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
-
-
 def _finalize(
     folder: JobFolder,
     ready: Ready,
@@ -220,7 +197,8 @@ def _finalize(
     texts = ready.corpus.texts
     cell = 8 if texts is None else max(8, texts.nbytes // max(1, len(texts)))  # the mean size of a text, or a number
     needed = 2 * max(1, whole.tally["negatives"]) * cell
-    with with_option_names("mine", {"path": "--output"}), disk_errors(job.output, lambda: needed):
+    places = {part: stores.on_disk(target, drafts[part]) for part, target in stores.targets_of(job).items()}
+    with with_option_names("mine", {"path": "--output"}), disk_errors(places["output"], lambda: needed):
         rows = _write(drafts["output"], job, whole, ready, on_progress)
     notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
     sample = sampled(ready, whole, notes)
@@ -228,11 +206,11 @@ def _finalize(
     review, report = job.review_path, job.report
     if review is not None:
         check_review_file(review)
-        with disk_errors(review, lambda: 1 << 24):
+        with disk_errors(places["review"], lambda: 1 << 24):
             write_review(drafts["review"], folder.done["review"], ready.queries, ready.corpus)
         summary = to_be_reviewed(summary, review, len(folder.done["review"]["anchors"]))
     if report is not None:
-        with with_option_names("mine", {"path": "--report"}), disk_errors(report, lambda: 1 << 24):
+        with with_option_names("mine", {"path": "--report"}), disk_errors(places["report"], lambda: 1 << 24):
             _report(drafts["report"], job, record, ready, whole, sample, summary)
     return summary
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, final
 
 from naysay._options import command_fields, flag_of, option
-from naysay.checks import check_one_of, check_whole, raise_invalid, shown
+from naysay._urls import Place, Url
+from naysay.checks import check_device, check_one_of, check_whole, raise_invalid, shown
+from naysay.locations import check_table
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _LARGEST, _DIGITS = 1 << 63, 9
@@ -52,44 +54,44 @@ class JobOptions:
     that a model encodes.
     """
 
-    pairs: Path = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))
-    output: Path = option(
+    pairs: Place = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))
+    output: Place = option(
         help="Training file to write: .parquet, .jsonl or .hf.",
         flags=("--output", "-o"),
         record=False,
     )
     k: int | str = option(8, "Negatives for each anchor, or auto.", flags=("-k",), read=read_count, written="8")
-    corpus: Path | None = option(
+    corpus: Place | None = option(
         None, "Documents: a file with ids, texts or both.", parameters=("corpus_ids", "corpus_texts")
     )
-    queries: Path | None = option(
+    queries: Place | None = option(
         None, "Anchors: a file with ids, texts or both.", parameters=("query_ids", "query_texts")
     )
     model: Any = option(
         None, "Encoder that makes the vectors: its folder, or its name on the Hugging Face hub.", parameters=("name",)
     )
-    query_vectors: Path | None = option(
+    query_vectors: Place | None = option(
         None, "Vectors of the anchors: .npy, .safetensors or .parquet.", parameters=("queries",)
     )
-    corpus_vectors: Path | None = option(
+    corpus_vectors: Place | None = option(
         None, "Vectors of the documents: .npy, .safetensors or .parquet.", parameters=("corpus",)
     )
-    encoded: Path | None = option(
+    encoded: Place | None = option(
         None, "Folder in which --model keeps its vectors.", record=False, parameters=("folder",)
     )
     query_prompt: str = option("", "Prompt that --model puts before each anchor.")
     corpus_prompt: str = option("", "Prompt that --model puts before each document.")
     batch_size: int = option(32, "Texts that --model encodes at a time.")
-    device: str | None = option(None, "Device of --model: cpu, cuda, ...")
-    ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
+    device: str | None = option(None, "Device of --model and of the search: cpu, cuda, ...")
+    ignore: Place | None = option(None, "Pairs that are neither positive nor negative.")
     same_ids: bool = option(False, "Anchors are documents, by id or, without ids, by row: none is its own negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
     review: int | None = option(None, "Also write this many random pairs to a file, for a person to label.")
-    review_file: Path | None = option(
+    review_file: Place | None = option(
         None, "File of --review: .csv, .jsonl or .parquet. Default: beside the output.", record=False
     )
-    reviewed: Path | None = option(None, "File of --review, filled in: corrects the estimate of false negatives.")
-    report: Path | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
+    reviewed: Place | None = option(None, "File of --review, filled in: corrects the estimate of false negatives.")
+    report: Place | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
     budget: int = option(
         2_000_000_000,
         "Memory for the job: 2GB, 500MB. The result does not depend on it.",
@@ -97,9 +99,15 @@ class JobOptions:
         written="2GB",
         record=False,
     )
+    engine: str = option("local", "Where the search runs: local, or ray. The result is the same.", record=False)
+    address: str | None = option(
+        None, "Ray to connect to: auto, HOST:PORT or ray://HOST:PORT. Default: one on this machine.", record=False
+    )
+    workers: int | None = option(None, "Workers of Ray, --threads each. Default: all processors.", record=False)
+    dry_run: bool = option(False, "Print what --engine ray would do and how long it takes.", record=False)
     resume: bool = option(False, "Continue a job that was stopped.", record=False)
     fresh: bool = option(False, "Delete an unfinished job and start again.", record=False)
-    job: Path | None = option(None, "Folder of the job. Default: beside the output.", record=False)
+    job: Place | None = option(None, "Folder of the job. Default: beside the output.", record=False)
     format: str = option("triplet", "Format of the training file: triplet, n-tuple, flagembedding, ids, trec, ...")
     with_scores: bool = option(False, "Write scores, too.")
     short: str | None = option(None, "Anchors with fewer than k negatives, in formats of fixed width: drop or raise.")
@@ -123,36 +131,47 @@ class JobOptions:
         if self.model is not None and given:
             raise_invalid("model", "left out where vectors are given", "both", "Pass one of them.")
         if self.model is None and len(given) < 2:
+            if isinstance(self.pairs, Path):
+                check_table("pairs", self.pairs)  # a wrong name of the file is the first mistake to mend
             got = f"`{given[0]}` alone" if given else "none"
             raise_invalid("model", "given, or `query_vectors` and `corpus_vectors`", got)
+        check_one_of("engine", self.engine, ("local", "ray"))
+        for name in ("address", "workers"):
+            if getattr(self, name) is not None and self.engine != "ray":
+                raise_invalid(name, "left out without the engine 'ray'", shown(getattr(self, name)))
+        if self.workers is not None:
+            check_whole("workers", self.workers, 1)
         check_whole("batch_size", self.batch_size, 1)
         if self.review is not None:
             check_whole("review", self.review, 1)
         elif self.review_file is not None:
             raise_invalid("review_file", "left out without `review`", shown(str(self.review_file)))
-        for name in ("query_prompt", "corpus_prompt", "device", "encoded"):
+        for name in ("query_prompt", "corpus_prompt", "encoded"):
             if getattr(self, name) and self.model is None:
                 raise_invalid(name, "left out without `model`", shown(getattr(self, name)))
-        if self.device is not None and not isinstance(self.model, str | Path):
-            raise_invalid("device", "left out unless `model` is a folder or a name", shown(self.device))
+        if self.device is not None:
+            check_device("device", self.device)
+        for name in ("encoded", "job"):
+            if isinstance(getattr(self, name), Url):
+                raise_invalid(name, "a folder on this machine", shown(getattr(self, name)))
 
     @property
-    def read_files(self) -> dict[str, Path]:
+    def read_files(self) -> dict[str, Place]:
         """{option: file} of all files that decide the result."""
         values = {flag_of(one): getattr(self, one.name) for one in command_fields(self) if one.metadata["record"]}
-        return {flag: path for flag, path in values.items() if isinstance(path, Path)}
+        return {flag: path for flag, path in values.items() if isinstance(path, Path | Url)}
 
     @property
-    def review_path(self) -> Path | None:
+    def review_path(self) -> Place | None:
         """Where the pairs to review are written, None if none are."""
-        beside = self.output.with_suffix(".review.csv")
+        beside = self.output.with_name(f"{Path(self.output.name).stem}.review.csv")
         return None if self.review is None else self.review_file or beside
 
     @property
     def vector_files(self) -> dict[str, Path]:
-        """{"query" and "corpus": file}; empty where a model makes the vectors."""
+        """{"query" and "corpus": file}, once URLs are copied; empty where a model makes the vectors."""
         both = {"query": self.query_vectors, "corpus": self.corpus_vectors}
-        return {name: path for name, path in both.items() if path is not None}
+        return {name: path for name, path in both.items() if isinstance(path, Path)}
 
 
 def recorded(contents: Mapping[str, Any], *options: Any) -> dict[str, Any]:

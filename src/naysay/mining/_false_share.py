@@ -15,7 +15,8 @@ from naysay.mining._false_share_text import sentence
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
 from naysay.rng import rng_for
-from naysay.search._scores import SMALLEST_NORM, norms_of, pair_scores, taken
+from naysay.search._scores import norms_of, pair_scores, taken
+from naysay.search._survey import SMALLEST_NORM
 from naysay.search.vectors import Vectors
 
 Ids = NDArray[np.int64]
@@ -133,6 +134,8 @@ class Collected:
 
     def of(self, anchors: Ids) -> Candidates:
         """The candidates of some of these anchors."""
+        if np.array_equal(anchors, self.anchors):
+            return self.candidates
         return self.candidates.take(np.searchsorted(self.anchors, anchors))
 
 

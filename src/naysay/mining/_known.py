@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from naysay.search.vectors import Vectors, floats
 
 Ids = NDArray[np.int64]
 Pairs = tuple[Ids, Ids]  # anchors and items
+Matched = Callable[[NDArray[np.uint32], np.dtype[Any]], Pairs]
 _COPIES = 100  # documents with one and the same text that are left out by it
 _NUMBERS = 1 << 21  # numbers of vectors that are compared at a time
 
@@ -151,19 +152,33 @@ def equal_pairs(keys: NDArray[Any], blocks: Iterable[NDArray[Any]]) -> Pairs:
     return anchors.astype(np.int64), np.repeat(items, counts)
 
 
-def equal_vectors(queries: Vectors, corpus: Vectors) -> Pairs:
+def equal_vectors(queries: Vectors, corpus: Vectors, matched: Matched | None = None) -> Pairs:
     """(anchors, items) with the same vector, number for number; of the first 100 such items of each anchor.
 
     An encoder gives equal inputs equal vectors. One pass over both, by 32-bit keys, then a comparison of what is left.
+    `matched` is `matched_keys` of the corpus, where others have done it.
     """
     kind = np.result_type(*(floats(np.empty(0, side.dtype)).dtype for side in (queries, corpus)))
     keys = np.concatenate([np.empty(0, np.uint32), *_vector_keys(queries, kind)])
-    anchors, items = equal_pairs(keys, _vector_keys(corpus, kind))
+    anchors, items = matched_keys(keys, kind, corpus) if matched is None else matched(keys, kind)
     same, step = np.zeros(len(items), np.bool_), max(1, _NUMBERS // corpus.width)
     for start in range(0, len(items), step):
         part = slice(start, start + step)
         same[part] = (taken(queries, anchors[part]) == taken(corpus, items[part])).all(axis=1)
     return anchors[same], items[same]
+
+
+def matched_keys(keys: NDArray[np.uint32], kind: np.dtype[Any], corpus: Vectors) -> Pairs:
+    """(anchors, items) whose vectors have equal keys; of the first 100 such items of each anchor."""
+    return equal_pairs(keys, _vector_keys(corpus, kind))
+
+
+def first_copies(anchors: Ids, items: Ids) -> Pairs:
+    """Of pairs that were matched in parts of a corpus, those of the first 100 items of each anchor."""
+    order = np.lexsort((items, anchors))
+    anchors, items = anchors[order], items[order]
+    nth = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
+    return anchors[nth < _COPIES], items[nth < _COPIES]
 
 
 def _vector_keys(vectors: Vectors, kind: np.dtype[Any]) -> Iterator[NDArray[np.uint32]]:

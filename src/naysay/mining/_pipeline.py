@@ -15,19 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.detectors.posterior import Posterior
-from naysay.mining._false_share import (
-    Collected,
-    FitLists,
-    counts_of,
-    fit_depth,
-    fitted,
-    sampled_anchors,
-    unfitted,
-)
+from naysay.mining._false_share import Collected, FitLists, counts_of, fit_depth, fitted, sampled_anchors, unfitted
 from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._rules import Background, decide, lowest_score
 from naysay.mining._search import (
     first_depth,
+    forget_rounded,
     highest_scores,
     in_parts,
     nearest,
@@ -51,8 +44,10 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS, _FEWEST, _EACH = 1 << 18, 1 << 16, 6  # candidates at a time: at most, at least, and for each document
-_ROWS = 5000  # anchors at a time: vectors are copied of those that are not neighbours
+_SLOTS = 1 << 18  # candidates that are judged at a time, at most
+_FEWEST = 1 << 16  # and at least
+_EACH = 3  # or so many for each document of the corpus: less memory where the corpus is small
+ROWS = 5000  # anchors at a time: vectors are copied of those that are not neighbours
 
 
 @final
@@ -80,6 +75,7 @@ def mine_rows(
         list_all: List all candidates, also those that cannot change the negatives.
     """
     candidates, listed_all = _searched(task, rows, threshold, collected, list_all=list_all)
+    forget_rounded(task)
     if task.options.rescore is not None:
         candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
         if threshold.detector is not None:
@@ -109,7 +105,7 @@ def _searched(
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
     blocks = [np.arange(n)]
     if early:
-        blocks = list(in_parts(np.flatnonzero(~known), min(_ROWS, slots // depth)))
+        blocks = list(in_parts(np.flatnonzero(~known), min(ROWS, slots // depth)))
         blocks += in_parts(np.flatnonzero(known), slots // task.depth)
     for block in blocks:
         own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
@@ -132,8 +128,7 @@ def _searched(
             deep = _judged(task, deep_rows, threshold, collect(task, deep_rows, *deeper))
             candidates = stitched(candidates, some, deep)
         parts.append(trimmed(candidates, wanted[block]) if early else candidates)
-    whole = stacked(parts) if early else parts[0]
-    return whole.take(np.argsort(np.concatenate(blocks))) if early and known.any() else whole, not early
+    return stacked(parts, blocks) if early else parts[0], not early
 
 
 def _judged(task: Task, rows: Rows, threshold: Threshold, collected: Candidates) -> Candidates:

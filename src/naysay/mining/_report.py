@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
+from naysay._urls import Place
 from naysay.checks import check_whole, public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.files import as_path, check_page
+from naysay.locations import as_place, check_page
 from naysay.mining._false_share import FitLists
 from naysay.mining._report_parts import (
     Labels,
@@ -84,7 +84,7 @@ class ReportOptions:
 
 @public
 @takes_options(ReportOptions)
-def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -> Path:
+def report_mined(mined: MinedArrays, path: str | Place, options: ReportOptions) -> Place:
     """Write what was mined as one HTML file; see `write_report`.
 
     With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
@@ -100,7 +100,7 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     """
     if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
-    check_page("path", as_path("path", path))
+    check_page("path", as_place("path", path))
     if not isinstance(options.run, Estimate | None):
         raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(options.run).__name__)
     kinds = {"title": (str, "a text"), "numbers": (Mapping, "a dictionary"), "provenance": (Mapping, "a dictionary")}

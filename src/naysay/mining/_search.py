@@ -25,7 +25,8 @@ from naysay.mining._task import Rows, Task
 from naysay.mining.candidates import Candidates, listed
 from naysay.mining.judge import Threshold, ask, score_thresholds, was_suspicious
 from naysay.positives import Positives
-from naysay.search._scores import METRICS, survey_both, thread_count
+from naysay.search._scores import METRICS, thread_count
+from naysay.search._survey import Survey, check_score_range, survey, survey_both
 from naysay.search.exact import Found, SearchOptions
 from naysay.types import Query, anchor_ids
 
@@ -42,9 +43,20 @@ Ids = NDArray[np.int64]
 
 def surveyed(task: Task) -> Task:
     """Check all vectors once: raise if one is not finite, has no cosine, or has scores too large for float32."""
-    options = task.options
-    both = survey_both(task.queries, task.corpus, METRICS[options.metric], thread_count(options.threads))
+    options, shards = task.options, task.shards
+    metric, threads = METRICS[options.metric], thread_count(options.threads)
+    if shards is None:
+        left, right = survey_both(task.queries, task.corpus, metric, threads)
+        return replace(task, surveys=(left, replace(right, rounded={})))
+    both = survey("queries", task.queries, metric, threads), Survey(shards.largest_norm(options.metric), None)
+    check_score_range(metric, both[0].largest, both[1].largest)
     return replace(task, surveys=both)
+
+
+def forget_rounded(task: Task) -> None:
+    """Free the rounded corpus that searches keep for the next one; to round it again takes little time."""
+    if task.surveys is not None and task.surveys[1].rounded is not None:
+        task.surveys[1].rounded.clear()
 
 
 def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, ...]]:
@@ -92,8 +104,12 @@ def nearest(
     if task.index is not None and highest is None:
         found: Found = task.index.search(rows.queries, depth, exclude=known)
         return found, None
-    limits = options.engine, options.budget, options.threads, task.on_progress, task.surveys
-    found, above = SearchOptions(options.metric, known, *limits).run(rows.queries, task.corpus, depth, highest)
+    limits = options.engine, options.budget, options.threads, task.on_progress, options.device, task.surveys
+    how = SearchOptions(options.metric, known, *limits)
+    if task.shards is not None:
+        found, above = task.shards.search(rows.queries, depth, highest, how)
+    else:
+        found, above = how.run(rows.queries, task.corpus, depth, highest)
     return found, None if highest is None else above
 
 
@@ -198,14 +214,25 @@ def stitched(candidates: Candidates, rows: Ids, deep: Candidates) -> Candidates:
     return replace(one, **parts, outside=outside)
 
 
-def stacked(parts: list[Candidates]) -> Candidates:
-    """The candidates of several anchors, one part after another."""
-    alike = _alike(parts, max(part.ids.shape[1] for part in parts))
-    arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in alike]) for name in (*_EMPTY, "positive_scores")
+def stacked(parts: list[Candidates], rows: list[Ids]) -> Candidates:
+    """The candidates of several anchors; the rows of a part are at these places of the whole. `parts` are used up."""
+    n, width = sum(map(len, parts)), max(part.ids.shape[1] for part in parts)
+    reasons = tuple(dict.fromkeys(reason for part in parts for reason in part.reasons))
+    outside = {reason: np.zeros(n, np.int64) for part in parts for reason in part.outside}
+    first = parts[0]
+    whole: dict[str, Any] = {
+        name: np.full((n, width), empty, getattr(first, name).dtype) for name, empty in _EMPTY.items()
     }
-    outside = {reason: np.concatenate([part.outside[reason] for part in alike]) for reason in alike[0].outside}
-    return replace(alike[0], **arrays, outside=outside)
+    whole["positive_scores"] = np.empty(n, np.float32)
+    for places in reversed(rows):
+        part = parts.pop()
+        for name, values in whole.items():
+            given = getattr(part, name)
+            given = _codes(part, reasons)[given] if name == "why" else given
+            values[(places, slice(given.shape[1])) if given.ndim == 2 else places] = given
+        for reason, counts in part.outside.items():
+            outside[reason][places] = counts
+    return replace(first, **whole, reasons=reasons, outside=outside)
 
 
 def trimmed(candidates: Candidates, wanted: Ids) -> Candidates:
@@ -215,13 +242,18 @@ def trimmed(candidates: Candidates, wanted: Ids) -> Candidates:
     return _alike([candidates], min(int(needed.max(initial=1)), enough.shape[1]))[0]
 
 
+def _codes(part: Candidates, reasons: tuple[str, ...]) -> NDArray[np.int8]:
+    """What stands for each reason of a part, and for none, where the reasons are these."""
+    return np.array([0, *(reasons.index(reason) + 1 for reason in part.reasons)], np.int8)
+
+
 def _alike(parts: list[Candidates], width: int) -> list[Candidates]:
     """The same with one width, the same numbers for reasons, and counts of the same reasons outside."""
     reasons = tuple(dict.fromkeys(reason for part in parts for reason in part.reasons))
     outside = dict.fromkeys(reason for part in parts for reason in part.outside)
     found = []
     for part in parts:
-        codes = np.array([0, *(reasons.index(reason) + 1 for reason in part.reasons)], np.int8)
+        codes = _codes(part, reasons)
         arrays: dict[str, Any] = {}
         for name, empty in _EMPTY.items():
             values = getattr(part, name)[:, :width]

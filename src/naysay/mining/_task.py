@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
 from naysay.positives import IGNORE, POSITIVE, Positives
 from naysay.rng import rng_for
-from naysay.search._scores import Survey
+from naysay.search._survey import Survey
+from naysay.search.exact import Found, SearchOptions
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 
@@ -32,6 +33,21 @@ Lists = Mapping[str, Ids]
 SEARCH, LEAST_DEPTH, DEPTH_FACTOR = "search", 100, 4
 # Steps of the job's seed, so that one random choice does not move another; 5 is that of `mining._review`.
 HELD_OUT, SAMPLED, SELECTED, FILLED, FITTED = range(5)
+
+
+class Shards(Protocol):
+    """The passes over the whole corpus, done by workers that read a part of it each. Results are the same."""
+
+    def largest_norm(self, metric: str) -> float:
+        """The largest norm; raises if a vector has no score, like `survey`."""
+
+    def matched(self, keys: NDArray[np.uint32], kind: np.dtype[Any]) -> Pairs:
+        """What `matched_keys` returns."""
+
+    def search(
+        self, queries: Vectors, depth: int, highest: NDArray[np.float32] | None, how: SearchOptions
+    ) -> tuple[Found, Ids]:
+        """What `how.run` returns."""
 
 
 @final
@@ -55,6 +71,7 @@ class Task:
     reviewed: Reviewed | None = None  # pairs that a person labelled
     index: Any = None  # replaces the exact search
     recall: float | None = None  # of the index, as measured
+    shards: Shards | None = None  # read the corpus in this one's place, in several processes
     slots: int | None = None  # how many candidates of a deeper search fit in memory
     on_progress: Callable[[float], None] | None = None  # gets how many more anchors are searched for, as a fraction
 
@@ -174,7 +191,8 @@ def without_own_vectors(task: Task) -> tuple[Task, Pairs]:
     """The task without documents that have the vector of their anchor, unless they are kept; and the pairs left out."""
     if task.options.keep_own_text:
         return task, (np.empty(0, np.int64), np.empty(0, np.int64))
-    anchors, items = equal_vectors(task.queries, task.corpus)
+    matched = None if task.shards is None else task.shards.matched
+    anchors, items = equal_vectors(task.queries, task.corpus, matched)
     new = ~task.known.contains(anchors, items, relation="any")
     anchors, items = anchors[new], items[new]
     if not len(anchors):

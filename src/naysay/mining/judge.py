@@ -104,7 +104,10 @@ def judged_slots(
 
 
 def drop_at(detector: Any) -> float:
-    """The suspicion at which candidates are dropped: that of the cut for a `Posterior`, else 0.5."""
+    """The suspicion at which candidates are dropped: that of the cut for a `Posterior` alone, else 0.5."""
+    parts = detector.detectors if isinstance(detector, Combined) else detector
+    if isinstance(parts, Mapping) and len(parts) == 1:
+        detector = next(iter(parts.values()))
     return detector.threshold if isinstance(detector, Posterior) else SUSPICION_THRESHOLD
 
 

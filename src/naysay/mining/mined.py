@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._urls import Place
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
@@ -264,7 +265,7 @@ class Mined(MinedArrays):
         options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
         return write_negatives(path, format, positive_scores=self.known_scores, **options)
 
-    def report(self, path: str | Path, *, background: Any = None, **options: Any) -> Path:
+    def report(self, path: str | Place, *, background: Any = None, **options: Any) -> Place:
         """Write one HTML file that shows what was mined and why. Candidates that are not listed are searched for.
 
         Args:
@@ -277,10 +278,9 @@ class Mined(MinedArrays):
 
         if background is None and self._background is not None:
             background = self._background()
-        fit = None if self._fit is None else self._fit()
         shown = self if self._mine is None else replace(self, candidates=self._listed(), _mine=None)
-        given = {"background": background, "fit": fit, "anchors": anchor_ids(self.query), **options}
-        return report_mined(shown, path, **given)
+        own = {"background": background, "fit": self._fit and self._fit(), "anchors": anchor_ids(self.query)}
+        return report_mined(shown, path, **(own | options))
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from naysay._options import option
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown
+from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
 from naysay.mining.backfill import ON_SHORT
 from naysay.mining.judge import check_judge_text
@@ -98,6 +98,8 @@ class MiningOptions:
         min_recall: The smallest recall of an index. A smaller one raises an error.
         engine: Search engine: "auto", "int8", "bfloat16", "float32" or "float64". The result is the same.
         budget: Memory of the search in bytes. The result is the same.
+        device: Where torch multiplies in an exact search, such as "cuda"; None for the processor. The result is the
+            same.
         threads: Number of threads. The result is the same.
     """
 
@@ -141,6 +143,7 @@ class MiningOptions:
     min_recall: float = option(0.9, "The smallest recall of an index; a smaller one is an error.")
     engine: str = option("auto")
     budget: int | None = option(None)
+    device: Any = option(None)
     threads: int | None = option(None, "Number of threads. The result does not depend on it.", record=False)
 
     def __post_init__(self) -> None:
@@ -168,6 +171,8 @@ class MiningOptions:
         if self.approximate is not None:
             check_one_of("approximate", self.approximate, INDEX_KINDS)
         check_number("min_recall", self.min_recall, at_least=0, at_most=1)
+        if self.device is not None:
+            check_device("device", self.device)
         if self.threads is not None:
             check_threads("threads", self.threads)
 

@@ -1,0 +1,147 @@
+"""Jobs on a Ray of two nodes: a node that is lost, a file that one node lacks, other versions; and no Ray at all."""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from naysay.errors import NaysayError
+from naysay.jobs import _ray as on_ray
+from tests.integrations.own_environment.ray_world import SMALL, Large, after_a_part
+from tests.jobs.job_world import in_parts
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    world = Large(tmp_path_factory.mktemp("world"))
+    world.run("local.jsonl")
+    return world
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two nodes of one processor, the second in a folder of its own, as (cluster, second node)."""
+    before, elsewhere = os.getcwd(), tmp_path_factory.mktemp("node")
+    memory = {"object_store_memory": SMALL["object_store_memory"]}
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **memory})
+    os.chdir(elsewhere)
+    try:
+        second = nodes.add_node(num_cpus=1, **memory)
+    finally:
+        os.chdir(before)
+    yield nodes, second
+    ray.shutdown()
+    nodes.shutdown()
+
+
+def same(world, output):
+    return (world.folder / output).read_bytes() == (world.folder / "local.jsonl").read_bytes()
+
+
+def started_with(mark):
+    """Workers of Ray that were started with a mark among their settings."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            own = b"ray::" in (file.parent / "cmdline").read_bytes() and mark.encode() in file.read_bytes()
+            found += [file.parent.name] if own else []
+    return found
+
+
+def command(world, settings, *words):
+    files = ["pairs.parquet", "--corpus", "docs.parquet", "--queries", "queries.parquet", "-o", "killed.jsonl"]
+    files += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "5", "--format", "ids", "--with-scores"]
+    start = "import sys; from naysay.jobs import _prepare as p; own = p.within; "
+    start += "p.within = lambda task, budget: (own(task, budget)[0], 150); from naysay.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", start, "mine", *files, "--engine", "ray", *words],
+        cwd=world.folder,
+        env=settings,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def test_the_driver_is_killed(world):
+    mark = secrets.token_hex(8)
+    process = command(world, {**os.environ, "NAYSAY_TEST": mark}, "--workers", "2")
+    thread = after_a_part(world, "killed.jsonl", lambda: process.send_signal(signal.SIGKILL))
+    assert process.wait(100) == -signal.SIGKILL
+    thread.join()
+    assert any(world.job("killed.jsonl").glob("part-*"))
+    assert not (world.folder / "killed.jsonl").exists()
+    assert started_with(mark)
+    end = time.monotonic() + 30
+    while started_with(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not started_with(mark)  # they ended with it
+    world.run("killed.jsonl", resume=True)  # without Ray
+    assert same(world, "killed.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("PORT", r"`--address` must be a Ray that answers, got '127\.0\.0\.1:\d+' \(Connection refused\)\."),
+        ("nowhere", r"`--address` must be auto, HOST:PORT or ray://HOST:PORT, got 'nowhere'\."),
+        (
+            "auto",
+            r"`--address` must be a Ray that answers, got 'auto'\. (Could not find|It has not answered)",
+        ),
+    ],
+)
+def test_an_address_that_does_not_answer(world, monkeypatch, address, message):
+    monkeypatch.setattr(on_ray, "_JOIN", 5.0)  # a Ray that was killed leaves its address behind, which "auto" tries
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = address.replace("PORT", f"127.0.0.1:{free.getsockname()[1]}")
+        with pytest.raises(NaysayError, match=message):
+            world.run("never.jsonl", engine="ray", address=address)
+    assert not (world.folder / "never.jsonl").exists()
+    assert not world.job("never.jsonl").exists()
+
+
+def test_a_server_that_is_no_ray(world, monkeypatch):
+    monkeypatch.setattr(on_ray, "_JOIN", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        with pytest.raises(NaysayError, match=f"got '{address}'. It has not answered within 1 s."):
+            world.run("never.jsonl", engine="ray", address=address)
+
+
+def test_another_version_of_ray(world, cluster, monkeypatch):
+    monkeypatch.setattr(ray, "__version__", "2.0.0")
+    rule = "`--address` must be a cluster with the same versions of Ray and Python, got "
+    with pytest.raises(NaysayError, match=f"{rule}.*2.0.0.*Install the same versions here and on the cluster"):
+        world.run("never.jsonl", engine="ray", address=cluster[0].address)
+
+
+def test_a_file_that_one_node_lacks(world, cluster, monkeypatch):
+    shutil.copy(world.folder / "c.npy", world.folder / "here.npy")
+    monkeypatch.chdir(world.folder)
+    with pytest.raises(NaysayError, match=r"must be an existing file, got '/proc/self/cwd/here.npy'.*This is shard"):
+        world.run("never.jsonl", corpus_vectors="/proc/self/cwd/here.npy", engine="ray", address=cluster[0].address)
+    assert not (world.folder / "never.jsonl").exists()
+
+
+def test_a_node_is_lost(world, cluster, monkeypatch, capsys):
+    in_parts(monkeypatch, 150)
+    nodes, second = cluster
+    thread = after_a_part(world, "out.jsonl", lambda: nodes.remove_node(second, allow_graceful=False))
+    world.run("out.jsonl", engine="ray", address=nodes.address)
+    thread.join()
+    assert same(world, "out.jsonl")
+    assert "has ended. It is done again." in capsys.readouterr().err
