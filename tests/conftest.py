@@ -1,6 +1,7 @@
 """Settings for all tests: one thread for torch and BLAS, no time limit on examples, small reports, working Ctrl-C."""
 
 import gc
+import multiprocessing
 import os
 import signal
 import sys
@@ -62,3 +63,26 @@ def traced_peak():
         return min(peaks)
 
     return peak_of
+
+
+@pytest.fixture(scope="session")
+def run_processes(tmp_path_factory):
+    """Start `work(rank, folder)` in some processes over gloo on this machine; return what each saved as {rank}.pt."""
+
+    def run(work, count, seconds):
+        folder = tmp_path_factory.mktemp("processes")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GLOO_SOCKET_IFNAME", "lo")
+            context = multiprocessing.get_context("spawn")
+            processes = [context.Process(target=work, args=(rank, str(folder))) for rank in range(count)]
+            for process in processes:
+                process.start()
+            for process in processes:
+                process.join(seconds)
+                if process.is_alive():
+                    process.kill()
+        assert [process.exitcode for process in processes] == [0] * count
+        torch = pytest.importorskip("torch")
+        return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(count)]
+
+    return run

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import shutil
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import numpy as np
@@ -271,6 +273,47 @@ def test_it_travels_to_other_processes_read_only(tmp_path, copied):
         assert as_set(other, "ignore") == {(0, 1)}
         for name in ARRAYS:
             assert not getattr(other, name).flags.writeable
+
+
+def sent(value):
+    """What another process of this machine gets: multiprocessing has a pickler of its own."""
+    return pickle.loads(ForkingPickler.dumps(value))
+
+
+def test_a_mapped_one_is_sent_to_processes_as_its_path(tmp_path):
+    known = ns.Positives.from_pairs(np.repeat(np.arange(50), 400), np.tile(np.arange(400), 50), n_items=500)
+    known = known.with_ignored([0], [499])
+    shared = known.shared(tmp_path / "known")
+    assert same(shared, known)
+    sampler = ns.samplers.Static(ns.pools.Everything(shared))
+    assert len(ForkingPickler.dumps(sampler)) < 2000 < shared.nbytes
+    other = sent(sampler)
+    assert same(other.pool.positives, known)
+    assert all(is_mapped(getattr(other.pool.positives, name)) for name in ARRAYS)
+    query = ns.Query(np.arange(50))
+    drawn = [one.sample(query, 3, rng=ns.rng_for(0)).ids for one in (sampler, other, sent(other))]
+    assert (drawn[0] == drawn[1]).all()
+    assert (drawn[0] == drawn[2]).all()
+    for one in (known, ns.Positives.load(tmp_path / "known", mmap=False), copy.deepcopy(shared)):
+        assert len(ForkingPickler.dumps(one)) > one.nbytes
+        assert same(sent(one), known)
+
+
+def test_names_are_sent_with_the_path(tmp_path):
+    known = ns.Positives.from_pairs(["ann", "bob"], ["x", "y"]).shared(tmp_path / "known")
+    assert sent(known).contains(["bob"], ["y"]).tolist() == [True]
+
+
+def test_a_pickle_in_a_file_and_one_of_a_replaced_folder_have_the_pairs(tmp_path):
+    shared = build([(0, 1), (2, 3)]).shared(tmp_path / "known")
+    in_file, for_process = pickle.dumps(shared), ForkingPickler.dumps(shared)
+    build([(4, 4)]).save(tmp_path / "known")
+    assert as_set(shared) == as_set(sent(shared)) == as_set(pickle.loads(in_file)) == {(0, 1), (2, 3)}
+    rule = f"`path` must be the folder that was mapped, got {str(tmp_path / 'known')!r}, which is gone or was replaced."
+    assert refusal(pickle.loads, for_process) == f"{rule} Load it again."
+    shutil.rmtree(tmp_path / "known")
+    assert as_set(sent(shared)) == {(0, 1), (2, 3)}
+    assert refusal(pickle.loads, for_process) == f"{rule} Load it again."
 
 
 @pytest.mark.parametrize("name", ARRAYS)

@@ -13,6 +13,7 @@ from naysay import _positives_tables as made_from
 from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay import files as storage
+from naysay._mapped import Mapped, send_by_path, stamped
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_kind, check_one_of, check_range, public, raise_invalid
 from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras, unused_ids
@@ -52,6 +53,8 @@ class Positives:
         >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
         [True, False, True]
     """
+
+    _mapped: Mapped | None = None  # the folder that it was mapped from
 
     def __init__(
         self,
@@ -245,16 +248,42 @@ class Positives:
         header = {name: getattr(self, name) for name in _NUMBERS}
         storage.save_folder(path, "positives", header, arrays | arrays_of_names(self, _NAMES))
 
+    def shared(self, path: str | Path) -> Positives:
+        """Save to a folder and map it: the same pairs, which all processes of a machine share.
+
+        A mapped Positives, also inside a sampler, is sent to a spawned process (a worker of a DataLoader,
+        torch.multiprocessing) as a path, so that the pairs are in memory once. Forked processes share all memory
+        anyway. `pickle` itself writes the pairs.
+
+        Args:
+            path: A new folder, or one that `save` wrote. In /dev/shm it is memory, elsewhere the cache of the disk.
+        """
+        self.save(path)
+        return Positives.load(path)
+
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
         """Read what `save` wrote, memory-mapped unless `mmap=False`, and check every id in one pass."""
+        return cls._loaded(path, mmap=mmap, check=True)
+
+    @classmethod
+    def _loaded(cls, path: str | Path, *, mmap: bool, check: bool) -> Positives:
         header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=_NUMBERS[:2], needed=_ARRAYS[:3])
-        rows.check_sound(arrays, header["n_items"])
+        if check:
+            rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
         loaded = cls(**parts, **names, **{name: header[name] for name in _NUMBERS[:2]})
         loaded.unused_items = header.get("unused_items", 0)  # which folders of 0.1 do not have
+        if mmap:
+            loaded._mapped = stamped(path)
         return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_mapped"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(rows.refrozen(state))
+
+
+send_by_path(Positives)

@@ -230,10 +230,14 @@ class SideIndex:
         self.sides = sides
         self._bases = [triples.n_entities if side == RELATION else triples.n_relations for side in sides]
         self.keys: list[NDArray[np.int64]] = []
+        self._parts: list[tuple[NDArray[np.int64], int]] = []  # where entities start in the keys, for a short search
         places: list[NDArray[np.int64]] = []
         for side, base in zip(sides, self._bases, strict=True):
             keys, place = np.unique(_keys(triples.array, side, base), return_inverse=True)
             self.keys.append(keys)
+            shift = max(0, int(triples.n_entities).bit_length() - len(keys).bit_length() - 2)  # at most 8 a key
+            parts = np.bincount((keys // base) >> shift, minlength=(triples.n_entities >> shift) + 1)
+            self._parts.append((offsets(parts), shift))
             places.append(place.reshape(-1))
         self.firsts = offsets(np.array([len(keys) for keys in self.keys]))
         anchors = np.concatenate([place + first for place, first in zip(places, self.firsts, strict=False)])
@@ -247,7 +251,7 @@ class SideIndex:
         unseen = int(self.firsts[-1])
         for s, (side, base) in enumerate(zip(self.sides, self._bases, strict=True)):
             wanted = _keys(triples, side, base)
-            arguments = (self.keys[s], wanted, int(self.firsts[s]), unseen, rows[s])
+            arguments = ((self.keys[s], *self._parts[s]), wanted, base, int(self.firsts[s]), unseen, rows[s])
             in_rows(corrupt.find_keys, len(triples), 16 * len(triples), *arguments)
         return np.ascontiguousarray(rows.T)
 
