@@ -1,6 +1,5 @@
 """The batch across processes: two of them have the loss and the gradients of one with the whole batch."""
 
-import multiprocessing
 from datetime import timedelta
 
 import numpy as np
@@ -111,21 +110,9 @@ def work(rank, folder):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def found(run_processes):
     """What each of two processes found, over gloo on this machine."""
-    folder = tmp_path_factory.mktemp("across")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GLOO_SOCKET_IFNAME", "lo")
-        context = multiprocessing.get_context("spawn")
-        processes = [context.Process(target=work, args=(rank, str(folder))) for rank in range(2)]
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join(SECONDS)
-            if process.is_alive():
-                process.kill()
-    assert [process.exitcode for process in processes] == [0, 0]
-    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
+    return run_processes(work, 2, SECONDS)
 
 
 def one_process(rows):

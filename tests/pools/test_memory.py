@@ -447,3 +447,39 @@ def test_rejected_observations(query, vectors, message):
     with pytest.raises(NaysayError, match=r"^Memory\.observe: " + message):
         memory.observe(query, None, vectors=vectors)
     assert len(memory) == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 14), st.lists(st.integers(0, 6), max_size=6), st.booleans())
+def test_replaced_vectors_are_those_of_plain_loops(size, pushed, asked, tensors):
+    memory, rng = Memory(size), np.random.default_rng(0)
+    kind = torch.from_numpy if tensors else np.asarray
+    ids, vectors = rng.integers(0, 5, pushed), rng.random((pushed, 2))
+    memory.push(ids, vectors=kind(vectors))
+    expected = [[int(i), v.tolist()] for i, v in zip(ids[-size:], vectors[-size:], strict=True)]
+    fresh, changed = rng.random((len(asked), 2)), 0
+    for entry in expected:
+        for item, vector in zip(asked, fresh, strict=True):
+            entry[1] = vector.tolist() if item == entry[0] else entry[1]
+        changed += entry[0] in asked
+    assert memory.replace(np.array(asked, np.int64), kind(fresh)) == changed
+    assert memory.ids.tolist() == [item for item, _ in expected]
+    if pushed:
+        assert to_numpy(memory.vectors).tolist() == [vector for _, vector in expected]
+
+
+@pytest.mark.parametrize(
+    ("ids", "vectors", "message"),
+    [
+        ([1], np.zeros((2, 2)), "`vectors` must be of shape (1, d), like ids, got shape (2, 2)."),
+        ([-1], np.zeros((1, 2)), "`ids` must be at least 0, got -1 at row 0 (1 such row)."),
+        ([1], np.zeros((1, 3)), "`vectors` must be 2 x float64, like the entries stored, got 3 x float64. All entries"),
+    ],
+)
+def test_replacements_that_are_refused(ids, vectors, message):
+    memory = Memory(3)
+    memory.push([1, 2], vectors=np.ones((2, 2)))
+    with pytest.raises(NaysayError) as caught:
+        memory.replace(ids, vectors)
+    assert str(caught.value).startswith(f"Memory.replace: {message}")
+    assert memory.vectors.tolist() == [[1.0, 1.0]] * 2

@@ -261,3 +261,48 @@ def test_the_sampler_rejects():
     assert short.sample(ns.Query([0]), 5, rng=ns.rng_for(0)).mask.all()
     message = refusal(short.sample, ns.Query([0, 2]), 3, rng=ns.rng_for(0))
     assert message.startswith("Dynamic.sample: row 1 has 1 candidates left of the 3 requested (1 such row).")
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.floats(0.02, 1.0), st.booleans(), st.integers(0, 2**32))
+def test_no_candidate_above_the_ceiling_is_drawn(anchors, ceiling, tensors, seed):
+    """By loops: softmax over what is left of the items of an anchor, without those above the ceiling."""
+    query = ns.Query(torch.tensor(anchors) if tensors else np.array(anchors))
+    sampler = Dynamic(POOL, by_table, candidates=8, temperature=0.5, ceiling=lambda step: ceiling)
+    drawn = sampler.sample(query, 8, rng=ns.rng_for(seed)).numpy()
+    for row, anchor in enumerate(anchors):
+        free = [item for item in range(8) if (anchor, item) not in PAIRS]
+        weights = {item: math.exp(TABLE[anchor, item] / 0.5) for item in free}
+        low = {item for item in free if weights[item] <= ceiling * sum(weights.values())}
+        assert set(drawn.ids[row][drawn.ids[row] >= 0].tolist()) == low
+        if ceiling == 1.0:
+            assert low == set(free)
+    assert drawn.dropped.get("exhausted", 0) == int((drawn.ids < 0).sum())
+
+
+def test_a_ceiling_of_1_changes_no_draw_and_a_rising_one_lets_harder_ones_enter():
+    query = ns.Query(np.array([0, 1, 3] * 50))
+    plain, capped = (
+        Dynamic(POOL, by_table, 5, 1.0, ceiling=c).sample(query, 3, rng=ns.rng_for(4)).ids for c in (None, 1.0)
+    )
+    assert np.array_equal(plain, capped)
+    rising = Dynamic(POOL, by_table, 8, 1.0, ceiling=Linear(0.02, 1.0, steps=50))
+    hardest = []
+    for step in range(0, 51, 5):
+        drawn = rising.sample(ns.Query(query.anchors, step=step), 8, rng=ns.rng_for(0)).numpy()
+        own = TABLE[query.anchors[:, None], np.maximum(drawn.ids, 0)]
+        hardest.append(np.where(drawn.ids >= 0, own, -9.0).max())
+    assert hardest == sorted(hardest)
+    assert hardest[0] < hardest[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"ceiling": 0.5}, "`ceiling` must be left out without a `temperature`, got 0.5. It bounds a probability."),
+        ({"ceiling": 0, "temperature": 1.0}, "`ceiling` must be a number above 0 and at most 1, got 0."),
+    ],
+)
+def test_ceilings_that_are_refused(options, sentence):
+    with pytest.raises(NaysayError) as caught:
+        Dynamic(POOL, by_table, 8, **options)
+    assert str(caught.value) == f"Dynamic: {sentence}"

@@ -91,13 +91,15 @@ def test_it_is_what_the_loops_make(rows, n_hard, size, share, mix, where, tensor
     counts, query = [count for _, count in rows], asked([anchor for anchor, _ in rows])
     pool = POOL if where == "pool" else filled_memory()
     size = None if where == "whole memory" else size
-    sampler = MoCHi(pool, embed if where == "pool" else None, n_hard, size, anchor_share=share, mix=mix)
+    beyond = (-0.5, 0.0) if seed % 2 else (0.0, 0.5)
+    where_from = embed if where == "pool" else None
+    sampler = MoCHi(pool, where_from, n_hard, size, anchor_share=share, mix=mix, anchor_mix=beyond)
     k = np.array(counts, np.int64)
     made = sampler.sample(in_torch(query) if tensors else query, k, rng=ns.rng_for(seed)).numpy()
     rng = ns.rng_for(seed)
     candidates = pool.draw(query, size, rng=rng).ids
     uniform = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((*made.shape, 3))
-    expected = in_loops(query, candidates, counts, n_hard, share, mix, (0.0, 0.5), uniform)
+    expected = in_loops(query, candidates, counts, n_hard, share, mix, beyond, uniform)
     assert made.shape == (len(rows), max(counts, default=0))
     for row, slots in enumerate(expected):
         empty = [-1] * (made.shape[1] - len(slots))
@@ -207,6 +209,8 @@ def test_what_it_is_rejected_for():
     assert refusal(MoCHi, POOL, embed, 4, anchor_share=True) == rule + "True."
     assert refusal(MoCHi, POOL, embed, 4, mix=(1, 0)).startswith("MoCHi: `mix` must be a pair (low, high)")
     assert refusal(MoCHi, POOL, embed, 4, anchor_mix=3).startswith("MoCHi: `anchor_mix` must be a pair (low, high)")
+    rule = "MoCHi: `anchor_mix` must be a pair (low, high) with -1 <= low <= high <= 1, got (-1.5, 0)."
+    assert refusal(MoCHi, POOL, embed, 4, anchor_mix=(-1.5, 0)) == rule
     assert refusal(MoCHi, POOL, embed, 4, on_short="no").startswith("MoCHi: `on_short` must be one of")
     rng = ns.rng_for(0)
     assert refusal(MoCHi(POOL, embed, 4, 8).sample, [0], 1, rng=rng).startswith("MoCHi.sample: `query` must be a Query")
@@ -229,3 +233,11 @@ def test_what_it_is_rejected_for():
     assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
         "MoCHi.sample: row 0 has 0 candidates left of the 1"
     )
+
+
+def test_beyond_the_negative_it_is_easier_than_the_negative():
+    """SynCo calls the extrapolated ones hard; they lie on the other side of the negative."""
+    query = asked([0, 1, 2, 3])
+    made = MoCHi(POOL, embed, 6, 12, anchor_share=1.0, anchor_mix=(-0.5, -0.01)).sample(query, 20, rng=ns.rng_for(0))
+    near = np.take_along_axis(query.vectors @ ITEMS.T, made.ids, axis=1) / np.linalg.norm(ITEMS[made.ids], axis=2)
+    assert (made.scores < near).all()

@@ -15,7 +15,7 @@ from naysay.catalog._names import Other, cited, find_other, others, spellings
 from naysay.checks import public, raise_invalid
 
 _FOLDER = Path(__file__).parent
-_ALIKE = 0.8  # a slip of the keyboard, not another short name: AdCo is not MoCo
+_ALIKE = 0.85  # of difflib: slips of the keyboard in a long name
 _STATUS = {
     "runs": "another part of the package",
     "partial": "partly another part of the package",
@@ -215,8 +215,8 @@ def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
         The row, and the alias if `name` is one.
 
     Raises:
-        NaysayError: If no row has the name. The message says what is known of a name of `others`, and suggests a name
-            that differs by a letter or two.
+        NaysayError: If no row has the name. The message says what is known of a name of `others`, and suggests names
+            that begin so, or one that differs by a slip of the keyboard.
 
     Examples:
         >>> from naysay import catalog
@@ -232,11 +232,37 @@ def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
     other = find_other(name)
     if other is not None:
         raise_invalid("name", "a name of a row", f"{name!r}, which is {_STATUS[other.status]}", other.note)
-    rows: tuple[_Row | Other, ...] = (*methods(), *losses(), *detectors(), *others())
-    names = {own.casefold(): own for row in rows for own in row.names}
-    near = difflib.get_close_matches(key, names, n=1, cutoff=_ALIKE)
-    suggestion = f"Did you mean {names[near[0]]!r}? " if near else ""
+    near = _near(name)
+    suggestion = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise_invalid("name", "a name of the catalogue", repr(name), f"{suggestion}`naysay methods` lists them all.")
+
+
+def _near(name: str) -> list[str]:
+    """Up to three names that begin with `name`, else one that differs from it by a slip of the keyboard.
+
+    Methods often differ by one letter: TransD is not TransE, and MoCo v3 is not MoCo v2. So a short name may only lack
+    a letter, have one more, or have two neighbours exchanged.
+    """
+    rows: tuple[_Row | Other, ...] = (*methods(), *losses(), *detectors(), *others())
+    letters = {own: _letters(own) for row in rows for own in row.names}
+    key = _letters(name)
+    begun = sorted((own for own in letters if len(key) >= 4 and letters[own].startswith(key)), key=len)
+    alike = [own for own in letters if _slipped(key, letters[own])]
+    long = {letters[own]: own for own in letters if len(letters[own]) > 11}
+    close = difflib.get_close_matches(key, long, n=1, cutoff=_ALIKE)
+    return begun[:3] or alike[:1] or [long[near] for near in close]
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9+]", "", name.casefold())
+
+
+def _slipped(key: str, name: str) -> bool:
+    """Whether two words of at least 5 letters differ by one letter that one of them lacks, or by two exchanged."""
+    short, long = sorted((key, name), key=len)
+    lacks = (long[:i] + long[i + 1 :] for i in range(len(long)))
+    exchanged = (long[:i] + long[i + 1 : i + 2] + long[i : i + 1] + long[i + 2 :] for i in range(len(long)))
+    return len(short) >= 5 and short in (lacks if len(long) > len(short) else exchanged)
 
 
 @cache

@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from naysay._processes import exchanging, rank_and_size
 from naysay.arrays import is_torch
 from naysay.checks import public, raise_invalid
 
@@ -48,7 +49,8 @@ def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
 
     Raises:
         NaysayError: On all processes, if widths or dtypes differ between them, or only some require gradients; also if
-            the vectors have another shape or dtype, or this process is not in the group.
+            the vectors have another shape or dtype, this process is not in the group, its backend does not exchange
+            tensors of this device, or torchrun started several processes without init_process_group.
 
     Examples:
         >>> import torch
@@ -63,16 +65,13 @@ def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
     if vectors.dtype not in _DTYPES:
         names = ", ".join(str(dtype).removeprefix("torch.") for dtype in _DTYPES)
         raise_invalid("vectors", f"of one of the dtypes {names}", str(vectors.dtype))
-    if not (dist.is_available() and dist.is_initialized()):
-        return Gathered(vectors, 0)
-    rank = dist.get_rank(group)
-    if rank < 0:
-        raise_invalid("group", "one that this process belongs to", "another")
-    if dist.get_world_size(group) == 1:
+    rank, size = rank_and_size(group)
+    if size == 1:
         return Gathered(vectors, 0)
     wanted = vectors.requires_grad and torch.is_grad_enabled()
-    counts = _agreed(vectors, group, wanted=wanted)
-    rows: Tensor = _Gather.apply(vectors, counts, rank, group)  # type: ignore[no-untyped-call]
+    with exchanging(group):
+        counts = _agreed(vectors, group, wanted=wanted)
+        rows: Tensor = _Gather.apply(vectors, counts, rank, group)  # type: ignore[no-untyped-call]
     return Gathered(rows, sum(counts[:rank]))
 
 

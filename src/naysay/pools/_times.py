@@ -43,6 +43,13 @@ class Times:
         first[untold] = _earliest(values.dtype)
         return cls(frozen(first), dated)
 
+    def of_pairs(self) -> NDArray[Any]:
+        """(pairs,) the times in the order of the pairs, dates as dates. Raises NaysayError if a pair has none."""
+        untold = int((self.first == _earliest(self.first.dtype)).sum())
+        if untold:
+            raise_invalid("times", "a time for each pair", f"none for {untold:,} of {len(self.first):,} pairs")
+        return self.first.view("M8[us]") if self.dated else self.first
+
     def known_at(self, positives: Positives, anchors: NDArray[np.int64], times: Any) -> Positives:
         """What is known of each row's anchor at its time: row r of the result is row r of the query."""
         at, dated = _numbers("query.times", times)

@@ -62,11 +62,9 @@ class Memory:
         self.positives = positives
         self.distinct, self.on_short = _slots.check_settings(distinct, on_short)
         self._lock = Lock()
-        self._ids = np.empty(self.size, np.int64)
-        self._owners = np.empty(self.size, np.int64)
+        self._ids, self._owners = (np.empty(self.size, np.int64) for _ in range(2))
         self._vectors: Array = None
-        self._count = 0  # entries, in places 0 ... count - 1
-        self._next = 0  # the place of the next one
+        self._count = self._next = 0  # entries, in places 0 ... count - 1; and the place of the next one
 
     def __len__(self) -> int:
         """The number of entries."""
@@ -124,6 +122,25 @@ class Memory:
         """
         anchors = _slots.anchors_of(query, None if self.positives is None else self.positives.n_anchors)
         self._push(positive_ids(query), anchors, vectors)
+
+    def replace(self, ids: ArrayLike, vectors: Any) -> int:
+        """Write fresh vectors (n, d) of the items `ids` (n,) to their entries, which keep their age.
+
+        Of an item that comes twice the last vector counts. Returns how many entries were written.
+        """
+        new, given = checks.whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False), _array(vectors)
+        self._check_entries(new, new * 0 - 1, given)
+        order = np.argsort(new, kind="stable")
+        with self._lock:
+            if not len(new) or not self._count:
+                return 0
+            self._vectors = _moved_like(self._vectors, given)
+            held = self._ids[: self._count]
+            place = order[np.maximum(np.searchsorted(new[order], held, side="right") - 1, 0)]
+            found = np.flatnonzero(new[place] == held)
+            at, of = (to_torch(part, given.device) if is_torch(given) else part for part in (found, place[found]))
+            self._vectors[at] = given[of]
+        return len(found)
 
     def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: Any) -> None:
         new = checks.whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
@@ -197,9 +214,8 @@ class Memory:
         checks.check_kind("state", state, Mapping, "what Memory.state returned")
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
         if missing:
-            checks.raise_invalid(
-                "state", "what Memory.state returned", f"no {missing[0]!r} in {checks.shown(list(state))}"
-            )
+            got = f"no {missing[0]!r} in {checks.shown(list(state))}"
+            checks.raise_invalid("state", "what Memory.state returned", got)
         size, place = (_number(name, state[name]) for name in ("size", "next"))
         if size != self.size:
             checks.raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
-from naysay.checks import check_kind, check_one_of, check_range, check_whole, public, raise_invalid, shown
+from naysay.checks import check_device, check_kind, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.pools._slots import asked, check_count, check_known, check_settings, draw_filled, shortfall, shown_settings
 from naysay.positives import Positives
-from naysay.search._scores import METRICS, Survey, check_score_range, survey, thread_count
+from naysay.search._scores import METRICS, thread_count
+from naysay.search._survey import Survey, check_score_range, survey
 from naysay.search.exact import SearchOptions
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Negatives, Query, positive_ids
@@ -61,6 +62,7 @@ class Nearest:
         metric: "cosine", "dot" or "l2".
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+        device: Where torch multiplies, such as "cuda"; None for the processor. The draws are the same.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -85,6 +87,7 @@ class Nearest:
         metric: str = "cosine",
         distinct: bool = True,
         on_short: str = "pad",
+        device: Any = None,
     ) -> None:
         """Copy and check the vectors."""
         self.depth = check_count("depth", depth)
@@ -94,6 +97,9 @@ class Nearest:
         check_known(positives)
         self.positives = positives
         self.distinct, self.on_short = check_settings(distinct, on_short)
+        if device is not None:
+            check_device("device", device)
+        self.device = device
         self._lock = Lock()
         self._stored, self._age = self._checked(vectors, queries, None), 0
 
@@ -199,7 +205,7 @@ class Nearest:
         norms = survey("query.vectors", left, METRICS[self.metric], thread_count(None))
         check_score_range(METRICS[self.metric], norms.largest, stored.norms.largest)
         exclude = self._excluded(query, anchors, stored.items.n)
-        options = SearchOptions(self.metric, exclude, surveys=(norms, stored.norms))
+        options = SearchOptions(self.metric, exclude, device=self.device, surveys=(norms, stored.norms))
         low, high = self.window
         found = options.run(left, stored.items, min(high, stored.items.n))[0]
         return np.ascontiguousarray(found.ids[:, low:])

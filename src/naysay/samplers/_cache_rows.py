@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -20,7 +20,7 @@ from naysay.pools._slots import all_filled, anchors_of, triples_of
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
-from naysay.types import OF_ROWS, RELATION, SIDES, Array, Negatives, Pool, Query, positive_ids
+from naysay.types import OF_ROWS, RELATION, SIDES, Array, Pool, Query, positive_ids
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -50,9 +50,11 @@ class CacheRows:
             return np.asarray(triples_of(query, self.corruption.known)[:, self.corruption.sides])
         return None if query.positives is None else positive_ids(query)[:, None]
 
-    def side(self, places: NDArray[Any]) -> NDArray[np.int8] | None:
-        """The sides as `Negatives.side` has them, from their places among those that are replaced; None for anchors."""
-        return None if self.corruption is None else np.array(self.corruption.sides, np.int8)[places]
+    def side(self, places: int | Ids, ids: Ids) -> NDArray[np.int8] | None:
+        """The sides of `ids` as `Negatives.side` has them, from their places among those replaced; None for anchors."""
+        if self.corruption is None:
+            return None
+        return np.asarray(np.array(self.corruption.sides, np.int8)[np.broadcast_to(places, ids.shape)])
 
     def one_side(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Ids, NDArray[np.float64] | None]:
         """(B,) each: the row of the cache, the place of its side, and the log of its chance, None for anchors."""
@@ -128,7 +130,7 @@ def without(held: Ids, own: Ids | None, place: Ids) -> Ids:
     """The cached ids (B, size) without the row's own one of `own` (B, sides), filled from the left."""
     if own is None:
         return held
-    mine = held == np.take_along_axis(own, place[:, None], axis=1)
+    mine = held == (own if own.shape[1] == 1 else np.take_along_axis(own, place[:, None], axis=1))
     return tidied(held, mine, held.shape[1]) if mine.any() else held
 
 
@@ -168,20 +170,20 @@ def log_chances(logits: NDArray[np.float64], order: Ids) -> NDArray[np.float64]:
         return np.asarray(chosen - tails)
 
 
-def with_log_q(
-    answer: Negatives, log_q: NDArray[np.float64], log_side: NDArray[np.float64] | None, by_pool: ByPool | None
-) -> Negatives:
-    """The answer with log_q (B, w): that of the pool in its rows, and with the chance of the side in the first slot."""
-    width = answer.shape[1]
+def with_sides(
+    ids: Ids, log_q: NDArray[np.float64], log_side: NDArray[np.float64] | None, by_pool: ByPool | None
+) -> NDArray[np.float64] | None:
+    """log_q (B, K) of ids: the pool's in its rows, or None if it has none; with the chance of the side at first."""
+    width = ids.shape[1]
     if log_q.shape[1] < width:
         log_q = np.pad(log_q, ((0, 0), (0, width - log_q.shape[1])))
     if by_pool is not None:
         if by_pool.log_q is None:
-            return answer
+            return None
         log_q[by_pool.rows] = by_pool.log_q[by_pool.rows, :width]
     if log_side is not None:
         log_q[:, :1] += log_side[:, None]
-    return replace(answer, log_q=log_q if all_filled(answer.ids) else np.where(answer.ids >= 0, log_q, 0.0))
+    return log_q if all_filled(ids) else np.where(ids >= 0, log_q, 0.0)
 
 
 # ---- scores over epochs ---------------------------------------------------------------------------------

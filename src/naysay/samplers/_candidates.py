@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots
+from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots, where
 from naysay.arrays import is_torch, module_of, to_numpy
 from naysay.checks import check_kind, check_number, check_one_of, check_whole, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
@@ -79,18 +79,20 @@ def number_at(parameter: str, value: Any, step: int | None, *, optional: bool = 
     return None if now is None and (optional or _unknown(value, step)) else check_number(parameter, now, **bounds)
 
 
-def interval_at(parameter: str, value: Any, step: int | None) -> Any:
-    """The same for an interval (low, high) within [0, 1], from which a mixing share is drawn."""
-    return None if _unknown(value, step) else check_interval(parameter, _at(value, step), "<=")
+def interval_at(parameter: str, value: Any, step: int | None, least: int = 0) -> Any:
+    """The same for an interval (low, high) within [least, 1], from which a mixing share is drawn."""
+    return None if _unknown(value, step) else check_interval(parameter, _at(value, step), "<=", least=least)
 
 
-def check_interval(parameter: str, interval: Any, relation: str, advice: str = "") -> tuple[float, float]:
-    """Return (low, high) as floats, or raise if they are not two numbers in [0, 1] with low < or <= high."""
+def check_interval(
+    parameter: str, interval: Any, relation: str, advice: str = "", least: int = 0
+) -> tuple[float, float]:
+    """Return (low, high) as floats, or raise if they are not two numbers in [least, 1] with low < or <= high."""
     if isinstance(interval, tuple | list) and len(interval) == 2 and all(map(is_number, interval)):
         low, high = map(float, interval)
-        if 0 <= low <= high <= 1 and (relation == "<=" or low < high):
+        if least <= low <= high <= 1 and (relation == "<=" or low < high):
             return low, high
-    raise_invalid(parameter, f"a pair (low, high) with 0 <= low {relation} high <= 1", shown(interval), advice)
+    raise_invalid(parameter, f"a pair (low, high) with {least} <= low {relation} high <= 1", shown(interval), advice)
 
 
 def _at(value: Any, step: int | None) -> Any:
@@ -176,6 +178,18 @@ class Scored:
     def filled(self) -> Array:
         """(B, n) bool: which slots hold a candidate."""
         return self.drawn.ids >= 0
+
+    def below(self, ceiling: float, temperature: float) -> Scored:
+        """The same without candidates whose softmax(scores / temperature) in their row is above the ceiling."""
+        logits = self.scores / temperature
+        top = logits.max(1).values if is_torch(logits) else logits.max(axis=1, initial=-np.inf)
+        weights = module_of(logits).exp(logits - where(top > -np.inf, top, 0.0)[:, None])
+        low = weights <= ceiling * weights.sum(1)[:, None]
+        return replace(
+            self,
+            drawn=replace(self.drawn, ids=where(low, self.drawn.ids, -1)),
+            scores=where(low, self.scores, -np.inf),
+        )
 
     def take_top_k(self, on_short: str, top_m: int | None, temperature: float, rng: np.random.Generator) -> Negatives:
         """The top k of each row, k uniformly from the top m, or k without repeats from softmax(scores / temperature).

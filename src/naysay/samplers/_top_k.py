@@ -31,7 +31,8 @@ def softened(values: Array, temperature: float, rng: np.random.Generator) -> Arr
         return values
     noise = gumbel(tuple(values.shape), key_from(rng), values)
     if temperature == 1:
-        return values + noise
+        noise += values
+        return noise
     # Both forms give the same order, and each is finite where the other may not be.
     return values + temperature * noise if temperature < 1 else values * (1 / temperature) + noise
 
@@ -48,8 +49,8 @@ def gumbel(shape: tuple[int, ...], key: np.uint64, like: Array) -> Array:
         return -(-uniform_on_device(shape, key, like).clamp_min(tiny).log()).log()
     noise: Any = generator_of(key).standard_exponential(size=shape)
     np.maximum(noise, np.finfo(np.float64).tiny, out=noise)  # 0 has no logarithm
-    np.negative(np.log(noise, out=noise), out=noise)
-    return of_type(noise, like)
+    noise = of_type(np.log(noise, out=noise), like)
+    return module_of(noise).negative(noise, out=noise)
 
 
 def uniform_on_device(shape: tuple[int, ...], key: np.uint64, like: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +14,7 @@ from naysay._slots import Score, like_query, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.detectors._states import Entry, read_state
-from naysay.pools._slots import check_count, draw_filled, shortfall
+from naysay.pools._slots import all_filled, check_count, draw_filled, shortfall
 from naysay.pools.cache import Cache
 from naysay.rng import key_from, rng_for
 from naysay.samplers import _cache_rows
@@ -149,10 +149,16 @@ class Cached(FromPool):
             past = None if self._history is None or not bonus else self._history.of(rows, query)
         ids = _cache_rows.without(held, self._rows.own(query), place)
         by_pool = self._rows.fill(query, place, counts, ids, rng)
-        side = self._rows.side(np.broadcast_to(place[:, None], ids.shape))
+        side = self._rows.side(place[:, None], ids)
         if self.choose == "uniform":
-            answer, log_q = self._any(ids, side, counts, width, by_pool, key_from(rng))
-            return _cache_rows.with_log_q(answer, log_q, log_side, by_pool).like(query)
+            taken, log_q = draw_filled(ids, counts, width, key_from(rng), distinct=True)
+            if by_pool is not None:
+                taken[by_pool.rows] = ids[by_pool.rows, :width]
+            chance = _cache_rows.with_sides(taken, log_q, log_side, by_pool)
+            sides = None if side is None else np.where(taken >= 0, side[:, :width], np.int8(-1))
+            short = shortfall(self.on_short, taken, counts)
+            found, logs, sides = (part if part is None else like_query(part, query) for part in (taken, chance, sides))
+            return Negatives(found, log_q=logs, side=sides, dropped=short)
         found = Negatives(ids, side=side).like(query)
         scores = score_slots(self.score, query, found.ids, found.side)
         values = softened(scores, temperature, rng) if self.choose == "softmax" else scores
@@ -168,9 +174,9 @@ class Cached(FromPool):
         if self.choose == "top":
             return answer
         logits = np.asarray(to_numpy(scores), np.float64) / temperature
-        return _cache_rows.with_log_q(
-            answer.numpy(), _cache_rows.log_chances(logits, to_numpy(order)), log_side, by_pool
-        ).like(query)
+        chances = _cache_rows.log_chances(logits, to_numpy(order))
+        chance = _cache_rows.with_sides(np.asarray(to_numpy(answer.ids)), chances, log_side, by_pool)
+        return answer if chance is None else replace(answer, log_q=like_query(chance, query))
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Renew the caches of the query's anchors. Call it once a step.
@@ -193,10 +199,10 @@ class Cached(FromPool):
             number, self._renewals = self._renewals, self._renewals + 1
         rng = rng_for(self.seed, number)
         for place in range(rows.shape[1]):
-            renewed, first = np.unique(rows[:, place], return_index=True)
-            first, renewed = first[renewed >= 0], renewed[renewed >= 0]
-            if len(renewed):
-                self._renew(_cache_rows.rows_of(query, first), renewed, place, temperature, rng)
+            order = np.argsort(rows[:, place], kind="stable")
+            first = order[np.diff(rows[order, place], prepend=-1) > 0]  # of each row of the cache; -1 is none
+            if len(first):
+                self._renew(_cache_rows.rows_of(query, first), rows[first, place], place, temperature, rng)
 
     def update(self) -> None:
         """Count an epoch, for `every` and `history`. Call it after each epoch."""
@@ -244,29 +250,25 @@ class Cached(FromPool):
             raise_invalid("positive_scores", f"of shape ({len(query)},)", f"shape {scores.shape}")
         return scores.astype(np.float32)
 
-    def _any(
-        self, ids: Ids, side: Any, counts: Ids, width: int, by_pool: _cache_rows.ByPool | None, key: np.uint64
-    ) -> tuple[Negatives, NDArray[np.float64]]:
-        """Any `counts` of the ids, in random order, and log_q; rows of the pool as they are."""
-        taken, log_q = draw_filled(ids, counts, width, key, distinct=True)
-        if by_pool is not None:
-            taken[by_pool.rows] = ids[by_pool.rows, :width]
-        sides = None if side is None else np.where(taken >= 0, side[:, :width], np.int8(-1))
-        return Negatives(taken, side=sides, dropped=shortfall(self.on_short, taken, counts)), log_q
-
     def _renew(self, query: Query, rows: Ids, place: int, temperature: float, rng: np.random.Generator) -> None:
         """Keep `size` of the cached ids and fresh ones, for different rows."""
         with self._lock:
             held = self._cache.get(rows)
-        wanted = self.fresh + np.count_nonzero(held < 0, axis=1)
+        wanted = self.fresh if all_filled(held) else self.fresh + np.count_nonzero(held < 0, axis=1)
         draw = getattr(self._rows.pools[place], "draw_candidates", self._rows.pools[place].draw)
         fresh = draw(query, wanted, rng=rng).numpy().ids
         ids = _cache_rows.joined(held, fresh, self.size + self.fresh)
-        found = Negatives(ids, side=self._rows.side(np.full(ids.shape, place))).like(query)
-        scores = score_slots(self.score, query, found.ids, found.side)
-        values = softened(scores, temperature, rng) if self.keep == "softmax" else scores
-        order = np.argsort(-np.asarray(to_numpy(values)), axis=1)[:, : self.size]  # quicker than a part, for so many
-        stays = np.take_along_axis(ids, order, axis=1)
+        short = np.flatnonzero(ids[:, -1] < 0)  # rows with a fresh id that was cached: few
+        part = ids[short]
+        ids[short] = np.where(part < 0, part[:, :1], part)  # a score that is there, instead of a gap in all of them
+        side = self._rows.side(place, ids)
+        scores = score_slots(
+            self.score, query, like_query(ids, query), None if side is None else like_query(side, query)
+        )
+        falling = -np.asarray(to_numpy(softened(scores, temperature, rng) if self.keep == "softmax" else scores))
+        falling[short], ids[short] = np.where(part < 0, np.inf, falling[short]), part
+        order = np.argsort(falling, axis=1)[:, : self.size]  # quicker than a part, for so many
+        stays = ids.reshape(-1).take(order + ids.shape[1] * np.arange(len(ids))[:, None])
         with self._lock:
             old = None if self._history is None else self._cache.get(rows)
             self._cache._store(rows, stays)  # the pool draws nothing that is known

@@ -30,7 +30,8 @@ class Dynamic(FromPool):
 
     Zhang, Chen, Wang, Yu. Optimizing Top-N Collaborative Filtering via Dynamic Negative Item Sampling. SIGIR 2013;
     DNS(M, N): Shi, Chen, Feng, Zhang, Wu, Gao, He. On the Theories Behind Hard Negative Sampling for Recommendation.
-    WWW 2023. Their code sums the loss over all M instead of drawing one; use k = M for that.
+    WWW 2023. Their code sums the loss over all M instead of drawing one; use k = M for that. Gao and Huang. Self-Paced
+    Network Embedding. KDD 2018 (`ceiling`; the growth of its threshold was not checked).
 
     Args:
         pool: Where candidates come from. It excludes known positives.
@@ -40,8 +41,10 @@ class Dynamic(FromPool):
             `InBatch`.
         temperature: 0 takes the top k (DNS). Above 0 draws k without repeats from softmax(score / temperature), by
             Gumbel top-k.
+        ceiling: With a temperature: candidates whose softmax(score / temperature) over the row's candidates is above it
+            are left out. In (0, 1], or a function of the step: as it rises, harder candidates enter. 1 leaves out none.
         top_m: If given, k are drawn uniformly from the M = top_m highest: DNS(M, N) with N = candidates. M = 1 is DNS.
-        on_short: "pad" or "raise", if a row has fewer candidates than k.
+        on_short: "pad" or "raise", if a row has fewer candidates than k, without those above the ceiling.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -57,6 +60,7 @@ class Dynamic(FromPool):
     candidates: Any
     temperature: Any = 0.0
     _: KW_ONLY
+    ceiling: Any = None
     top_m: Any = None
     on_short: str = "pad"
 
@@ -66,16 +70,21 @@ class Dynamic(FromPool):
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the highest score first; with a temperature or top_m, the first drawn first."""
-        candidates, temperature, top_m = self._settings(step_of(query))
+        candidates, temperature, ceiling, top_m = self._settings(step_of(query))
         scored = scored_candidates(self.pool, self.score, query, k, candidates, rng, top_m=top_m)
+        if ceiling is not None:
+            scored = scored.below(ceiling, temperature)
         return scored.take_top_k(self.on_short, top_m, temperature, rng)
 
-    def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
+    def _settings(self, step: int | None) -> tuple[Any, Any, Any, Any]:
         candidates = whole_at("candidates", self.candidates, step, optional=True)
         temperature = number_at("temperature", self.temperature, step, at_least=0, finite=True)
+        ceiling = number_at("ceiling", self.ceiling, step, optional=True, above=0, at_most=1)
+        if ceiling is not None and temperature == 0:
+            raise_invalid("ceiling", "left out without a `temperature`", ceiling, "It bounds a probability.")
         top_m = whole_at("top_m", self.top_m, step, optional=True)
         if top_m is not None and temperature:
             raise_invalid("top_m", "left out with a `temperature`", top_m, "Only one of the two softens the choice.")
         if top_m is not None and candidates is not None and top_m > candidates:
             raise_invalid("top_m", f"at most `candidates`, {candidates}", top_m)
-        return candidates, temperature, top_m
+        return candidates, temperature, ceiling, top_m

@@ -36,7 +36,8 @@ class MoCHi(FromPool):
     products with the candidates (for a whole Memory one matrix product, no copy per row), a partial sort, O(B k d) for
     the mixing.
 
-    Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020.
+    Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020;
+    Giakoumoglou and Stathaki. SynCo: Synthetic Hard Negatives for Contrastive Visual Representation Learning. 2024.
 
     Args:
         pool: Where candidates come from: `Memory`, with its own vectors, or any pool with `embed`.
@@ -47,7 +48,8 @@ class MoCHi(FromPool):
         embed_anchors: embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
         anchor_share: The share of a row's slots that are mixed with the anchor, spread evenly, from 0 to 1.
         mix: (low, high) of a in pairs: unit(a n_i + (1 - a) n_j), a ~ U(mix), i != j.
-        anchor_mix: (low, high) of b with the anchor q: unit(b q + (1 - b) n_i), b ~ U(anchor_mix).
+        anchor_mix: (low, high) of b with the anchor q: unit(b q + (1 - b) n_i), b ~ U(anchor_mix). Below 0, from -1 on,
+            the vector lies beyond n_i, away from q, and is easier than n_i: SynCo's extrapolation is (-0.5, 0).
         on_short: "pad" or "raise", if a row has no candidate.
 
     Examples:
@@ -153,5 +155,5 @@ class MoCHi(FromPool):
             whole_at("candidates", self.candidates, step, optional=True),
             number_at("anchor_share", self.anchor_share, step, at_least=0, at_most=1),
             interval_at("mix", self.mix, step),
-            interval_at("anchor_mix", self.anchor_mix, step),
+            interval_at("anchor_mix", self.anchor_mix, step, least=-1),
         )
