@@ -19,7 +19,8 @@ test: $(READY)
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types docs
 	@$(MAKE) --no-print-directory tests
 
-# PyKEEN, Lightning, Polars and TensorBoard, which take long to install and to import.
+# PyKEEN, Lightning, Ray, Polars, TensorBoard, Weights & Biases, PyG's neighbour sampling and an S3 server, which take long
+# to install and to import.
 test-integrations: $(OWN)/.ready
 	$(OWN)/bin/python -m pytest tests/integrations/own_environment
 
@@ -68,7 +69,9 @@ $(OWN)/.ready: $(READY)
 	@test -x $(OWN)/bin/python || $(BIN)/python -m venv $(OWN)
 	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > \
 	  $$($(OWN)/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth
-	@$(OWN)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[pykeen,lightning]' polars tensorboard
+	@$(OWN)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[pykeen,lightning,ray]' polars \
+	  tensorboard wandb 'moto[server]>=5'
+	@$(OWN)/bin/python tests/integrations/own_environment/build_neighbour_sampling.py $(OWN)/torch_sparse
 	@touch $(OWN)/.ready
 
 clean:

@@ -1,6 +1,7 @@
 """The loader: the same batches for any workers, in any process, after a restart; each pair once over all ranks."""
 
 import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -66,6 +67,31 @@ def test_ignored_pairs_are_not_trained_on():
     assert sorted(pairs(load(known=ignored))) == ALL
 
 
+@pytest.mark.parametrize("dated", [False, True])
+def test_negatives_are_what_was_not_known_at_the_time_of_the_pair(dated):
+    """In plain loops: each pair has its first time, and what its anchor gets later may be a negative."""
+    rng = np.random.default_rng(3)
+    users, items, days = rng.integers(0, 6, 80), rng.integers(0, 12, 80), rng.integers(0, 9, 80)
+    known = ns.Positives.from_pairs(users, items, 6, 12)
+    rows = (users, items, np.datetime64("2024-01-01") + days if dated else days)
+    first = {}
+    for user, item, day in zip(users.tolist(), items.tolist(), days.tolist(), strict=True):
+        first[user, item] = min(day, first.get((user, item), day))
+    sampler = ns.samplers.Static(ns.pools.Everything(known, times=rows))
+    later = 0
+    for batch in load(16, known, sampler, k=4, times=rows):
+        asked = batch.to("cpu").query
+        assert isinstance(asked.times, np.ndarray) is dated
+        at = (asked.times - np.datetime64("2024-01-01")) // np.timedelta64(1, "D") if dated else asked.times
+        rows_of_batch = zip(asked.anchors.tolist(), asked.positives.tolist(), at.tolist(), strict=True)
+        for (user, item, day), drawn in zip(rows_of_batch, batch.negatives.ids.tolist(), strict=True):
+            assert day == first[user, item]
+            found = [other for other in drawn if other >= 0]
+            assert all(first.get((user, other), 99) > day for other in found)
+            later += sum((user, other) in first for other in found)
+    assert later > 0
+
+
 def test_triples_are_anchors_of_three():
     triples = ns.Triples([[0, 0, 1], [2, 1, 3], [1, 1, 0]])
     sampler = ns.samplers.Static(ns.pools.Corruption(triples))
@@ -80,6 +106,13 @@ def test_k_may_be_a_schedule_of_the_step_and_a_fraction():
     assert widths == [schedule(step) for step in range(len(ONE))]
     counts = torch.cat([batch.negatives.mask.sum(1) for batch in load(k=1.5)])
     assert set(counts.tolist()) == {1, 2}
+
+
+def test_times_need_a_pool_that_excludes_by_time():
+    with pytest.raises(
+        ns.NaysayError, match=r"`query.times` must be left out here, got times\. Only Everything\(posit"
+    ):
+        list(load(times=(*KNOWN.pairs(), np.arange(len(KNOWN)))))
 
 
 def test_the_last_batch_can_be_dropped():
@@ -99,8 +132,13 @@ def test_no_global_generator_is_moved():
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 @pytest.mark.parametrize(("workers", "context"), [(2, "fork"), (1, "spawn")])
-def test_workers_give_the_same_batches(workers, context):
-    assert content(load(workers=workers, context=context)) == ONE
+def test_workers_give_the_same_batches(workers, context, tmp_path):
+    """Spawned ones also with known pairs that they map, and none gets a copy of the pairs to train on."""
+    known = KNOWN if context == "fork" else KNOWN.shared(tmp_path / "known")
+    loader = load(known=known, sampler=ns.samplers.Static(ns.pools.Everything(known)), workers=workers, context=context)
+    assert content(loader) == ONE
+    if context == "spawn":
+        assert len(ForkingPickler.dumps(loader._draws)) < 2000
 
 
 def test_a_loop_that_was_left_goes_on_where_it_was():
@@ -141,6 +179,12 @@ def test_ranks_share_each_epoch_and_have_equally_many_steps(ranks):
     assert not torch.equal(epochs[0][0].negatives.ids, epochs[1][0].negatives.ids)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_have_the_pairs_of_one_process_with_a_larger_batch(ranks):
+    together = zip(*(list(load(30, rank=rank, ranks=ranks)) for rank in range(ranks)), strict=True)
+    assert [pairs(step) for step in together] == [pairs([step]) for step in load(30 * ranks)]
+
+
 @pytest.mark.parametrize("n", range(3, 20))
 def test_fewer_pairs_than_ranks_at_the_end_are_left_out(n):
     known = ns.Positives.from_pairs(np.arange(n), np.arange(n), n, 30)
@@ -153,8 +197,8 @@ def test_fewer_pairs_than_ranks_at_the_end_are_left_out(n):
 
 def test_the_place_of_torch_distributed_is_the_default(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
-    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda group=None: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda group=None: 2)
     found = load()
     assert (found.rank, found.ranks) == (1, 2)
     assert content(found) == content(load(rank=1, ranks=2))
@@ -186,6 +230,15 @@ def test_an_error_of_the_sampler_is_one_sentence_also_from_a_worker(options):
         ({"rank": 1}, r"`ranks` must be given along with `rank`, got None\."),
         ({"context": "threads", "workers": 1}, r"`context` must be one of 'fork', 'spawn', 'forkserver', got"),
         ({"context": "fork"}, r"`context` must be left out without workers, got 'fork'\."),
+        ({"times": ([0], [1])}, r"`times` must be a tuple \(anchors, items, times\), got tuple\."),
+        (
+            {"times": tuple(part[:2] for part in (*KNOWN.pairs(), np.arange(2)))},
+            rf"`times` must be a time for each pair, got none for {len(KNOWN) - 2} of {len(KNOWN)} pairs\.",
+        ),
+        (
+            {"known": ns.Triples(np.array([[0, 0, 1]])), "times": ([0], [1], [2])},
+            r"`times` must be left out for Triples, got times\.",
+        ),
         ({"workers": -1}, r"`workers` must be at least 0, got -1\."),
         (
             {"batch_size": 400, "drop_last": True},
@@ -206,6 +259,7 @@ def test_errors_are_one_sentence(options, message):
     ("change", "message"),
     [
         ({"batch_size": 16}, r"`state` must be of a loader with batch_size 32, got 16\."),
+        ({"ranks": 2}, r"`state` must be of a loader with ranks 1, got 2\."),
         ({"seed": 1}, r"`state` must be of a loader with seed 0, got 1\."),
         ({"step": -1}, r"`state` must be at least 0, got -1\."),
         ({"step": None}, r"`state` must be a whole number, got None\."),

@@ -191,7 +191,8 @@ def test_every_kind_of_logger_gets_the_numbers(tmp_path, monkeypatch):
     logged = []
     run = type("Run", (), {"__module__": "wandb.sdk", "log": lambda self, data, step: logged.append((data, step))})()
     found = observe(Monitor(run), *parts)
-    assert logged == [({**found, **dict.fromkeys(called[0]["histograms"], ("histogram", 30))}, 7)]
+    pictures = {f"histogram/{name}": ("histogram", 30) for name in called[0]["histograms"]}
+    assert logged == [({**found, **pictures}, 7)]
 
 
 def test_a_file_of_lines_goes_on_after_a_restart(tmp_path):

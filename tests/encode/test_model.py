@@ -212,10 +212,35 @@ def test_a_folder_is_loaded_without_the_network(tmp_path, package):
     assert package == [((str(tmp_path),), {"device": "cpu", "local_files_only": True})]
 
 
+class HfHubHTTPError(Exception):
+    pass
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """Stands for huggingface_hub: how it answers is `.answer`; what it was asked is `.asked`."""
+    found = SimpleNamespace(asked=[], answer=None, errors=SimpleNamespace(HfHubHTTPError=HfHubHTTPError))
+
+    def model_info(name, *, timeout):
+        found.asked.append((name, timeout))
+        if found.answer is not None:
+            raise found.answer
+
+    found.HfApi = lambda: SimpleNamespace(model_info=model_info)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", found)
+    return found
+
+
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "BAAI/bge-m3", "intfloat/e5-base_v2.1"])
-def test_a_name_is_passed_on(package, name):
+@pytest.mark.parametrize(
+    ("answer", "cache_only"),
+    [(None, False), (HfHubHTTPError("401"), False), (OSError("no route"), True), (TimeoutError(), True)],
+)
+def test_a_name_is_passed_on_and_without_a_network_only_the_cache_is_read(package, hub, name, answer, cache_only):
+    hub.answer = answer
     load_model(name)
-    assert package == [((name,), {"device": None, "local_files_only": False})]
+    assert package == [((name,), {"device": None, "local_files_only": cache_only})]
+    assert hub.asked == [(name, 5.0)]
 
 
 @pytest.mark.parametrize("name", ["./encoder", "/no/such", "../x", "a/b/c", "~/x", "no such folder", "c:\\x", "a//b"])
@@ -227,7 +252,7 @@ def test_a_path_of_nothing_is_named_before_the_hub_is_asked(package, name):
     assert package == []
 
 
-def test_the_error_of_the_package_is_passed_on(monkeypatch):
+def test_the_error_of_the_package_is_passed_on(monkeypatch, hub):
     def offline(*given, **options):
         raise OSError("We couldn't connect to 'https://huggingface.co'\nCheck your internet connection")
 

@@ -13,7 +13,7 @@ from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 from naysay.search import _products as engines
-from naysay.search._scores import plan
+from naysay.search._plan import plan
 from naysay.search.vectors import Vectors
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]

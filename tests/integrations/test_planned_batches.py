@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import naysay as ns
-from naysay.errors import NaysayWarning
+from naysay.integrations import _planned_batches
 from naysay.integrations.sentence_transformers import batch_sampler
 from tests.integrations import small_trainers as small
 
@@ -36,22 +36,32 @@ def test_an_evaluation_set_has_random_batches(tmp_path):
     args = small.arguments(tmp_path, num_train_epochs=1, batch_sampler=sampler, eval_strategy="epoch")
     data = {"train_dataset": small.training_set(), "eval_dataset": small.training_set().select(range(5))}
     run = small.SentenceTransformerTrainer(loss.model, args, loss=loss, **data)
-    said = "batch_sampler: the plan is of 24 rows, so a set of 5 gets random batches. That is right for an evaluation"
-    with pytest.warns(NaysayWarning, match=said):
-        run.evaluate()  # before any training
+    run.evaluate()  # before any training
     assert [sorted(rows_of(batch)) for batch in loss.seen] == [[0, 1, 2, 3, 4]]
-    with pytest.warns(NaysayWarning, match=said):
-        run.train()
+    run.train()
     assert [len(batch[0]) for batch in loss.seen] == [5, 8, 8, 8, 5]
+    run.predict(small.training_set().select(range(7)))
+    assert len(loss.seen[-1][0]) == 7
 
 
-def test_another_training_set_is_named_whatever_came_before(tmp_path):
+def test_an_evaluation_set_of_as_many_rows_has_random_batches_too(tmp_path):
+    plan = ns.batches.Shuffled(small.N, 8, forbid=LABELS)
+    loss = small.Recorded(small.word_vectors())
+    args = small.arguments(tmp_path, batch_sampler=batch_sampler(plan), per_device_eval_batch_size=12)
+    data = {"train_dataset": small.training_set(), "eval_dataset": small.training_set()}
+    small.SentenceTransformerTrainer(loss.model, args, loss=loss, **data).evaluate()
+    assert [len(batch[0]) for batch in loss.seen] == [12, 12]
+
+
+def test_another_training_set_is_an_error_whatever_came_before(tmp_path):
     sampler = batch_sampler(ns.batches.Shuffled(small.N, 8, forbid=LABELS))
     options = {"batch_sampler": sampler, "num_train_epochs": 1}
     small.trainer(tmp_path, [], **options).train()
+    said = "^`batch_sampler` must be a plan of 20 rows, as the training set has, got one of 24\\.$"
     other = small.trainer(tmp_path, [], small.training_set().select(range(20)), **options)
-    with pytest.warns(NaysayWarning, match="the plan is of 24 rows, so a set of 20 gets random batches"):
+    with pytest.raises(ns.NaysayError, match=said):
         other.train()
+    assert other.loss.seen == []
     larger = small.trainer(tmp_path, [], per_device_train_batch_size=6, **options)
     with pytest.raises(ns.NaysayError, match="`batch_sampler` must be a plan of batches of 6, as the trainer has"):
         larger.train()
@@ -82,3 +92,5 @@ def test_the_trainer_calls_a_sampler_as_this_was_written_for():
     theirs = inspect.signature(small.SentenceTransformerTrainer.get_batch_sampler).parameters
     ours = inspect.signature(batch_sampler(ns.batches.Shuffled(2, 1))).parameters
     assert [*ours] == [*theirs][1:], "SentenceTransformerTrainer.get_batch_sampler has other parameters"
+    for name in _planned_batches._EVALUATION:
+        assert hasattr(small.SentenceTransformerTrainer, name), f"SentenceTransformerTrainer has no {name} any more"

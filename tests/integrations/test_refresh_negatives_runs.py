@@ -7,7 +7,7 @@ import pytest
 
 import naysay as ns
 from naysay.errors import NaysayWarning
-from naysay.integrations._refresh_inputs import drift
+from naysay.integrations._refresh_inputs import Slots, drift
 from naysay.integrations.sentence_transformers import RefreshNegatives
 from tests.integrations import small_trainers as small
 
@@ -97,12 +97,34 @@ def test_the_negatives_of_another_step_are_not_resumed(tmp_path):
     again.train(resume_from_checkpoint=checkpoints[0])
     assert again.loss.seen == whole.loss.seen[4:]
     elsewhere = small.trainer(tmp_path / "new", [refresh()], **late)
-    said = (
-        r"`resume_from_checkpoint` must be a checkpoint of step 4 with a folder naysay_neg.*checkpoint-8' or '.*/new/"
-    )
+    said = r"`resume_from_checkpoint` must be a checkpoint of step 4 of this run .*checkpoint-8' or '.*/new/"
     with pytest.raises(ns.NaysayError, match=said):
         elsewhere.train(resume_from_checkpoint=checkpoints[0])
     assert elsewhere.loss.seen == []
+
+
+def test_the_negatives_of_another_run_are_not_resumed(tmp_path):
+    """Same texts, k and step, in one folder after the other: only the trainer is told which checkpoint it resumes."""
+    small.trainer(tmp_path / "one", [refresh()], **SAVED).train()
+    other = small.trainer(tmp_path / "other", [refresh()], loss=small.Recorded(small.word_vectors(7)), **SAVED)
+    other.train()
+    again = small.trainer(tmp_path / "other", [refresh()], **SAVED)
+    with pytest.raises(ns.NaysayError, match="`resume_from_checkpoint` must be a checkpoint of step 4 of this run"):
+        again.train(resume_from_checkpoint=str(tmp_path / "one" / "checkpoint-4"))
+    assert again.loss.seen == []
+    again.train(resume_from_checkpoint=str(tmp_path / "other" / "checkpoint-4"))
+    assert again.loss.seen == other.loss.seen[4:]
+
+
+def test_datasets_does_not_hash_the_texts(tmp_path, monkeypatch):
+    """It would pickle all of them whenever the transform is set; they are there again after it."""
+    pickled = []
+    monkeypatch.setattr(Slots, "__getstate__", lambda self: pickled.append(sorted(vars(self))) or vars(self))
+    run = small.trainer(tmp_path, [refresh()], num_train_epochs=1)
+    run.train()
+    assert pickled
+    assert all(names == [] for names in pickled)
+    assert all(len(batch) == 4 for batch in run.loss.seen)
 
 
 def test_a_set_whose_negatives_were_removed_is_not_resumed(tmp_path):

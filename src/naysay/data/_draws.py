@@ -9,51 +9,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_torch
-from naysay.data.batch import Batch
+from naysay.checks import raise_invalid
+from naysay.data.batch import Batch, in_torch
 from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads
+from naysay.pools._times import Times
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import rng_for
 from naysay.triples import Triples
 from naysay.types import Query, Sampler
 
 Rows = NDArray[np.int64]
-Order = tuple[int, Rows, Any]  # a step, its rows and its k
+# A step, its anchors, its items (None for triples), its times (None if not asked for) and its k.
+Order = tuple[int, Rows, Rows | None, NDArray[Any] | None, Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """A dataset for torch: its index is (step, rows, k), its item is the batch, or the error of the sampler.
+    """A dataset for torch: its index is an `Order`, its item is the batch, or the error of the sampler.
 
-    An error is returned, not raised: torch would replace its sentence by the worker's traceback.
+    The pairs themselves stay in the main process. An error is returned, not raised: torch would replace its sentence by
+    the worker's traceback.
     """
 
-    anchors: NDArray[np.int64]  # (n,), or (n, 3) for triples
-    items: NDArray[np.int64] | None  # (n,); None for triples
     sampler: Sampler
     seed: int
     rank: int
 
     def __getitem__(self, order: Order) -> Batch | NaysayError:
-        step, rows, k = order
-        items = None if self.items is None else to_torch(self.items[rows])
-        query = Query(to_torch(self.anchors[rows]), positives=items, step=step)
+        step, anchors, items, times, k = order
+        positives, at = None if items is None else to_torch(items), None if times is None else in_torch(times)
+        query = Query(to_torch(anchors), positives=positives, step=step, times=at)
         try:
             return Batch(query, self.sampler.sample(query, k, rng=rng_for(self.seed, step, self.rank)))
         except NaysayError as error:
             return error
 
 
-def pairs_of(positives: Positives | Triples) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """The pairs to train on, without ignored ones; or the triples (n, 3), and None."""
-    if isinstance(positives, Triples):
-        return positives.array, None
-    anchors, items = positives.pairs()
-    if positives.relation is None:
-        return anchors, items
-    kept = positives.relation == POSITIVE
-    return anchors[kept], items[kept]
+class Pairs:
+    """The pairs to train on, by their numbers: known pairs without ignored ones, or triples. Nothing is copied."""
+
+    def __init__(self, known: Positives | Triples, times: Any) -> None:
+        if times is not None and isinstance(known, Triples):
+            raise_invalid("times", "left out for Triples", "times")
+        self._known = known
+        self._times = None if times is None or isinstance(known, Triples) else Times.of(known, times).of_pairs()
+        relation = known.relation if isinstance(known, Positives) else None
+        self._kept = None if relation is None else np.flatnonzero(relation == POSITIVE)
+
+    def __len__(self) -> int:
+        return len(self._known if self._kept is None else self._kept)
+
+    def at(self, rows: Rows) -> tuple[Rows, Rows | None, NDArray[Any] | None]:
+        """The anchors, items and times of some pairs; triples (n, 3), None and None."""
+        if isinstance(self._known, Triples):
+            return self._known.array[rows], None, None
+        places = rows if self._kept is None else self._kept[rows]
+        anchors = np.searchsorted(self._known.indptr, places, side="right") - 1
+        times = None if self._times is None else self._times[places]
+        return anchors, self._known.indices[places].astype(np.int64), times
 
 
 def unchanged(batch: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay._options import takes_options
+from naysay._processes import rank_and_size
 from naysay.arrays import need_torch
 from naysay.checks import (
     MOST_ROWS,
@@ -21,7 +22,7 @@ from naysay.checks import (
     raise_invalid,
     shown,
 )
-from naysay.data._draws import Draws, Order, Rows, one_thread, pairs_of, unchanged
+from naysay.data._draws import Draws, Order, Pairs, Rows, one_thread, unchanged
 from naysay.data.batch import Batch
 from naysay.errors import NaysayError
 from naysay.positives import Positives
@@ -47,6 +48,8 @@ class LoaderOptions:
         shuffle: Whether each epoch has its own random order; if not, pairs come in the order of `positives.pairs()`.
         drop_last: Whether to leave out the last batch of an epoch if it is not full.
         seed: Of the order and of the draws; the same on all ranks.
+        times: (anchors, items, times), as for `pools.Everything`: the query of a batch has the time of each pair, the
+            first of several. With `Everything(positives, times=times)` a negative is no pair known at that time.
         rank: The number of this process. By default that of torch.distributed if it is initialised, else 0.
         ranks: The number of processes. By default the world size of torch.distributed if it is initialised, else 1.
         workers: The number of worker processes; 0 draws in this process.
@@ -59,6 +62,7 @@ class LoaderOptions:
     shuffle: bool = True
     drop_last: bool = False
     seed: int = 0
+    times: Any = None
     rank: int | None = None
     ranks: int | None = None
     workers: int = 0
@@ -101,7 +105,7 @@ def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, op
         >>> [batch.negatives.shape for batch in loader(known, sampler, 2, k=3)]
         [(2, 3), (2, 3), (1, 3)]
     """
-    torch = need_torch()
+    need_torch()
     check_kind("positives", positives, Positives | Triples, "a Positives or Triples")
     if isinstance(sampler, type) or not hasattr(sampler, "sample"):
         raise_invalid("sampler", "a sampler, with a method sample(query, k, *, rng)", type(sampler).__name__)
@@ -120,16 +124,16 @@ def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, op
         check_one_of("context", options.context, CONTEXTS)
         if not options.workers:
             raise_invalid("context", "left out without workers", repr(options.context))
-    rank, ranks = _place(torch, options)
-    anchors, items = pairs_of(positives)
+    rank, ranks = _place(options)
+    pairs = Pairs(positives, options.times)
     least = size * ranks if options.drop_last else ranks
-    if len(anchors) < least:
+    if len(pairs) < least:
         rule = f"at least {counted(least, 'pair')}, for one step of {counted(ranks, 'rank')}"
-        raise_invalid("positives", rule, len(anchors))
-    return Loader(Draws(anchors, items, sampler, options.seed, rank), size, ranks, options)
+        raise_invalid("positives", rule, len(pairs))
+    return Loader(pairs, Draws(sampler, options.seed, rank), size, ranks, options)
 
 
-def _place(torch: Any, options: LoaderOptions) -> tuple[int, int]:
+def _place(options: LoaderOptions) -> tuple[int, int]:
     """The rank and the number of ranks: as given, or those of torch.distributed."""
     if (options.rank is None) != (options.ranks is None):
         missing, given = ("rank", "ranks") if options.rank is None else ("ranks", "rank")
@@ -137,9 +141,7 @@ def _place(torch: Any, options: LoaderOptions) -> tuple[int, int]:
     if options.rank is not None:
         ranks = check_whole("ranks", options.ranks, 1)
         return check_whole("rank", options.rank, 0, ranks - 1), ranks
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return 0, 1
+    return rank_and_size()
 
 
 @final
@@ -151,17 +153,18 @@ class Loader:
     the next one. `step` counts from the start of the run: it is the step of the next batch.
 
     Args:
+        pairs: What to train on.
         draws: What workers do.
         batch_size: Rows per step of this process.
         ranks: The number of processes.
         options: The options of `loader`.
     """
 
-    def __init__(self, draws: Draws, batch_size: int, ranks: int, options: LoaderOptions) -> None:
+    def __init__(self, pairs: Pairs, draws: Draws, batch_size: int, ranks: int, options: LoaderOptions) -> None:
         """Start at step 0."""
         self.batch_size, self.ranks, self.rank = batch_size, ranks, draws.rank
-        self.step, self.options, self._draws = 0, options, draws
-        self.pairs = len(draws.anchors)
+        self.step, self.options, self._draws, self._pairs = 0, options, draws, pairs
+        self.pairs = len(pairs)
         self._full, rest = divmod(self.pairs, batch_size * ranks)
         self._last = 0 if options.drop_last or rest < ranks else rest
         self.left_out = rest - self._last
@@ -219,14 +222,14 @@ class Loader:
             yield batch
 
     def _orders(self, start: int) -> Iterator[Order]:
-        """(step, rows, k) of each step from `start` to the end of its epoch, made in the main process."""
+        """(step, anchors, items, k) of each step from `start` to the end of its epoch, made in the main process."""
         epoch, first = divmod(start, len(self))
         order = np.arange(self.pairs)
         if self.options.shuffle:
             order = rng_for(self.options.seed, epoch, worker=_SHUFFLE).permutation(self.pairs)
         for place in range(first, len(self)):
             step = epoch * len(self) + place
-            yield step, self._rows(order, place), at_step(self.options.k, step)
+            yield step, *self._pairs.at(self._rows(order, place)), at_step(self.options.k, step)
 
     def _rows(self, order: Rows, place: int) -> Rows:
         """The rows of this rank at a place of the epoch; at the last place the ranks share what is left."""

@@ -67,13 +67,15 @@ def _tensorboard(log: Any) -> Write:
 
 
 def _weights_and_biases(log: Any) -> Write:
-    """log({name: value}, step=step) of a run; histograms if the run's package has them."""
+    """log({name: value}, step=step) of a run; histograms, by names of their own, if the run's package has them."""
     package = sys.modules.get(type(log).__module__.partition(".")[0])
     drawn = getattr(package, "Histogram", None)
 
     def write(step: int, scalars: Scalars, histograms: Histograms) -> None:
-        pictures = {} if drawn is None else {name: drawn(np_histogram=pair) for name, pair in histograms.items()}
-        log.log(dict(scalars) | pictures, step=step)
+        found: dict[str, Any] = dict(scalars)
+        if drawn is not None:  # a name has one kind of value there
+            found |= {f"histogram/{name}": drawn(np_histogram=pair) for name, pair in histograms.items()}
+        log.log(found, step=step)
 
     return write
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch
-from naysay.checks import check_kind, public, raise_invalid, shown
+from naysay.checks import check_device, check_kind, public, raise_invalid, shown
 from naysay.errors import MissingExtraError
 from naysay.text import first_line
 
@@ -22,6 +22,7 @@ _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
 _PACKAGES = ("sentence_transformers", "transformers", "tokenizers")
 _IRRELEVANT = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # NAME or OWNER/NAME
+_TIMEOUT = 5.0  # seconds
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -30,7 +31,9 @@ def load_model(name: str | Path, *, device: str | None = None) -> Any:
     """Load a SentenceTransformer from a local folder, or by its name on the Hugging Face hub.
 
     A folder is loaded without the network. A name is passed on to sentence-transformers, which downloads the model
-    unless it has it already; without a network its error is part of ours. Code that comes with a model never runs.
+    unless it has it already. The hub is asked once beforehand: if there is no answer soon, only the cache is used,
+    because sentence-transformers would try again for minutes; its error is part of ours. Code that comes with a model
+    never runs.
 
     Args:
         name: The folder, as `model.save` writes it; or a name such as "sentence-transformers/all-MiniLM-L6-v2".
@@ -60,16 +63,25 @@ def load_model(name: str | Path, *, device: str | None = None) -> Any:
         message = "sentence-transformers is not installed. Run: pip install sentence-transformers"
         raise MissingExtraError(message) from error
     if device is not None:
-        torch = need_torch()
-        try:
-            torch.empty(0, device=device)
-        except Exception as error:  # torch raises several kinds
-            raise_invalid("device", "one that torch can use here", shown(device), first_line(error))
+        check_device("device", device)
+    local = folder.is_dir() or not _hub_answers(str(name))
     try:
-        return package.SentenceTransformer(str(name), device=device, local_files_only=folder.is_dir())
+        return package.SentenceTransformer(str(name), device=device, local_files_only=local)
     except Exception as error:  # of any of the packages that read the files
         advice = f"{type(error).__name__}: {first_line(error)}"
         raise_invalid("name", "a model that sentence-transformers can load", shown(str(name)), advice)
+
+
+def _hub_answers(name: str) -> bool:
+    """Whether the hub can be reached: one request, which also an error of the hub answers."""
+    hub: Any = importlib.import_module("huggingface_hub")
+    try:
+        hub.HfApi().model_info(name, timeout=_TIMEOUT)
+    except hub.errors.HfHubHTTPError:
+        return True
+    except Exception:  # of the packages for requests, which differ between versions; or HF_HUB_OFFLINE
+        return False
+    return True
 
 
 @public

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -43,6 +43,7 @@ def encode_texts(
     prompt_name: str | None = None,
     side: str | None = None,
     processes: bool | list[str] = False,
+    each: Callable[[Any, Iterable[list[str]]], Iterable[Any]] | None = None,
     cache: bool = True,
     show: bool = True,
 ) -> Path:
@@ -69,6 +70,8 @@ def encode_texts(
         prompt_name: The name of one of the model's prompts.
         side: "query" or "document": use encode_query or encode_document of a model that has them.
         processes: True, or a list of devices: encode by the model's `start_multi_process_pool`.
+        each: each(encode, blocks) -> the vectors of each block of texts, in order: by other processes, for example.
+            None is `map`: one after another, here.
         cache: False encodes again whatever the folder holds; the file gets a name of its own.
         show: Whether to show a progress bar on standard error, if that is a terminal.
 
@@ -125,7 +128,7 @@ def encode_texts(
     ):
         if key and (cached := found()) is not None:  # another run has just finished
             return cached
-        blocks = _blocks(partial(method, **options, **pool), once, files, advance)
+        blocks = _blocks(partial(each or map, partial(method, **options, **pool)), once, files, advance)
         return _assembled(blocks, len(once), rows, files)
 
 
@@ -196,18 +199,18 @@ def _clear(parts: Path) -> None:
 
 def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[NDArray[np.float32]]:
     """Yield the vectors of each block of texts, read if they are cached and encoded if not."""
-    width = None
-    for start in range(0, len(texts), BLOCK):
-        stem = f"{start:012d}"
-        there = find_checksummed(files.parts, stem, ".npy") if files.kept else None
+    width, starts = None, range(0, len(texts), BLOCK)
+    kept = {start: find_checksummed(files.parts, f"{start:012d}", ".npy") if files.kept else None for start in starts}
+    missing = iter(encode(texts.slice(start, BLOCK).to_pylist() for start in starts if kept[start] is None))
+    for start in starts:
+        there = kept[start]
         if there is not None:
             file = npy("folder", there)
             rows = file.read(0, file.n)
         else:
-            block = texts.slice(start, BLOCK).to_pylist()
-            rows = _checked(encode(block), block, start, width)
+            rows = _checked(next(missing), texts.slice(start, BLOCK).to_pylist(), start, width)
             if files.kept:
-                with _vector_file(files.parts, stem, rows.shape, files) as (stream, _):
+                with _vector_file(files.parts, f"{start:012d}", rows.shape, files) as (stream, _):
                     stream.write(rows.astype("<f4", copy=False).tobytes())
         width = rows.shape[1]
         advance(len(rows))

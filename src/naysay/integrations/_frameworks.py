@@ -8,7 +8,7 @@ import numpy as np
 
 from naysay._packages import need_package
 from naysay.arrays import need_torch
-from naysay.rng import rng_for
+from naysay.rng import generator_of
 
 # {extra: (package, the first version that fits, the first that does not)}, as in pyproject.toml.
 VERSIONS = {
@@ -33,4 +33,4 @@ def torch_rng(generator: Any = None) -> np.random.Generator:
     """
     torch = need_torch()
     device = "cpu" if generator is None else generator.device
-    return rng_for(int(torch.randint((1 << 63) - 1, (1,), generator=generator, device=device)))
+    return generator_of(np.uint64(torch.randint((1 << 63) - 1, (1,), generator=generator, device=device).item()))

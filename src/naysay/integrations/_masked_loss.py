@@ -47,9 +47,9 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
 
     Raises:
         NaysayError: If the loss or the judge does not fit.
-        MissingExtraError: If sentence-transformers is missing or too old.
+        MissingExtraError: If sentence-transformers is missing, or its version does not fit.
     """
-    package = need_package("sentence-transformers", "6.2")
+    package = need_package("sentence-transformers", "6.2", below="7", extra="sentence-transformers")
     method, given = _method(package, loss)
     if loss.directions != ("query_to_doc",):
         raise_invalid("loss", "of directions=('query_to_doc',)", shown(loss.directions))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
+import inspect
 from typing import Any, final
 
 from naysay.batches.loader import BatchSampler
 from naysay.batches.shuffled import Shuffled
 from naysay.checks import public, raise_invalid
-from naysay.errors import NaysayWarning
+
+_EVALUATION = ("get_eval_dataloader", "get_test_dataloader")  # of transformers.Trainer
 
 
 @public
@@ -16,16 +17,16 @@ def batch_sampler(plan: Any) -> Any:
     """Make what `SentenceTransformerTrainingArguments(batch_sampler=...)` takes of a plan of `naysay.batches`.
 
     The trainer's seed and epoch choose the batches, and its processes share them. The trainer asks the same sampler
-    about its evaluation set. Sets are told apart by their number of rows: a set with as many as the plan has its
-    batches, another gets random ones, with a NaysayWarning, in case it is the training set.
+    about its evaluation sets: these get random batches.
 
     Args:
         plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set; its size is
             per_device_train_batch_size.
 
     Returns:
-        A function of (dataset, batch_size, drop_last, ...), which can be pickled. For a set with as many rows as the
-        plan it raises NaysayError if the batch size is not the plan's, or if drop_last is True.
+        A function of (dataset, batch_size, drop_last, ...), which can be pickled. Unless the trainer evaluates, it
+        raises NaysayError if the set has not the number of rows of the plan, if the batch size is not the plan's, or
+        if drop_last is True. A trainer calls it before its first step.
 
     Examples:
         >>> import naysay as ns
@@ -55,13 +56,22 @@ class _Planned:
         generator: Any = None,
         seed: int = 0,
     ) -> BatchSampler:
-        if len(dataset) != self.plan.n:
-            text = f"batch_sampler: the plan is of {self.plan.n} rows, so a set of {len(dataset)} gets random batches."
-            warnings.warn(f"{text} That is right for an evaluation set only.", NaysayWarning, stacklevel=2)
+        if _evaluates():
             return BatchSampler(Shuffled(len(dataset), batch_size), seed)
+        if len(dataset) != self.plan.n:
+            rule = f"a plan of {len(dataset)} rows, as the training set has"
+            raise_invalid("batch_sampler", rule, f"one of {self.plan.n}")
         if batch_size != self.plan.size:
             rule = f"a plan of batches of {batch_size}, as the trainer has"
             raise_invalid("batch_sampler", rule, f"batches of {self.plan.size}")
         if drop_last:
             raise_invalid("dataloader_drop_last", "False with a plan of batches", True)
         return BatchSampler(self.plan, seed)
+
+
+def _evaluates() -> bool:
+    """Whether a trainer asks for the batches of an evaluation set. It passes the same arguments as for training."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name not in _EVALUATION:
+        frame = frame.f_back
+    return frame is not None

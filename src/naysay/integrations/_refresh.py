@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -27,6 +29,7 @@ from naysay.integrations._refresh_inputs import (
 from naysay.mining.options import MiningOptions
 from naysay.text import first_line
 
+_PREFIX = "refresh/"
 _FOLDER, _KIND = "naysay_negatives", "refreshed negatives"
 _ON_ERROR, _FULL = ("keep", "raise"), ("random", "relax", "raise")
 
@@ -54,11 +57,12 @@ class RefreshNegatives:
     | `failed` | 1, and nothing else, if the refresh failed and the old negatives stay |
 
     The negatives are part of each checkpoint, in the folder naysay_negatives. A run that is resumed goes on with them.
-    A refresh within an epoch takes effect one batch later, because the trainer has fetched the next batch by then; it
-    needs dataloader_num_workers=0. Each process of a distributed run mines for itself.
+    A refresh within an epoch takes effect at the next step, although accelerate has fetched its rows by then: they get
+    their negatives when the step begins. It needs dataloader_num_workers=0. With a loader that moves no batches to a
+    device, as on a TPU, or that one process feeds (dispatch_batches), it takes effect one step later. Each process of a
+    distributed run mines for itself.
 
-    Cost of a refresh: encoding all distinct texts, and an exact search. Once a run, `datasets` hashes all texts, which
-    takes a copy of them in memory for that time.
+    Cost of a refresh: encoding all distinct texts, and an exact search.
 
     Xiong et al. Approximate Nearest Neighbor Negative Contrastive Learning for Dense Text Retrieval. ICLR 2021.
 
@@ -75,7 +79,7 @@ class RefreshNegatives:
             error. The first mining always raises.
 
     Raises:
-        MissingExtraError: If transformers or datasets is missing or too old.
+        MissingExtraError: If transformers or datasets is missing, or its version does not fit.
 
     Examples:
         >>> RefreshNegatives("epoch", 4, judge="share:0.95")
@@ -95,7 +99,7 @@ class RefreshNegatives:
         on_error: str = "keep",
     ) -> None:
         """Check the settings."""
-        need_package("transformers", "5.0")
+        need_package("transformers", "5.0", below="6", extra="sentence-transformers")
         need_datasets()
         if not isinstance(every, str):
             check_whole("every", every, 1)
@@ -125,7 +129,7 @@ class RefreshNegatives:
             self.refreshes, self.step, self._within = 0, 0, False
             if not given_negatives:
                 self._refresh(args, state, model, first=True)
-        dataset.set_transform(self._set.slots)
+        self._set.attach(loader, late=isinstance(self.every, int))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Refresh before each epoch but the first; not where an epoch is resumed in the middle."""
@@ -143,7 +147,7 @@ class RefreshNegatives:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if self._set is not None and state.is_world_process_zero and folder.is_dir():
             numbers = {"refreshes": self.refreshes, "step": self.step, "saved": state.global_step}
-            header = numbers | {"texts": self._set.key}
+            header = numbers | {"texts": self._set.key, "log": _logged(state)}
             save_folder(folder / _FOLDER, _KIND, header, {"ids": self._set.slots.ids})
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
@@ -155,6 +159,9 @@ class RefreshNegatives:
         """Do nothing in all other events of a trainer."""
         if name.startswith("on_"):
             return _nothing
+        if name in ("setup", "state_key"):  # what Lightning asks for before it trains
+            rule, advice = "those of SentenceTransformerTrainer or transformers.Trainer", "There, call `naysay.mine`."
+            raise_invalid("callbacks", rule, "Lightning's", advice)
         raise AttributeError(name)
 
     def _encoder(self, trained: Any) -> Any:
@@ -186,7 +193,7 @@ class RefreshNegatives:
         self._log(state, found)
 
     def _log(self, state: Any, found: Scalars) -> None:
-        named = {f"refresh/{name}": value for name, value in found.items()}
+        named = {f"{_PREFIX}{name}": value for name, value in found.items()}
         state.log_history.append({**named, "step": state.global_step, "epoch": state.epoch})
         if self._write is not None:
             self._write(state.global_step, found, {})
@@ -201,11 +208,11 @@ class RefreshNegatives:
         numbers = ("refreshes", "step", "saved")
         for folder in (place / _FOLDER for place in places if (place / _FOLDER).is_dir()):
             header, arrays = load_folder(folder, _KIND, mmap=False, numbers=numbers, needed=("ids",))
-            if header["saved"] == state.global_step:
+            if header["saved"] == state.global_step and header.get("log") == _logged(state):
                 break
         else:
             advice = "Set args.resume_from_checkpoint to the folder of the checkpoint."
-            rule = f"a checkpoint of step {state.global_step} with a folder {_FOLDER}"
+            rule = f"a checkpoint of step {state.global_step} of this run with a folder {_FOLDER}"
             raise_invalid("resume_from_checkpoint", rule, " or ".join(repr(str(place)) for place in places), advice)
         ids = arrays["ids"]
         if header.get("texts") != self._set.key or ids.ndim != 2 or ids.shape[1] not in widths:
@@ -217,6 +224,12 @@ class RefreshNegatives:
     def __repr__(self) -> str:
         settings = f"every={self.every!r}, k={self.k}, judge={self.judge!r}"
         return f"RefreshNegatives({settings}; {self.refreshes} refreshes)"
+
+
+def _logged(state: Any) -> str:
+    """A hash of what all refreshes have logged: the trainer loads it with a checkpoint, and no other run has it."""
+    entries = [entry for entry in state.log_history if any(name.startswith(_PREFIX) for name in entry)]
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _nothing(*args: Any, **given: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -46,6 +47,29 @@ class Slots:
         texts = [self.corpus.take(pa.array(column)).to_pylist() for column in ids.T]
         kept = {name: values for name, values in batch.items() if name not in self.names}
         return kept | dict(zip(self.names, texts, strict=True))
+
+
+@final
+class LateBatch:
+    """Rows whose negatives are looked up, and which are collated, when the batch is moved to its device.
+
+    That is when its step begins. accelerate fetches it one step before, with the negatives of that time.
+    """
+
+    def __init__(self, rows: list[dict[str, Any]], slots: Slots, collate: Callable[[Any], Any]) -> None:
+        self.rows, self.slots, self.collate = rows, slots, collate
+
+    def to(self, device: Any, non_blocking: bool = False) -> Any:  # noqa: FBT001  (as torch calls it)
+        """The batch, as accelerate would have moved it."""
+        names = [*self.rows[0]]
+        now = self.slots({name: [row[name] for row in self.rows] for name in names})
+        rows = [dict(zip(now, values, strict=True)) for values in zip(*now.values(), strict=True)]
+        moved: Any = importlib.import_module("accelerate.utils")
+        return moved.send_to_device(self.collate(rows), device, non_blocking=non_blocking)
+
+    def pin_memory(self) -> LateBatch:
+        """Nothing: there is no tensor yet."""
+        return self
 
 
 def trained_on(loader: Any) -> Any:
@@ -118,6 +142,22 @@ class TrainingSet:
         self.slots = Slots(self.names[0], negatives, self.pairs.queries.to_pylist(), self.pairs.corpus, none)
         parts = texts_hash(self.pairs.queries, self.pairs.anchors), texts_hash(self.pairs.corpus, self.pairs.items)
         self.key = "-".join(parts)
+
+    def attach(self, loader: Any, *, late: bool) -> None:
+        """Let the dataset return the current negatives; `late` batches have those of the time when they are used.
+
+        Late are only batches of accelerate's usual loader, which moves each one to its device.
+        """
+        slots, content = self.slots, vars(self.slots)
+        slots.__dict__ = {}  # `datasets` hashes a transform, with all its texts
+        try:
+            self.dataset.set_transform(slots)
+        finally:
+            slots.__dict__ = content
+        usual: Any = importlib.import_module("accelerate.data_loader").DataLoaderShard
+        if late and type(loader) is usual and loader.device is not None:
+            collate = loader.base_dataloader.collate_fn
+            loader.base_dataloader.collate_fn = lambda rows: LateBatch(rows, slots, collate)
 
     def try_out(self, model: Any, args: Any) -> None:
         """Encode one text before training starts; raise if the model cannot."""

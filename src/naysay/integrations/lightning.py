@@ -55,6 +55,12 @@ def monitor_callback(monitor: Monitor, key: str = "naysay") -> Any:
                 for logger in trainer.loggers:
                     logger.log_metrics(found, step=trainer.global_step)
 
+        def on_init_end(self, *args: Any, **given: Any) -> None:
+            """Raise: this is what a trainer of transformers calls when it is made."""
+            raise_invalid(
+                "callbacks", "those of a Lightning Trainer", "another trainer's", "Call monitor.observe there."
+            )
+
         def state_dict(self) -> dict[str, Any]:
             state = monitor.state()
             return state | {"seen": to_torch(state["seen"].view(np.int32))}  # which torch loads with weights_only

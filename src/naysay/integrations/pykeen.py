@@ -10,12 +10,14 @@ from naysay.integrations._frameworks import need, torch_rng
 
 need("pykeen")
 
+import numpy as np
 import torch
 from pykeen.sampling import NegativeSampler
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
 from naysay._slots import Score
+from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.pools.corruption import Corruption
 from naysay.types import SIDES, Query, Sampler
@@ -105,21 +107,23 @@ class ExactNegativeSampler(NegativeSampler):  # type: ignore[misc]
         worker = None if self.sampler is None else get_worker_info()
         if worker is not None:
             raise_invalid("num_workers", "0 with a `sampler`, which uses the model", worker.num_workers)
-        query = Query(positive_batch.reshape(-1, 3))
-        rng = torch_rng()
-        if self.sampler is None:
-            drawn = self.pool.draw(query, self.num_negs_per_pos, rng=rng)
+        positives, k, rng = positive_batch.reshape(-1, 3), self.num_negs_per_pos, torch_rng()
+        if self.sampler is None:  # in NumPy, which has less overhead for a batch
+            query = Query(to_numpy(positives))
+            drawn = self.pool.draw(query, k, rng=rng)
         else:
-            drawn = self.sampler.sample(query, self.num_negs_per_pos, rng=rng)
+            query = Query(positives)
+            drawn = self.sampler.sample(query, k, rng=rng)
             if hasattr(self.sampler, "observe"):
                 self.sampler.observe(query)
-        triples = self.pool.corrupted(query, drawn)
-        shape, mask = positive_batch.shape[:-1], None
-        if drawn.dropped:  # an empty slot gets the positive, which the mask leaves out
-            mask = triples[..., 0] >= 0
-            triples = torch.where(mask[..., None], triples, query.anchors[:, None])
-            mask = mask.reshape(*shape, -1)
-        return triples.reshape(*shape, -1, 3), mask
+        if drawn.side is None:
+            raise_invalid("sampler", "one whose negatives have a `side`, like those of the pool", "none")
+        ids, side = to_numpy(drawn.ids)[..., None], to_numpy(drawn.side)[..., None]
+        # An empty slot has the side -1, so it gets the positive, which the mask leaves out.
+        triples = np.where(np.arange(3) == side, ids, to_numpy(positives)[:, None])
+        shape, device = positive_batch.shape[:-1], positives.device
+        mask = to_torch(ids[..., 0] >= 0, device).reshape(*shape, -1) if drawn.dropped else None
+        return to_torch(triples, device).reshape(*shape, -1, 3), mask
 
     def corrupt_batch(self, positive_batch: Tensor) -> Tensor:
         """Draw (B, K, 3) negatives, as `sample`; where a triple has fewer, the rest is the triple itself."""

@@ -7,7 +7,9 @@ import torch
 
 import naysay as ns
 from naysay.integrations.lightning import monitor_callback
+from naysay.integrations.sentence_transformers import RefreshNegatives
 from naysay.report import read_run
+from tests.integrations import small_trainers as small
 from tests.integrations.upstream import check_signature
 
 with warnings.catch_warnings():
@@ -86,6 +88,20 @@ def test_without_a_log_of_its_own_it_uses_that_of_the_trainer(tmp_path):
     logger, model = Memory(), Factors()
     trainer(tmp_path, ns.difficulty.Monitor(), logger, max_epochs=1, enable_checkpointing=False).fit(model, loader())
     assert logger.seen == [(step + 1, pytest.approx(mean, abs=1e-6)) for step, mean in model.steps]
+
+
+def test_a_callback_in_the_trainer_of_another_package_is_an_error_before_training(tmp_path):
+    settings = {"enable_progress_bar": False, "logger": False, "accelerator": "cpu", "default_root_dir": tmp_path}
+    model = Factors()
+    run = lightning.Trainer(callbacks=[RefreshNegatives()], **settings)
+    said = r"`callbacks` must be those of SentenceTransformerTrainer or transformers.Trainer, got"
+    with pytest.raises(ns.NaysayError, match=said):
+        run.fit(model, loader())
+    assert model.steps == []
+    with pytest.raises(
+        ns.NaysayError, match=r"`callbacks` must be those of a Lightning Trainer, got another trainer's"
+    ):
+        small.trainer(tmp_path, [monitor_callback(ns.difficulty.Monitor())])
 
 
 @pytest.mark.parametrize(

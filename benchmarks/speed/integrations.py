@@ -1,0 +1,103 @@
+"""What the samplers for PyKEEN and PyTorch Geometric cost, against those libraries' own in the same process.
+
+    python -m benchmarks.speed.integrations [--repeats 9] [--out FILE]
+
+It runs in the environment of `make test-integrations`, which has both libraries. One thread, generated data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import naysay as ns
+from benchmarks.harness import alternate, sleep_while_waiting, write
+
+ENTITIES, RELATIONS, TRIPLES = 15_000, 200, 270_000
+NODES, EDGES = 50_000, 1_000_000
+BATCHES, SLOTS = (256, 4096), (1, 4, 16, 64)
+NEGATIVES = 40_960  # of a repetition, at least
+Runs = dict[str, Callable[[], int]]
+
+
+def pykeen_runs(batch: int, k: int) -> Runs:
+    """Ours, and PyKEEN's without and with its two filters."""
+    from pykeen.sampling import BasicNegativeSampler
+
+    from naysay.integrations.pykeen import ExactNegativeSampler
+
+    rng = np.random.default_rng(0)
+    sizes = (ENTITIES, RELATIONS, ENTITIES)
+    popular = [np.floor(size * rng.random(TRIPLES) ** 2).astype(np.int64) for size in sizes]
+    triples = torch.from_numpy(np.unique(np.stack(popular, axis=1), axis=0))
+    given: dict[str, Any] = {"num_entities": ENTITIES, "num_relations": RELATIONS, "num_negs_per_pos": k}
+    samplers = {"naysay": ExactNegativeSampler(mapped_triples=triples, **given)}
+    for name, options in {
+        "PyKEEN, not filtered": {},
+        "PyKEEN, Bloom filter": {"filtered": True},
+        "PyKEEN, set of triples": {"filtered": True, "filterer": "python-set"},
+    }.items():
+        samplers[name] = BasicNegativeSampler(mapped_triples=triples, **given, **options)
+    batches = torch.from_numpy(rng.integers(0, len(triples), (max(1, NEGATIVES // (batch * k)), batch)))
+
+    def run(sampler: Any) -> int:
+        return sum(sampler.sample(triples[rows])[0][..., 0].numel() for rows in batches)
+
+    return {name: (lambda sampler=sampler: run(sampler)) for name, sampler in samplers.items()}
+
+
+def pyg_runs(structured: bool) -> Runs:  # noqa: FBT001
+    """Ours, and the function of PyG of the same name, for all edges of one graph."""
+    from torch_geometric import utils
+
+    from naysay.integrations import pyg
+
+    edges = torch.from_numpy(np.random.default_rng(0).integers(0, NODES, (2, EDGES)))
+    name = "structured_negative_sampling" if structured else "negative_sampling"
+    return {
+        "naysay": lambda: getattr(pyg, name)(edges, NODES)[-1].numel(),
+        "PyG": lambda: getattr(utils, name)(edges, NODES)[-1].numel(),
+    }
+
+
+def measured(runs: Runs, repeats: int) -> dict[str, float]:
+    """Nanoseconds of processor time for a negative, the best of some repetitions."""
+    found = alternate(runs, [], repeats)
+    return {name: 1e9 * row["cpu_seconds"] / row["negatives"] for name, row in found.items()}
+
+
+def main() -> None:
+    """Measure all and write the result."""
+    sleep_while_waiting("benchmarks.speed.integrations")
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    ns.set_threads(1)
+    triples = []
+    for batch, k in itertools.product(BATCHES, SLOTS):
+        row = {"batch": batch, "k": k, "nanoseconds": measured(pykeen_runs(batch, k), args.repeats)}
+        print(row, flush=True)
+        triples.append(row)
+    edges = {
+        name: measured(pyg_runs(structured), args.repeats)
+        for name, structured in (("negative_sampling", False), ("structured_negative_sampling", True))
+    }
+    print(edges)
+    sizes = {"entities": ENTITIES, "relations": RELATIONS, "triples": TRIPLES, "nodes": NODES, "edges": EDGES}
+    versions = {name: version(name) for name in ("pykeen", "torch-geometric", "torch")}
+    write("integrations", {"sizes": sizes, "versions": versions, "pykeen": triples, "pyg": edges}, args.out)
+
+
+if __name__ == "__main__":
+    main()
