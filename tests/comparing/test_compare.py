@@ -270,6 +270,28 @@ def test_the_budget_decides_the_steps_once(tmp_path, monkeypatch):
     assert first.settings["steps"] == again.settings["steps"] == 20
 
 
+def test_the_first_step_and_measure_are_not_timed(monkeypatch):
+    clock = [0.0]
+
+    class Slow:
+        """A first step of 5 s and a first measure of 7 s; later ones of 0.4 s and 0.1 s."""
+
+        def __init__(self, *_):
+            self.done, self.looks, self.processor_seconds = 0, 0, 0.0
+
+        def train(self, steps):
+            took = 5.0 if not self.done else 0.4 * steps
+            self.done, self.processor_seconds = self.done + steps, self.processor_seconds + took
+
+        def look(self):
+            clock[0] += 0.1 if self.looks else 7.0
+            self.looks += 1
+
+    monkeypatch.setattr(_run, "Run", Slow)
+    monkeypatch.setattr(_run.time, "process_time", lambda: clock[0])
+    assert _run.cost_of(Recommendation(DATA), Arm("uniform", 1, ""), 0) == (pytest.approx(0.4), pytest.approx(0.1))
+
+
 def test_torch_has_its_threads_back():
     before = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -94,6 +94,7 @@ def test_no_cell_is_cut(width, shown):
     print_comparison(result, console)
     text = console.export_text()
     assert "…" not in text
+    assert "best of" in text  # headings break after ten letters, not after each word
     cells = result.rows()[0]
     assert [cell in text for cell in cells].count(True) >= shown
     assert all(len(line) <= width for line in text.splitlines())
@@ -125,6 +126,11 @@ def test_the_time_left_is_that_of_what_is_not_kept(monkeypatch):
     for what, share in (("a: kept", 0.4), ("a: kept", 0.5), ("b: seed 1", 0.5), ("b: seed 2", 0.75)):
         progress.told(what, share)
     assert console.export_text().splitlines()[-1] == "b: seed 2, 75 %, 20 s left"
+    now = iter([0.0, 1.0, 2.0, 40.0])
+    for what, share in (("c, step 1", 0.0), ("c, step 2", 0.004), ("d, step 1", 0.01), ("d, step 9", 0.02)):
+        progress.told(what, share)
+    lines = ["c, 0 %", "d, 1 %, 3 min left", "d, step 9, 2 %, 33 min left"]  # the first steps say nothing of the speed
+    assert console.export_text().splitlines() == lines
     assert [_duration(seconds) for seconds in (59.6, 600, 7500)] == ["60 s", "10 min", "2 h 5 min"]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from naysay.comparing import ArmResult, Comparison, Point, RunResult
+from naysay.comparing.report import contents_of
 
 
 def arm(name, values, cost=1.0, curve=(0.1, 0.3, 0.2)):
@@ -69,6 +70,22 @@ def test_of_tied_arms_that_are_better_the_cheapest_is_recommended():
     assert found.best.name == "dear"
     assert found.recommended.name == "cheap"
     assert found.recommendation.endswith("; tied with dear.")
+
+
+def test_an_arm_that_is_better_is_recommended_though_the_best_is_not_clearly_so():
+    steady, wild = [value + 0.02 for value in BASE], [BASE[0] + 0.12, BASE[1] - 0.02, BASE[2] + 0.01]
+    found = comparison(arm("uniform", BASE), arm("steady", steady), arm("wild", wild))
+    assert [each.name for each in found.tied] == ["uniform", "steady", "wild"]
+    assert found.best.name == "wild"
+    assert found.recommended.name == "steady"
+    assert found.recommendation.endswith("; tied with wild.")
+
+
+def test_no_two_of_many_arms_have_the_same_marker():
+    found = comparison(*(arm(f"arm {place}", BASE) for place in range(20)))
+    encoding = contents_of(found).charts[0].spec["layer"][1]["encoding"]
+    ranges = [encoding[channel]["scale"]["range"] for channel in ("color", "shape")]
+    assert len(set(zip(*ranges, strict=True))) == 20
 
 
 def test_one_seed_cannot_tell():

@@ -132,6 +132,25 @@ def test_dates_are_times(tmp_path):
     assert dates.fingerprint() == numbers.fingerprint()
 
 
+@pytest.mark.parametrize(("early", "kept"), [((), 0), ((24, 28), 16)])
+def test_users_who_come_one_after_another_are_split_by_user(early, kept, tmp_path):
+    users, items = np.repeat(np.arange(30), 8), np.tile(np.arange(8), 30)
+    times = np.where(np.isin(users, early) & (items == 0), 0, users)  # training knows these users, and all items
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"user": users, "item": items, "time": times}), file)
+    made = read_interactions(file)
+    assert made.fingerprint() == read_interactions(file, split="user").fingerprint()
+    assert made.notes == (f"Split by user: training would know user and item of only {kept} of 48 later pairs.",)
+    if early:
+        by_time = read_interactions(file, split="time")
+        assert len(by_time.validation) + len(by_time.test) == kept
+    else:
+        with pytest.raises(NaysayError, match=r"`validation` must"):
+            read_interactions(file, split="time")
+    pq.write_table(pa.table({"user": users, "item": items, "time": np.random.default_rng(0).permutation(240)}), file)
+    assert read_interactions(file).fingerprint() == read_interactions(file, split="time").fingerprint()
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -161,7 +180,7 @@ def test_dates_are_times(tmp_path):
         ),
         (
             "user,item,time\na,b,1\na,c,2\n",
-            {},
+            {"split": "time"},
             "`users` must be at least ten different pairs, for a split by time, got 2.",
         ),
         ("user,item,time\na,b,x\na,c,y\n", {}, "`time` must be numbers, dates or times, got 'x'."),

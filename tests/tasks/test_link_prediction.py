@@ -95,7 +95,7 @@ def test_measures_are_filtered_on_both_sides(kind):
 
 def test_a_snapshot_is_measured_and_not_what_came_later():
     task = LinkPrediction(graph(), width=8)
-    run = Run(task, read_arms(None, task.start(0).parts(), task.defaults)[0], 0.1, 0)
+    run = Run(task, read_arms(None, task.start(0).parts(), task.defaults, task.own)[0], 0.1, 0)
     state = run.model.snapshot()
     first = run.model.measure(state)
     run.train(5)
@@ -129,13 +129,14 @@ FITTING = fitting_methods(PARTS)
 
 def test_methods_of_triples_fit_and_those_of_pairs_do_not():
     assert {"corruption", "bernoulli", "typed", "relation-corruption", "SNS", "Shan et al."} <= {*FITTING}
+    assert {"uniform", "dynamic-softmax"} <= {*fitting_methods(PARTS, TASK.own)}
     assert not {"uniform", "popularity", "MixGCF", "in-batch"} & {*FITTING}
-    assert read_arms("bernoulli", PARTS, TASK.defaults)[0].name == "corruption:8"
+    assert read_arms("bernoulli", PARTS, TASK.defaults, TASK.own)[0].name == "corruption:8"
 
 
 @pytest.mark.parametrize("name", FITTING)
 def test_every_fitting_method_trains_and_draws_nothing_known(name):
-    arm = next(arm for arm in read_arms([name], PARTS, TASK.defaults) if arm.name == name)
+    arm = next(arm for arm in read_arms([name], PARTS, TASK.defaults, TASK.own) if arm.name == name)
     run = Run(TASK, arm, 0.01, 0)
     run.train(2)
     drawn = run.negatives.numpy()

@@ -14,7 +14,7 @@ from naysay.comparing._run import Run
 from naysay.comparing.arms import Arm, read_arms
 from naysay.errors import NaysayError
 from naysay.tasks import Graph, GraphSage, ImageContrast, Images, NodeEmbedding, split_edges
-from naysay.tasks._negative_free import barlow_twins, codes, minus_cosine, swav, vicreg
+from naysay.tasks._negative_free import barlow_twins, codes, mean_of_label, minus_cosine, swav, vicreg
 
 NUMBERS = torch.arange(1, 13, dtype=torch.float64).view(4, 3)
 ONE = normalize(NUMBERS.sin(), dim=1)
@@ -87,6 +87,28 @@ def test_codes_and_swav_by_loops():
             log_sum = math.log(sum(math.exp(s / 0.1) for s in row))
             total -= sum(w * (s / 0.1 - log_sum) for s, w in zip(row, wanted, strict=True)) / 6 / 2
     assert swav(*scores).item() == pytest.approx(total)
+
+
+def test_equal_pseudo_labels_give_equal_codes_and_none_is_swav():
+    z = torch.nn.functional.normalize(views(5)[0], dim=1)
+    labels = torch.tensor([0, 1, 0, -1, -1, 1])
+    means = mean_of_label(z, labels)
+    for row, label in enumerate(labels.tolist()):
+        alike = [j for j in range(6) if j == row or (label >= 0 and labels[j] == label)]
+        mean = sum(z[j] for j in alike) / len(alike)
+        np.testing.assert_allclose(means[row], mean / mean.norm())
+    found = codes(means @ PROTOTYPES.T)
+    assert torch.equal(found[0], found[2])
+    assert torch.equal(found[1], found[5])
+    assert not torch.equal(found[3], found[4])
+    np.testing.assert_allclose(mean_of_label(z, torch.full((6,), -1)), z)
+    scores = [one @ PROTOTYPES.T for one in views(5)]
+    assert swav(*scores, coded=scores) == swav(*scores)
+    other = [
+        (codes(one) * torch.log_softmax(two / 0.1, dim=1)).sum(dim=1).mean() for one, two in ((scores[1], scores[0]),)
+    ]
+    mixed = swav(scores[0], scores[0], coded=(scores[1], scores[1]))
+    assert mixed.item() == pytest.approx(-other[0].item())
 
 
 def test_what_collapse_costs():

@@ -147,11 +147,16 @@ def train_arm(task: Any, arm: Arm, rate: float, steps: int, seed: int, told: Tol
 
 
 def cost_of(task: Any, arm: Arm, seed: int, repeats: int = 8) -> tuple[float, float]:
-    """Processor seconds of a step, after a few that warm up, and of a measure."""
+    """Processor seconds of a step and of a measure, after one of each: the first may compile or fill a cache.
+
+    At most `repeats` steps are timed, fewer if they take more than a second.
+    """
     run = Run(task, arm, rates_of(task)[0], seed + TUNING)
-    run.train(3)
+    run.train(1)
+    run.look()
     run.processor_seconds = 0.0
-    run.train(repeats)
+    while run.done <= repeats and run.processor_seconds < 1:
+        run.train(1)
     start = time.process_time()
     run.look()
-    return run.processor_seconds / repeats, time.process_time() - start
+    return run.processor_seconds / (run.done - 1), time.process_time() - start

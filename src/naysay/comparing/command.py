@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import fields
 from pathlib import Path
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -21,6 +22,8 @@ from naysay.comparing.result import Comparison
 _TITLE = "Test measures, mean ± half of the 95 % CI; best first"
 _WIDE = 150  # columns of a terminal that shows the whole table; others show those of _NARROW, the report shows all
 _SILENT = 30.0  # seconds after which a line is printed where there is no terminal, also within a part of the work
+_TELLING = 0.005  # the share of the work after which its speed is told; the first steps are slow
+_HEADING = 10  # letters of a line of a heading
 _NARROW = (0, 1, 2, 6, 7)
 STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
 
@@ -61,12 +64,12 @@ class _Progress:
         if self.began is None or share == 0 or what.endswith(": kept"):  # what was kept says nothing of the speed
             self.began, self.share = now, share
         fresh = share - self.share
-        left = f", {_duration((now - self.began) * (1 - share) / fresh)} left" if fresh > 0 else ""
-        line, part = f"{what}, {100 * share:.0f} %{left}", what.partition(", step ")[0]
+        left = f", {_duration((now - self.began) * (1 - share) / fresh)} left" if fresh > _TELLING else ""
+        done, part = f", {100 * share:.0f} %{left}", what.partition(", step ")[0]
         if self.console.is_terminal:
-            self.status.update(line)
+            self.status.update(what + done)
         elif part != self.last or now - self.printed > _SILENT:
-            self.console.print(Text(line), soft_wrap=True)
+            self.console.print(Text((what if part == self.last else part) + done), soft_wrap=True)
             self.printed = now
         self.last = part
 
@@ -88,8 +91,11 @@ def print_comparison(result: Comparison, console: Console) -> None:
     places = _NARROW if narrow else range(len(result.columns))
     table = Table(title=_TITLE, title_justify="left", box=None if narrow else box.HEAVY_HEAD, pad_edge=False)
     for place in places:
-        heading = result.columns[place].replace(" ", "\n")
-        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
+        table.add_column(
+            "\n".join(wrap(result.columns[place], _HEADING, break_long_words=False)),
+            justify="right" if place else "left",
+            no_wrap=True,
+        )
     for row in result.rows():
         table.add_row(*(Text(row[place]) for place in places))
     console.print(table)

@@ -10,6 +10,7 @@ import numpy as np
 
 from naysay.checks import check_kind, public
 from naysay.comparing.result import ArmResult, Comparison, Point, mean_text
+from naysay.files import as_path
 from naysay.plots import Spec, axis, layer
 from naysay.report.contents import Chart, Contents, Table
 from naysay.report.html import write_report
@@ -18,7 +19,7 @@ from naysay.text import number
 # Colours are variables of the page; after seven arms they repeat with another dash.
 _COLOURS = ("kept", "first", "positive", "second", "accent", "fourth", "third")
 _DASHES = ([1, 0], [6, 3], [2, 2])
-_SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right")
+_SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")  # one fewer than the colours
 
 
 @public
@@ -32,7 +33,9 @@ def report_comparison(result: Comparison, path: str | Path) -> Path:
     Example: see `compare`, which writes compare.html to its folder.
     """
     check_kind("result", result, Comparison, "a Comparison")
-    return write_report(path, contents_of(result))
+    target = as_path("path", path)
+    write_report(target, contents_of(result))
+    return target
 
 
 def contents_of(result: Comparison) -> Contents:
@@ -56,8 +59,8 @@ def contents_of(result: Comparison) -> Contents:
             "seeds": str(len(base.runs)),
             "steps of a run": f"{result.settings['steps']:,}",
         },
+        result=Table("Arms", result.columns, rows, "All arms, best first.", note, (mark,)),
         tables=(
-            Table("Arms", result.columns, rows, "All arms, best first.", note, (mark,)),
             Table("Settings", ("negatives", "k", "rate", "validation by rate", "composition"), settings, "By arm."),
         ),
         charts=(_quality_and_time(result), *_curves(result), *_costs(result)),

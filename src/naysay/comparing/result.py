@@ -173,9 +173,7 @@ class Comparison:
         """The first arm if nothing is better than it by the 95 % CI; else the cheapest of the tied arms that are."""
         base = self.arms[0]
         better = [arm for arm in self.tied if self.difference(arm, base).low > 0]
-        if base in self.tied or not better:
-            return base
-        return min(better, key=lambda arm: arm.milliseconds_per_step)
+        return min(better, key=lambda arm: arm.milliseconds_per_step) if better else base
 
     def goals(self) -> list[float]:
         """The best validation measure of the first arm, for each seed."""
@@ -198,7 +196,7 @@ class Comparison:
         seeds = counted(len(chosen.runs), "seed")
         value = f"{self.measure} {self.mean(chosen).mean:.4f}"
         if chosen is not base:
-            others = [arm.name for arm in self.tied if arm is not chosen]
+            others = [arm.name for arm in self.tied if arm is not chosen and arm is not base]
             tie = f"; tied with {', '.join(others)}" if others else ", better than every other arm by its 95 % CI"
             return (
                 f"Use {chosen.name}: {value}, {self._gap(chosen)} over {base.name} ({seeds}){self._speed(chosen)}{tie}."

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from naysay.samplers import momentum_update
-from naysay.tasks._negative_free import barlow_twins, minus_cosine, swav, vicreg
+from naysay.tasks._negative_free import barlow_twins, mean_of_label, minus_cosine, swav, vicreg
 
 Step = Callable[..., tuple[Tensor, None]]
 MOMENTUM = 0.99  # of slow encoders; the papers raise it during training
@@ -50,12 +50,25 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
 
         return step_of(loss)
 
-    def prototypes(count: int) -> Step:
-        """SwAV: a learned direction for each of some clusters, trained from the first step."""
+    def prototypes(count: int, clusters: tuple[int, ...] = ()) -> Step:
+        """SwAV: a learned direction for each of some clusters, trained from the first step.
+
+        With pseudo-labels of `clusters`, images of one label share a code, and the loss is the mean over granularities.
+        """
         start = torch.Generator().manual_seed(learner.seed % (1 << 62))
         table = torch.randn(min(count, learner.task.batch), 64, generator=start).requires_grad_()
         learner.parameters.append(table)
-        return step_of(lambda *views: swav(*(network(one) @ normalize(table, dim=1).T for one in views)))
+        labels_of = learner.pseudo_labels(clusters) if clusters else None
+
+        def step(rows: Any, k: int, *, step: int) -> tuple[Tensor, None]:
+            _, *images = learner._views(rows, step)
+            views, columns = [network(one) for one in images], normalize(table, dim=1).T
+            scores = [one @ columns for one in views]
+            labels: Any = () if labels_of is None else torch.from_numpy(labels_of(rows, step))
+            means = [[mean_of_label(one.detach(), own) @ columns for one in views] for own in labels]
+            return torch.stack([swav(*scores, coded=coded) for coded in means or [scores]]).mean(), None
+
+        return step
 
     return {
         "sim_siam": lambda: predicted(None),

@@ -5,6 +5,8 @@ They are no part of `naysay.losses`: there a loss has a value for each row, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss, normalize, relu
@@ -57,12 +59,23 @@ def codes(scores: Tensor, temperature: float = 0.05, rounds: int = 3) -> Tensor:
     return mass
 
 
-def swav(one: Tensor, other: Tensor, temperature: float = 0.1) -> Tensor:
+def mean_of_label(vectors: Tensor, labels: Tensor) -> Tensor:
+    """(N, d) vectors of length 1: the mean of those with the same label (N,), which then share a code; -1 is no label.
+
+    Chen et al. Incremental False Negative Detection for Contrastive Learning. ICLR 2022, appendix F; that the mean gets
+    length 1 is our reading.
+    """
+    same = (labels[:, None] == labels) & (labels >= 0)[:, None] | torch.eye(len(labels), dtype=torch.bool)
+    return normalize(same.to(vectors.dtype) @ vectors, dim=1)
+
+
+def swav(one: Tensor, other: Tensor, temperature: float = 0.1, *, coded: Sequence[Tensor] = ()) -> Tensor:
     """The mean over both directions of the cross-entropy of one view's softmax and the other view's `codes`.
 
-    Both are scores (N, K) against prototypes. Caron et al. Unsupervised Learning of Visual Features by Contrasting
-    Cluster Assignments. NeurIPS 2020.
+    Both are scores (N, K) against prototypes; codes are of `coded`, if given. Caron et al. Unsupervised Learning of
+    Visual Features by Contrasting Cluster Assignments. NeurIPS 2020.
     """
-    ways = ((one, other), (other, one))
+    first, second = coded or (one, other)
+    ways = ((one, second), (other, first))
     each = [(codes(b) * torch.log_softmax(a / temperature, dim=1)).sum(dim=1).mean() for a, b in ways]
     return -(each[0] + each[1]) / 2

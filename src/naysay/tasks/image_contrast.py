@@ -71,6 +71,7 @@ class ImageContrast:
             "SimSiam": "sim_siam()",
             "BYOL": "byol()",
             "SwAV": "swav(100)",
+            "SwAV with IFND": "swav(100, (10, 30, 100))",
             "Barlow Twins": "barlow_twins()",
             "VICReg": "vicreg()",
         }
@@ -198,19 +199,28 @@ class ImageLearner:
 
         return step_of
 
-    def _eliminate(self, clusters: tuple[int, ...]) -> Step:
-        """SimCLR without images of the same cluster. All are clustered again every epoch, or every 50 steps."""
+    def pseudo_labels(self, clusters: tuple[int, ...]) -> Callable[[Ids, int], Ids]:
+        """labels(rows, step) -> (len(clusters), B): clusters of images, made again every epoch, or every 50 steps."""
         counts = tuple(count for count in clusters if count <= self.task.pairs // 4) or (2,)
         detector = Incremental(self.task.pairs, counts, accept=_ACCEPT, seed=self.seed % (1 << 31))
         every = max(_RENEW, self.task.pairs // self.task.batch)
 
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        def labels(rows: Ids, step: int) -> Ids:
             if step and step % every == 0:
                 detector.update(self.network.all_features(self.task.data.images[self.task.rows]).numpy(), 1.0)
+            return np.asarray(detector.labels[:, rows])
+
+        return labels
+
+    def _eliminate(self, clusters: tuple[int, ...]) -> Step:
+        """SimCLR without images of the same cluster."""
+        labels_of = self.pseudo_labels(clusters)
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            labels = labels_of(rows, step)
             _, z, partner, others = self._both(rows, step)
-            labels = np.tile(detector.labels[:, rows], 2)
-            found = losses.eliminate(z, partner, labels, temperature=TEMPERATURE)
-            own = detector.labels[0, rows]
+            found = losses.eliminate(z, partner, np.tile(labels, 2), temperature=TEMPERATURE)
+            own = labels[0]
             gone = torch.from_numpy((own[:, None] == own) & (own >= 0)[:, None])
             return found.mean(), Negatives(torch.where(gone, -1, others.ids))
 

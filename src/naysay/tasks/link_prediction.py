@@ -90,7 +90,12 @@ class LinkPrediction:
     name = "knowledge-graph"
     models = TRIPLE_MODELS
     measure = "mrr"
-    own: Mapping[str, str] = MappingProxyType({"uniform": "Static(Corruption(train, known=valid))"})
+    own: Mapping[str, str] = MappingProxyType(
+        {
+            "uniform": "Static(Corruption(train, known=valid))",
+            "dynamic-softmax": "Dynamic(Corruption(triples), score, candidates=32, temperature=1.0)",
+        }
+    )
     quick_steps = 160
     quick = ("corruption:8", "corruption:32", "bernoulli:8", "typed:8")
     defaults = (
@@ -100,7 +105,7 @@ class LinkPrediction:
         "typed:8",
         "relation-corruption:8",
         "SNS:8",
-        "Shan et al.:8",
+        "dynamic-softmax:8",
     )
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from naysay import _tables as tables
 from naysay._interaction_files import as_times, interaction_columns, liked_rows
 from naysay.checks import check_number, check_one_of, public, raise_invalid
+from naysay.errors import NaysayError
 from naysay.files import as_path
 from naysay.positives import Positives
 from naysay.tasks.interactions import Interactions, split_by_time, split_by_user
@@ -37,8 +39,9 @@ def read_interactions(
         path: All interactions, or those to train on if `test` is given.
         validation: The interactions for validation; if only `test` is given, a tenth of each user's training pairs.
         test: The interactions for the test.
-        split: "user" holds out a tenth of each user's pairs twice, "time" the last two tenths of all pairs, "auto" is
-            "time" if there is a column of times. Not used if the parts are given.
+        split: "user" holds out a tenth of each user's pairs twice, "time" the last two tenths of all pairs. "auto" is
+            "time" if there is a column of times and training knows user and item of at least half of the held-out
+            pairs, else "user". Not used if the parts are given.
         liked: If given, only rows with a rating of at least this are positives.
         seed: Of the split by user.
 
@@ -78,9 +81,17 @@ def read_interactions(
         return Interactions(train, held[0], held[1], tuple(notes))
     if split == "time" and "time" not in parts[0]:
         raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
+    made = None
     if split != "user" and "time" in parts[0]:
-        made = split_by_time(users, items, as_times(parts[0]["time"]))
-    else:
+        times, kept = as_times(parts[0]["time"]), 0
+        with suppress(NaysayError) if split == "auto" else nullcontext():  # no pair is left, say
+            made = split_by_time(users, items, times)
+            kept = len(made.validation) + len(made.test)
+        later = 2 * (len(Positives.from_pairs(users, items)) // 10)
+        if split == "auto" and 2 * kept < later:
+            notes.append(f"Split by user: training would know user and item of only {kept:,} of {later:,} later pairs.")
+            made = None
+    if made is None:
         made = split_by_user(users, items, seed=seed)
     object.__setattr__(made, "notes", (*notes, *made.notes))
     return made
