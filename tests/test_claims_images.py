@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stripes import write_stripes
 
 from benchmarks.claims import images_detection as detection
+from benchmarks.claims import images_in_batch as batches
 from benchmarks.claims import images_percentiles as percentiles
 from benchmarks.claims.detection_summary import closed
 from benchmarks.claims.picture_worlds import SIDE, composed, cosine_rates, paired, world
@@ -34,7 +35,7 @@ def test_detection_runs_resumes_and_sums_up(data, tmp_path, monkeypatch, capsys)
     arms = ["plain", "oracle attract", "oracle eliminate", "step to 100 %, wrong labels removed", "constant 100 %"]
     run_main(detection, monkeypatch, data, [*small, "--seeds", "1", "--arms", *arms[:2]])
     first = capsys.readouterr().out.splitlines()
-    assert [line.split(maxsplit=4)[4].split("  ")[0] for line in first] == arms[:2]
+    assert [line.split(maxsplit=6)[6].split("  ")[0] for line in first] == arms[:2]
     run_main(detection, monkeypatch, data, [*small, "--seeds", "2", "--arms", *arms])
     assert len(capsys.readouterr().out.splitlines()) == 8  # of 10, two were there
     lines = [json.loads(line) for line in out.with_suffix(".jsonl").read_text().splitlines()]
@@ -54,6 +55,47 @@ def test_detection_runs_resumes_and_sums_up(data, tmp_path, monkeypatch, capsys)
     assert rows["constant 100 %"]["recall"]["values"][0] == pytest.approx(recall)
     assert rows["step to 100 %, wrong labels removed"]["precision"]["mean"] == 100
     assert out.with_suffix(".svg").read_text().startswith("<svg")
+
+
+def test_in_batch_choices_go_by_validation_and_runs_are_kept(data, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "found.json"
+    small = "--parts 1 --epochs 2 --train 64 --validation 30 --batch 32 --width 4 --seeds 2 --out"
+    monkeypatch.setattr(batches, "TEMPERATURES", (0.2, 0.5))
+    run_main(batches, monkeypatch, data, [*small.split(), str(out)])
+    lines = [json.loads(line) for line in out.with_suffix(".jsonl").read_text().splitlines()]
+    assert len(lines) == 2 * 5 + 2 * 3  # temperatures x (plain, 2 priors, 2 betas), then seeds x arms
+    found = json.loads(out.read_text())["worlds"]["1"]
+    values = {(one["arm"], one["settings"]["temperature"], one["seed"]): one["found"] for one in lines}
+    for name, tuned in found["tuning"].items():
+        assert tuned["validation"] == max(one["validation"] for one in tuned["tried"])
+        arm = f"prior {tuned['prior']:g}, beta {tuned['beta']:g}"
+        accuracies = [values[arm, tuned["temperature"], seed]["accuracy"] for seed in range(2)]
+        assert found["arms"][name]["accuracy"]["values"] == pytest.approx(accuracies)
+    assert (
+        found["tuning"]["hard"]["prior"]
+        == found["tuning"]["debiased"]["prior"]
+        > 0
+        == found["tuning"]["plain"]["prior"]
+    )
+    assert found["tuning"]["hard"]["beta"] > 0
+    capsys.readouterr()
+    run_main(batches, monkeypatch, data, [*small.split(), str(out)])
+    assert capsys.readouterr().out == ""
+
+
+def test_the_arms_of_in_batch_have_three_losses():
+    z = torch.nn.functional.normalize(torch.randn(8, 4, generator=torch.Generator().manual_seed(0)), dim=1)
+    partner, labels = torch.arange(8).roll(4), np.full((1, 8), -1)
+    arms = [detection.Arm(None, prior=prior, beta=beta) for prior, beta in ((0, 0), (0.1, 0), (0.1, 1))]
+    losses = [float(detection._loss(arm, z, partner, labels, 0.5)) for arm in arms]
+    assert losses[1] < losses[0]  # the share of the positive leaves the negatives' sum
+    assert losses[2] > losses[1]  # hard ones count more
+    gaps = z @ z.T / 0.5
+    plain = [
+        np.log(sum(np.exp(float(gaps[i, j])) for j in range(8) if j != i)) - float(gaps[i, (i + 4) % 8])
+        for i in range(8)
+    ]
+    assert losses[0] == pytest.approx(np.mean(plain), abs=1e-5)
 
 
 def test_percentiles_run_resume_and_sum_up(data, tmp_path, monkeypatch, capsys):

@@ -23,10 +23,9 @@ Figs. 1, 6.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,10 +34,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmarks.claims.detection_summary import draw, summary
-from benchmarks.claims.picture_worlds import World, cosine_rates, missing, world
+from benchmarks.claims.picture_worlds import PARTS, World, cosine_rates, kept_or_run, missing, parser, world
 from benchmarks.harness import RESULTS, write
 from benchmarks.training.image_encoder import Encoder, view
-from benchmarks.training.images import Kept
+from benchmarks.training.images import Kept, processor_minutes
 from naysay.detectors.acceptance import Accept, LinearAcceptance, StepAcceptance
 from naysay.detectors.incremental import Incremental
 from naysay.detectors.truth import detection_rates, normalised_mutual_information
@@ -58,6 +57,8 @@ class Arm:
     views      pictures are clustered as they are (0), or by the mean feature of so many views
     matched    progress is the share of the sum of learning rates, not of epochs
     longer     multiplies the epochs
+    prior      the share of false negatives that a debiased loss expects, without labels
+    beta       how much more hard negatives count, without labels
     """
 
     labels: str | None = "clusters"
@@ -68,6 +69,8 @@ class Arm:
     matched: bool = False
     flat: bool = False
     longer: float = 1.0
+    prior: float = 0.0
+    beta: float = 0.0
 
 
 _CAREFUL = Arm(accept=StepAcceptance(0.2, 0.5), clusters=(2,), views=8)
@@ -94,27 +97,28 @@ ARMS = {
     "linear to 100 %, flat rate": Arm(flat=True),
     "k = 2 x classes, 8 views, half accepted, flat rate": Arm(**{**vars(_CAREFUL), "flat": True}),
 }
-PARTS = (1, 2)
 # With 100 classes: what the claims need.
 SECOND = (*list(ARMS)[:11], "linear to 100 %, k = (1, 3, 10) x classes", "oracle attract, groups")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs share."""
+    """What all runs share; `every` is the epochs between two clusterings."""
 
     parts: int
-    train: int
-    validation: int
-    epochs: int
-    every: int
-    batch: int
-    width: int
-    temperature: float
-    rate: float
+    train: int = 2560
+    validation: int = 5000
+    epochs: int = 100
+    every: int = 4
+    batch: int = 256
+    width: int = 16
+    temperature: float = 0.2
+    rate: float = 4e-3
 
-
-_SHARED = tuple(field.name for field in fields(Settings))[1:]
+    @classmethod
+    def of(cls, parts: int, given: dict[str, Any]) -> Settings:
+        """Those of a command."""
+        return cls(parts, *(given[field.name] for field in fields(cls)[1:]))
 
 
 def run(arm: Arm, seed: int, given: World, settings: Settings) -> dict[str, Any]:
@@ -164,7 +168,7 @@ def _detector(arm: Arm, count: int, kinds: int, temperature: float, seed: int) -
 def _loss(arm: Arm, z: Tensor, partner: Tensor, labels: Labels, temperature: float) -> Tensor:
     """The mean loss of a batch."""
     if arm.labels is None:
-        return in_batch(z, partner=partner, temperature=temperature).mean()
+        return in_batch(z, partner=partner, temperature=temperature, prior=arm.prior, beta=arm.beta).mean()
     return (attract if arm.attract else eliminate)(z, partner, labels, temperature=temperature).mean()
 
 
@@ -206,34 +210,18 @@ def quality(labels: Labels, assigned: Labels, classes: Labels) -> dict[str, Any]
 
 def main() -> None:
     """Run what is missing, and write results/claims_detection.json."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--parts", type=int, nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--seeds", type=int, default=5, help="0 writes the summary of the runs so far")
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--every", type=int, default=4, help="epochs between two clusterings")
-    parser.add_argument("--train", type=int, default=2560)
-    parser.add_argument("--validation", type=int, default=5000)
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--width", type=int, default=16)
-    parser.add_argument("--temperature", type=float, default=0.2)
-    parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--arms", nargs="+", choices=ARMS)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = parser(__doc__ or "", ARMS, Settings, seeds=5).parse_args()
     torch.set_num_threads(1)
-    target, given = args.out or RESULTS / "claims_detection.json", vars(args)
-    settings = {parts: Settings(parts, *(given[name] for name in _SHARED)) for parts in PARTS}
+    target = args.out or RESULTS / "claims_detection.json"
+    settings = {parts: Settings.of(parts, vars(args)) for parts in PARTS}
     kept = {parts: Kept(target.with_suffix(".jsonl"), asdict(one)) for parts, one in settings.items()}
     worlds = {parts: world(args.data, parts, args.train, args.validation) for parts in args.parts}
     for seed in range(args.seeds):
         for parts, seen in worlds.items():
             for name in args.arms or (ARMS if parts == 1 else SECOND):
-                if kept[parts].get(name, seed) is None:
-                    found = kept[parts].add(name, seed, run(ARMS[name], seed, seen, settings[parts]))
-                    shown = f"{found['accuracy']:.2f} % {found['processor_seconds']:.0f} s"
-                    print(f"seed {seed} parts {parts} {name:45s} {shown}", flush=True)
+                kept_or_run(kept[parts], name, seed, partial(run, ARMS[name], seed, seen, settings[parts]))
     result = {
+        "processor_minutes": processor_minutes(target.with_suffix(".jsonl")),
         "settings": asdict(settings[1]) | {"parts": PARTS},
         "worlds": {
             str(parts): {"not_run": missing(ARMS if parts == 1 else SECOND, kept[parts].rows)}

@@ -19,11 +19,10 @@ positives (MoCo shuffles the batch instead).
 
 from __future__ import annotations
 
-import argparse
 import copy
 import time
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ import torch
 from torch import Tensor
 
 from benchmarks.claims.percentiles_summary import draw, summary
-from benchmarks.claims.picture_worlds import World, cosine_rates, missing, world
+from benchmarks.claims.picture_worlds import World, cosine_rates, kept_or_run, missing, parser, world
 from benchmarks.harness import RESULTS, write
 from benchmarks.training.image_encoder import view
-from benchmarks.training.images import Kept
+from benchmarks.training.images import Kept, processor_minutes
 from naysay.losses import info_nce
 from naysay.pools import Memory
 from naysay.samplers import momentum_update
@@ -91,14 +90,14 @@ class Settings:
 
     parts: int
     temperature: float
-    train: int
-    validation: int
-    steps: int
-    batch: int
-    queue: int
-    width: int
-    momentum: float
-    rate: float
+    train: int = 6144
+    validation: int = 5000
+    steps: int = 1200
+    batch: int = 64
+    queue: int = 4096
+    width: int = 16
+    momentum: float = 0.99
+    rate: float = 4e-3
 
 
 _SHARED = tuple(field.name for field in fields(Settings))[2:]
@@ -165,22 +164,9 @@ def run(arm: Arm, seed: int, given: World, settings: Settings) -> dict[str, Any]
 
 def main() -> None:
     """Run what is missing, and write results/claims_percentiles.json."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--parts", type=int, nargs="+", choices=(1, 2), default=(2, 1))
-    parser.add_argument("--temperatures", type=float, nargs="+", default=(0.2, 0.07, 0.1))
-    parser.add_argument("--seeds", type=int, default=3, help="0 writes the summary of the runs so far")
-    parser.add_argument("--steps", type=int, default=1200)
-    parser.add_argument("--train", type=int, default=6144)
-    parser.add_argument("--validation", type=int, default=5000)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--queue", type=int, default=4096)
-    parser.add_argument("--width", type=int, default=16)
-    parser.add_argument("--momentum", type=float, default=0.99)
-    parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--arms", nargs="+", choices=ARMS)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    command = parser(__doc__ or "", ARMS, Settings, seeds=3)
+    command.add_argument("--temperatures", type=float, nargs="+", default=(0.2, 0.07, 0.1))
+    args = command.parse_args()
     torch.set_num_threads(1)
     target, given = args.out or RESULTS / "claims_percentiles.json", vars(args)
     settings = {study: Settings(*study, *(given[name] for name in _SHARED)) for study in STUDIES}
@@ -190,11 +176,9 @@ def main() -> None:
     for seed in range(args.seeds):
         for study, names in wanted.items():
             for name in args.arms or names:
-                if kept[study].get(name, seed) is None:
-                    found = kept[study].add(name, seed, run(ARMS[name], seed, worlds[study[0]], settings[study]))
-                    shown = f"{found['accuracy']:.2f} % {found['processor_seconds']:.0f} s"
-                    print(f"seed {seed} parts, temperature {study} {name:34s} {shown}", flush=True)
+                kept_or_run(kept[study], name, seed, partial(run, ARMS[name], seed, worlds[study[0]], settings[study]))
     result = {
+        "processor_minutes": processor_minutes(target.with_suffix(".jsonl")),
         "settings": {name: given[name] for name in _SHARED},
         "studies": [
             {"parts": study[0], "temperature": study[1], "not_run": missing(names, kept[study].rows)}

@@ -7,8 +7,9 @@ random negatives falls from a tenth to a hundredth. Groups are coarser classes: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from benchmarks.training.image_encoder import Encoder, Pictures, pictures, predicted, probe
+from benchmarks.training.images import Kept
 
 SIDE = 14
+PARTS = (1, 2)
 CLASSES, GROUPS = 10, (0, 1, 0, 1, 0, 2, 0, 2, 3, 2)
 
 
@@ -96,3 +99,28 @@ def missing(names: Iterable[str], rows: dict[tuple[str, int], Any]) -> list[str]
     """The arms of which no run has finished."""
     done = {name for name, _ in rows}
     return [name for name in names if name not in done]
+
+
+def parser(text: str, arms: Iterable[str], settings: type[Any], seeds: int) -> argparse.ArgumentParser:
+    """The command of a study: its data, what runs, and an option for every setting that has a default."""
+    made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("data", type=Path)
+    made.add_argument("--parts", type=int, nargs="+", choices=PARTS, default=PARTS)
+    made.add_argument("--seeds", type=int, default=seeds, help="0 writes the summary of the runs so far")
+    made.add_argument("--arms", nargs="+", choices=arms)
+    made.add_argument("--out", type=Path)
+    for field in fields(settings):
+        if field.default is not MISSING:
+            made.add_argument(f"--{field.name}", type=type(field.default), default=field.default)
+    return made
+
+
+def kept_or_run(kept: Kept, name: str, seed: int, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A run of the file, or a new one, which is then in it."""
+    found = kept.get(name, seed)
+    if found is None:
+        found = kept.add(name, seed, run())
+        shown = f"{found['accuracy']:.2f} % {found['processor_seconds']:.0f} s"
+        of = " ".join(f"{key} {kept.settings[key]:g}" for key in ("parts", "temperature"))
+        print(f"seed {seed} {of} {name:45s} {shown}", flush=True)
+    return found

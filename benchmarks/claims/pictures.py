@@ -21,6 +21,8 @@ TITLES = {
     "text": "packages, text encoder",
     "mf": "yelp2018, one in four users, matrix factorisation",
     "lightgcn": "yelp2018, one in eight users, LightGCN",
+    "mf-all": "yelp2018, all users, matrix factorisation, large batches",
+    "lightgcn-all": "yelp2018, all users, LightGCN, large batches",
 }
 
 

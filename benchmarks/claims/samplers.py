@@ -1,6 +1,6 @@
 """Which negatives: do samplers differ in quality and speed as the review has it?
 
-    python -m benchmarks.claims.samplers DATA [--task mf lightgcn] [--seeds 3] [--arms NAME ...] [--out FILE]
+    python -m benchmarks.claims.samplers DATA [--task mf lightgcn ...] [--seeds 3] [--arms NAME ...] [--out FILE]
 
 DATA    a folder with yelp2018/interactions.npz
 
@@ -9,10 +9,11 @@ The claims are those of Yang et al., Does Negative Sampling Matter? A Review: sa
 depend on the number of candidates (Fig. 5), and adversarial ones are better than uniform ones (Fig. 6).
 
 **mf**: matrix factorisation of one in four users of yelp2018, **lightgcn**: LightGCN with two hops of one in eight,
-with their published test part; a tenth of the training pairs, by the seed, is for validation. The loss is that of
-`naysay compare`: InfoNCE, which is BPR for k = 1, or without sampling the squared loss of all pairs. All arms have
-k = 1, but those with another k in their name. Recall@20 of the test part at the step of the best validation recall of
-500 users.
+with their published test part; a tenth of the training pairs, by the seed, is for validation. **mf-all** and
+**lightgcn-all** are all users, in batches of 32,768 pairs, for three arms; their rate and decay are fixed. The loss is
+that of `naysay compare`: InfoNCE, which is BPR for k = 1, or without sampling the squared loss of all pairs. All arms
+have k = 1, but those with another k in their name. Recall@20 of the test part at the step of the best validation recall
+of 500 users.
 
 **Choices**: rate and weight decay on a split of its own (seed 1000), by validation recall, for uniform, DNS(16) and
 without sampling; static samplers take those of uniform, hard ones those of DNS(16). Every finished run is a line of
@@ -35,6 +36,7 @@ from naysay.comparing import Arm
 
 BETAS, CANDIDATES, KS = (0.25, 0.5, 0.75, 1.0), (4, 16, 64), (4, 8, 64)
 BASE, HARD, WITHOUT = "uniform", "DNS(16)", "no sampling"
+LARGE = 32_768  # pairs of a step on all users: propagation costs the same for any batch
 _ANY = "Everything(positives, distinct=False)"
 
 
@@ -77,10 +79,13 @@ NOT_BLIND = (
 )
 
 
-ARMS = {"mf": MF, "lightgcn": {BASE: (UNIFORM,), HARD: (DNS, MIXED)}}  # by the arm whose settings they take
+THREE = {BASE: (UNIFORM,), HARD: (DNS, MIXED)}
+ARMS = {"mf": MF, "lightgcn": THREE, "mf-all": THREE, "lightgcn-all": THREE}  # by the arm whose settings they take
 WORLDS = (
     World("mf", partial(worlds.yelp, share=4), 600, 50, (0.003, 0.01), (1e-6, 1e-5)),
     World("lightgcn", partial(worlds.yelp, model="lightgcn", share=8), 600, 50, (0.003, 0.01), (1e-5,)),
+    World("mf-all", partial(worlds.yelp, batch=LARGE), 600, 50, (0.01,), (1e-6,)),
+    World("lightgcn-all", partial(worlds.yelp, model="lightgcn", batch=LARGE), 600, 50, (0.01,), (1e-5,)),
 )
 
 

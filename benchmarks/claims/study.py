@@ -17,7 +17,7 @@ import naysay as ns
 from benchmarks.claims.training import Row, Settings, trained
 from benchmarks.claims.worlds import Make
 from benchmarks.harness import RESULTS, write
-from benchmarks.training.images import Kept
+from benchmarks.training.images import Kept, processor_minutes
 from naysay.comparing import Arm
 from naysay.errors import NaysayError
 from naysay.quantity.online import Online
@@ -80,8 +80,13 @@ class Runs:
         return self._task[1]
 
     def tune(self, arm: Arm) -> tuple[Settings, dict[str, float]]:
-        """The settings of an arm that are best by validation on the split of seed 1000, and all that was tried."""
+        """The settings of an arm that are best by validation on the split of seed 1000, and all that was tried.
+
+        One setting needs no run.
+        """
         grid = [self.settings(rate, decay) for rate in self.world.rates for decay in self.world.decays]
+        if len(grid) == 1:
+            return replace(grid[0], tested=True), {}
         found = [self.run(arm, one, TUNING_SEED)["validation"] for one in grid]
         tried = {f"{one.rate:g}, {one.decay:g}": value for one, value in zip(grid, found, strict=True)}
         return replace(grid[found.index(max(found))], tested=True), tried
@@ -102,13 +107,6 @@ class Claims:
     not_blind: tuple[str, ...]
 
 
-def _minutes(data: str, path: Path) -> float:
-    """Processor minutes of all runs of a task in a file, also of those in which settings were chosen."""
-    rows = map(json.loads, path.read_text().splitlines())
-    spent = sum(row["found"]["processor_seconds"] for row in rows if row["settings"]["data"] == data)
-    return round(float(spent) / 60, 1)
-
-
 def command(claims: Claims, arguments: Sequence[str] | None = None) -> None:
     """Run what is not in the file yet, and write the summary after each seed; other tasks of the file stay."""
     parser = argparse.ArgumentParser(description=claims.text, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -125,7 +123,7 @@ def command(claims: Claims, arguments: Sequence[str] | None = None) -> None:
     tasks: dict[str, Row] = json.loads(out.read_text())["tasks"] if out.is_file() else {}
 
     def told(name: str, found: Row) -> None:
-        tasks[name] = {**found, "processor_minutes": _minutes(name, out.with_suffix(".jsonl"))}
+        tasks[name] = {**found, "processor_minutes": processor_minutes(out.with_suffix(".jsonl"), name)}
         write(claims.name, {"not_blind": claims.not_blind, "torch": torch.__version__, "tasks": tasks}, out)
 
     try:

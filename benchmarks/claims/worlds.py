@@ -44,7 +44,7 @@ def descriptions(folder: Path) -> Make:
     return make
 
 
-def yelp(folder: Path, model: str = "mf", share: int = 1) -> Make:
+def yelp(folder: Path, model: str = "mf", share: int = 1, batch: int | None = None) -> Make:
     """Matrix factorisation or LightGCN of yelp2018 with its published test part, or of one in `share` users."""
     known = read_yelp(folder / "yelp2018")
     if known is None:
@@ -57,7 +57,7 @@ def yelp(folder: Path, model: str = "mf", share: int = 1) -> Make:
     pairs = (new[users[mine]], items[mine], new[test_users[its]], test_items[its])
 
     def make(seed: int) -> Recommendation:
-        task = Recommendation(split(pairs, seed), model)
+        task = Recommendation(split(pairs, seed), model, batch=batch)
         task.validated = some_anchors(task.data.validation, VALIDATED)
         return task
 

@@ -15,7 +15,7 @@ def percentile_sections(result: dict[str, Any], table: Table) -> list[str]:
     studies = {(one["parts"], one["temperature"]): one["arms"] for one in result["studies"]}
     parts = [
         "## Which percentiles of hardness matter",
-        PERCENTILES.format(**result["settings"]),
+        PERCENTILES.format(**result["settings"], minutes=result["processor_minutes"]),
         table(HEADINGS, [seen.cells() for seen in percentile_claims(studies)]),
         PERCENTILE_NOTE,
     ]
@@ -36,7 +36,8 @@ PERCENTILES = """\
 Cai, Frankle, Schwab, Morcos. Are all negatives created equal in contrastive instance discrimination? 2020.
 
 MoCo on {train:,} pictures of 100 classes (two pictures as two channels), a queue of {queue:,}, momentum {momentum},
-{steps:,} steps of {batch} anchors. Each arm removes percentiles of each anchor's queue by hardness at every step.
+{steps:,} steps of {batch} anchors. Each arm removes percentiles of each anchor's queue by hardness at every step. All
+runs took {minutes:.0f} processor minutes.
 """
 PERCENTILE_NOTE = """\
 All arms. "Left" is the share of the queue that stays, "same class" the share of those with the anchor's class, in the

@@ -13,7 +13,14 @@ Row = dict[str, Any]
 PICTURES = ("claims-quantity.svg", "claims-samplers.svg")
 REPRODUCED, REVERSED, OPEN, ONE = "reproduced", "not: the opposite", "not shown", "one seed only"
 _ON_ALL = {"uniform": "uniform", "DNS(16)": "dynamic"}  # names of the study of judging
-_TASKS = {"likes": "ml-100k, MF", "text": "packages, text", "mf": "yelp2018, MF", "lightgcn": "yelp2018, LightGCN"}
+_TASKS = {
+    "likes": "ml-100k, MF",
+    "text": "packages, text",
+    "mf": "yelp2018, MF",
+    "lightgcn": "yelp2018, LightGCN",
+    "mf-all": "all of yelp2018, MF",
+    "lightgcn-all": "all of yelp2018, LightGCN",
+}
 
 
 def verdict(difference: Row, sign: int = 1) -> str:
@@ -202,6 +209,25 @@ def _goal(row: Row, name: str, figures: int) -> str:
     return f"{row[name]['mean']:,.{figures}f}{some}"
 
 
+def band_claims(judging: Row, table: Table) -> str:
+    """Whether mining between two thresholds changes the model, against other ways to choose negatives."""
+    rows = []
+    for name, task in judging["tasks"].items():
+        found = task["arms"].get("bands")
+        for base in ("random", "nearest", "share 0.95") if found else ():
+            gap = {key: 100 * value for key, value in found[f"over {base}"].items() if key in ("mean", "half")}
+            claim = f"bands are better than {_OTHERS[base]}"
+            rows.append((claim, name, mean(gap, 1, "+"), verdict(gap), str(found["seeds"])))
+    return table(("claim", "task", "difference in nDCG@10, points", "verdict", "seeds"), rows)
+
+
+_OTHERS = {
+    "random": "random negatives",
+    "nearest": "the nearest",
+    "share 0.95": "the nearest below 0.95 of the positive",
+}
+
+
 def not_blind(*results: Row) -> str:
     """What was chosen after something had been seen."""
     return "\n".join(f"- {line}" for result in results for line in result["not_blind"])
@@ -216,5 +242,6 @@ def blocks(quantity: Row, samplers: Row, judging: Row, table: Table) -> dict[str
         "claims about samplers": sampler_claims(samplers, table),
         "arms of samplers": sampler_arms(samplers, table),
         "sweeps of samplers": sweeps(samplers, judging),
+        "claims about bands": band_claims(judging, table),
         "not blind": not_blind(quantity, samplers),
     }

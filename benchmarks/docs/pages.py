@@ -15,15 +15,19 @@ from typing import Any
 from benchmarks.docs import (
     claims_detection,
     claims_images,
+    claims_in_batch,
     claims_percentiles,
     difficulty,
     evidence,
     hidden_positives,
+    integrations,
     losses,
     methods,
     mining,
+    processes,
     runners,
     samplers,
+    scale,
     training,
 )
 from benchmarks.harness import RESULTS, ROOT
@@ -31,8 +35,11 @@ from benchmarks.harness import RESULTS, ROOT
 PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "methods.md", ROOT / "README.md"
 CHOOSING = ROOT / "docs" / "choosing.md"
 COMPARE = ROOT / "docs" / "compare.md"
+DISTRIBUTED = ROOT / "docs" / "distributed.md"
 EVIDENCE_IMAGES = ROOT / "docs" / "evidence-images.md"
+INTEGRATIONS = ROOT / "docs" / "integrations.md"
 EVIDENCE = ROOT / "docs" / "evidence.md"
+SCALE = ROOT / "docs" / "scale.md"
 PICTURES = ("growth-items.svg", "growth-positives.svg")
 # Names that have changed since some results were written. The numbers are as they were written.
 RENAMED = {
@@ -214,6 +221,16 @@ def compare() -> str:
     return between(COMPARE.read_text(), marks("runners"), runners.sentence(result("runners")))
 
 
+def distributed() -> str:
+    """The page about several processes with its table of memory."""
+    return between(DISTRIBUTED.read_text(), marks("shared"), processes.shared(result("shared_positives"), table))
+
+
+def frameworks() -> str:
+    """The page about integrations with its tables of speed."""
+    return between(INTEGRATIONS.read_text(), marks("speed"), integrations.speed(result("integrations"), table))
+
+
 def evidence_images() -> str:
     """The page about claims of papers, for pictures."""
     parts = [
@@ -221,6 +238,8 @@ def evidence_images() -> str:
         *claims_detection.detection_sections(result("claims_detection"), table),
         *claims_percentiles.percentile_sections(result("claims_percentiles"), table),
     ]
+    if (RESULTS / "claims_in_batch.json").is_file():
+        parts += claims_in_batch.in_batch_sections(result("claims_in_batch"), table)
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -229,6 +248,14 @@ def claims() -> str:
     text = EVIDENCE.read_text()
     results = map(result, ("claims_quantity", "claims_samplers", "judging"))
     for name, content in evidence.blocks(*results, table).items():
+        text = between(text, marks(name), content)
+    return text
+
+
+def scaling() -> str:
+    """The page about Ray with its tables."""
+    text = SCALE.read_text()
+    for name, content in scale.blocks(result("ray"), table).items():
         text = between(text, marks(name), content)
     return text
 
@@ -250,15 +277,19 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
+    made[DISTRIBUTED] = distributed()
     made[EVIDENCE_IMAGES] = evidence_images()
     made[EVIDENCE] = claims()
+    made[INTEGRATIONS] = frameworks()
+    made[SCALE] = scaling()
     if args.check:
         stale = [path.name for path, text in made.items() if path.read_text() != text]
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.docs.pages" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
     claimed = (claims_detection.PICTURE, claims_percentiles.PICTURE, *evidence.PICTURES)
-    for name in (*PICTURES, *difficulty.PICTURES, *claimed):
+    some = (claims_in_batch.PICTURE,) if (RESULTS / claims_in_batch.PICTURE).is_file() else ()
+    for name in (*PICTURES, *difficulty.PICTURES, *claimed, *some):
         shutil.copyfile(RESULTS / name, PAGE.parent / name)
 
 

@@ -238,5 +238,12 @@ class Kept:
         return found
 
 
+def processor_minutes(path: Path, data: str | None = None) -> float:
+    """Of all runs of a file, also of those in which settings were chosen; or of those whose settings name some data."""
+    rows = (json.loads(line) for line in path.read_text().splitlines() if line.endswith("}"))
+    spent = sum(row["found"]["processor_seconds"] for row in rows if data in (None, row["settings"].get("data")))
+    return round(float(spent) / 60, 1)
+
+
 if __name__ == "__main__":
     main()
