@@ -20,6 +20,7 @@ FOLDERS = {  # and the page of each
     **{name: name for name in ("pools", "samplers", "quantity", "losses", "difficulty", "search", "formats", "mining")},
     "batches": "batches",
     "data": "data",
+    "distributed": "distributed",
     "report": "report",
     "testing": "testing",
     "auditing": "audit",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 from naysay._options import option
+from naysay._urls import Place
 
 
 @final
@@ -45,7 +46,7 @@ class HowmanyOptions:
 class ThresholdOptions:
     """All options of `naysay thresholds`."""
 
-    scores: Path = option(help="Scores of negatives, higher is closer: an .npy or .parquet file.", flags=("scores",))
+    scores: Place = option(help="Scores of negatives, higher is closer: an .npy or .parquet file.", flags=("scores",))
     column: str = option("", "Which column of the .parquet file, if none is named score.")
     positives: int = option(
         0,
@@ -59,8 +60,8 @@ class ThresholdOptions:
     high_grid: str = option("", "High values to choose among, in the same form.")
     start_low: float = option(0.0, "The low threshold at which the table of high values is counted.")
     scope: str = option("all", "all: one pair of thresholds; anchor: one for each row.")
-    plot: Path | None = option(None, "Draw the scores in their bands to this .svg or .png file.")
-    json: Path | None = option(None, "Write all results to this file.")
+    plot: Place | None = option(None, "Draw the scores in their bands to this .svg or .png file.")
+    json: Place | None = option(None, "Write all results to this file.")
 
 
 @final
@@ -68,22 +69,23 @@ class ThresholdOptions:
 class AuditOptions:
     """All options of `naysay audit`."""
 
-    negatives: Path = option(
+    negatives: Place = option(
         help="A training file: .parquet, .jsonl, .json or .hf, in any format.",
         flags=("negatives",),
         parameters=("path",),
     )
     format: str = option("", "triplet, n-tuple, ids, ...; found by the columns if left out.")
-    query_vectors: Path | None = option(None, "Vectors of the anchors: .npy, .safetensors or .parquet.")
-    corpus_vectors: Path | None = option(None, "Vectors of the documents: .npy, .safetensors or .parquet.")
-    query_ids: Path | None = option(None, "Ids of the rows of --query-vectors: .txt, one a line, or a table.")
-    corpus_ids: Path | None = option(None, "Ids of the rows of --corpus-vectors.")
+    query_vectors: Place | None = option(None, "Vectors of the anchors: .npy, .safetensors or .parquet.")
+    corpus_vectors: Place | None = option(None, "Vectors of the documents: .npy, .safetensors or .parquet.")
+    query_ids: Place | None = option(None, "Ids of the rows of --query-vectors: .txt, one a line, or a table.")
+    corpus_ids: Place | None = option(None, "Ids of the rows of --corpus-vectors.")
     model: str = option(
         "", "Encoder, in place of vectors: its folder, or its name on the Hugging Face hub.", parameters=("name",)
     )
     query_prompt: str = option("", "Prompt that --model puts before each anchor.")
     corpus_prompt: str = option("", "Prompt that --model puts before each document.")
-    encoded: Path | None = option(None, "Folder in which --model keeps its vectors.", parameters=("folder",))
+    device: str | None = option(None, "Device of --model: cpu, cuda, ...")
+    encoded: Place | None = option(None, "Folder in which --model keeps its vectors.", parameters=("folder",))
     metric: str = option("cosine", "Score of a pair: cosine, dot or l2.")
     temperature: float = option(0.05, "Temperature of InfoNCE, at which gradients are measured.")
     alpha: float = option(0.05, "Share of unlabelled positives below the suggested threshold.")
@@ -91,8 +93,8 @@ class AuditOptions:
     fail_on: str = option("upper", "What --fail-above compares: upper (end of the 95 % CI) or estimate.")
     top: int = option(10, "Number of the worst rows to show.")
     seed: int = option(0, "Seed of all random choices.")
-    json: Path | None = option(None, "Write all results to this file.")
-    report: Path | None = option(None, "Write the results as one .html file.")
+    json: Place | None = option(None, "Write all results to this file.")
+    report: Place | None = option(None, "Write the results as one .html file.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +137,7 @@ class CompareOptions:
     out: Path | None = option(None, "Folder for the results; a second run continues.", flags=("--out", "-o"))
     validation: Path | None = option(None, "File of the interactions, triples or pairs for validation, if given.")
     test: Path | None = option(None, "The same for the test.")
-    split: str = option("auto", "How to split: user, time, or auto (by time if there is a column of times).")
+    split: str = option("auto", "How to split: user, time, or auto (by time if most later users and items are known).")
     liked: float | None = option(None, "The lowest rating that counts as a positive.")
     corpus: Path | None = option(None, "Texts: table of the documents, with ids and texts.")
     query_vectors: Any = option(None, "Texts: vectors of the queries, .npy, .safetensors or .parquet.")

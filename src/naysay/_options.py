@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, TypeVar, get_type_hints
 
+from naysay._urls import Place, read_place
+
 _Result = TypeVar("_Result")
 
 
@@ -54,6 +56,12 @@ def flag_of(declared: Field[Any]) -> str:
     return str(flags[0]) if flags else f"--{declared.name.replace('_', '-')}"
 
 
+def reader_of(declared: Field[Any], hint: Any) -> Callable[[str, str], Any] | None:
+    """Return what reads the text of an option: its own function; of a path, one that keeps the text of a URL."""
+    read: Callable[[str, str], Any] | None = declared.metadata["read"]
+    return read_place if hint in (Place, Place | None) else read
+
+
 def command_fields(*declarations: Any) -> Iterator[Field[Any]]:
     """The fields of dataclasses that are options of the command line."""
     return (declared for one in declarations for declared in fields(one) if declared.metadata["help"])
@@ -68,10 +76,10 @@ def option_names(*declarations: Any) -> dict[str, str]:
 
 def from_command(declaration: type[_Result], given: Mapping[str, Any]) -> _Result:
     """Build options from what the command line was given, where text may stand for any value."""
-    values = {}
+    values, hints = {}, get_type_hints(declaration)
     for one in command_fields(declaration):
         if one.name in given:
-            value, read = given[one.name], one.metadata["read"]
+            value, read = given[one.name], reader_of(one, hints[one.name])
             values[one.name] = read(flag_of(one), value) if read is not None and isinstance(value, str) else value
     return declaration(**values)
 

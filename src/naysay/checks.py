@@ -19,8 +19,9 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import need_torch, to_numpy
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.text import first_line
 
 _PARAMETER = re.compile(r"`(\w+)`")
 _BY_CLASS = ("__init__", "__call__")  # methods whose errors are reported under the name of the class
@@ -206,6 +207,18 @@ def check_generator(rng: object) -> None:
     """Raise if `rng` is not a NumPy Generator."""
     if not isinstance(rng, np.random.Generator):
         raise_invalid("rng", "a numpy Generator", shown(rng), "Pass rng=naysay.rng_for(seed, step).")
+
+
+def check_device(parameter: str, device: Any) -> None:
+    """Raise unless torch can compute on a device here."""
+    torch = need_torch()
+    try:
+        if torch.empty(0, device=device).is_meta:
+            raise_invalid(parameter, "a device that holds numbers", shown(device))
+    except NaysayError:
+        raise
+    except Exception as error:  # torch raises several kinds
+        raise_invalid(parameter, "one that torch can use here", shown(device), first_line(error))
 
 
 def as_array(parameter: str, values: Any) -> NDArray[Any]:

@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, MethodsOptions, ThresholdOptions
-from naysay._options import command_fields, flag_of
+from naysay._options import command_fields, flag_of, from_command, reader_of
 from naysay.errors import MissingExtraError, NaysayError
 
 _Options = TypeVar("_Options")
@@ -47,7 +47,8 @@ def _parameters(declaration: Any, panel: str | None = None) -> Iterator[inspect.
     """The fields of a dataclass as typer reads them."""
     hints = get_type_hints(declaration)
     for one in command_fields(declaration):
-        flags, read, written = one.metadata["flags"] or (flag_of(one),), one.metadata["read"], one.metadata["written"]
+        flags, written = one.metadata["flags"] or (flag_of(one),), one.metadata["written"]
+        read = reader_of(one, hints[one.name])
         hint: Any = str | None if read is not None or hints[one.name] is Any else hints[one.name]
         default = inspect.Parameter.empty if one.default is MISSING else one.default if written is None else written
         if flags[0].startswith("-"):
@@ -65,13 +66,13 @@ def _show_parameters(run: Any, *parameters: inspect.Parameter) -> None:
     run.__annotations__ = {one.name: one.annotation for one in parameters}
 
 
-def _takes(declaration: Callable[..., _Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+def _takes(declaration: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
     """Make a function of a dataclass a command whose options are its fields."""
 
     def decorate(function: Callable[[_Options], None]) -> Callable[..., None]:
         @functools.wraps(function)
         def run(**given: Any) -> None:
-            function(declaration(**given))
+            function(from_command(declaration, given))
 
         _show_parameters(run, *_parameters(declaration))
         return run

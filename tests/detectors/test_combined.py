@@ -14,6 +14,7 @@ from naysay.detectors.combined import RULES, Combined
 from naysay.detectors.guide import Guide
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.policy import drop
+from naysay.detectors.posterior import Posterior
 from naysay.errors import NaysayError
 from naysay.testing import check_detector
 
@@ -217,3 +218,21 @@ def test_an_answer_that_is_no_suspicion_names_its_detector(answer, got):
     rule = r"a detector that returns numbers from 0 to 1 of shape \(2, 3\)"
     with pytest.raises(NaysayError, match=rf"^Combined\.judge: `bad` must be {rule}, got {got}\.$"):
         both.suspicion(QUERY, NEGATIVES)
+
+
+def test_a_posterior_flags_at_its_own_cut_beside_others():
+    rng = np.random.default_rng(0)
+    scores, own = rng.normal(0, 1, (400, 60)), rng.normal(4, 1, 400)
+    scores[:, :2] += 4
+    scores = -np.sort(-scores, axis=1)
+    posterior = Posterior(k=10, positive_scores=own).fit(scores, own)
+    query, negatives = ns.Query(np.arange(400)), ns.Negatives(np.tile(np.arange(60), (400, 1)), scores=scores)
+    alone = posterior.suspicion(query, negatives)
+    flagged = alone >= posterior.threshold
+    assert posterior.threshold != 0.5
+    assert flagged.sum() != (alone >= 0.5).sum()
+    both = Combined({"posterior": posterior, "none": Fixed(np.zeros((400, 60)))}).judge(query, negatives)
+    np.testing.assert_array_equal(both.suspicion >= 0.5, flagged)
+    odds = alone / (1 - alone) / (posterior.threshold / (1 - posterior.threshold))
+    np.testing.assert_allclose(both.parts["posterior"], odds / (1 + odds), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(Combined({"posterior": posterior}).judge(query, negatives).suspicion, alone)

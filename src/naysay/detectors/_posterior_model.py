@@ -212,9 +212,13 @@ def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
 
 
 def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats) -> Floats:
-    """The similarity that scores alone predict."""
-    parts = [weight * term for weight, term in zip(weights.tolist(), terms(scale, scores, positives), strict=True)]
-    return np.asarray(sum(parts[1:], parts[0]))
+    """(n,) the similarity that scores alone predict."""
+    found = np.zeros(len(scores))
+    for start in range(0, len(scores), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        for weight, column in zip(weights.tolist(), terms(scale, scores[part], positives[part]), strict=True):
+            found[part] += weight * column
+    return found
 
 
 def beyond_of(model: Model, lists: Lists, odds: Floats) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,9 +15,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._stores import named_as
+from naysay._tables import open_parquet, parquet_schema
+from naysay._urls import Url
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, first_bad, raise_invalid, shown
-from naysay.files import check_file, raise_unreadable
+from naysay.files import raise_unreadable
+from naysay.locations import as_place, check_table, shards, table_suffix, temporary_copy
 
 BLOCK = 1 << 18  # scores: a block stays in the processor's cache
 Scores = NDArray[Any]
@@ -106,11 +112,11 @@ def open_scores(scores: Any, column: str | None = None) -> ScoreBlocks:
     """Scores in blocks. Errors of files are raised here, before work starts."""
     if isinstance(scores, ScoreBlocks):
         return scores
-    path = Path(scores) if isinstance(scores, str | os.PathLike) else None
-    if column is not None and (path is None or path.suffix.lower() != ".parquet"):
-        raise_invalid("column", "left out, unless scores is a .parquet file", shown(column))
-    if path is not None:
-        return _file(path, column)
+    if isinstance(scores, str | os.PathLike | Url):
+        place = as_place("scores", scores)
+        return _file(place, column) if isinstance(place, Path) else _copied(place, column)
+    if column is not None:
+        _raise_column(column)
     # The first entry of a list is an array of scores or a score; an array of no dimensions is a score.
     is_list = isinstance(scores, list | tuple)
     if is_list and len(scores) and _is_array(scores[0]) and getattr(scores[0], "ndim", 1) > 0:
@@ -138,12 +144,32 @@ def _sliced(scores: Any) -> ScoreBlocks:
     return ScoreBlocks(lambda: (scores[start : start + step] for start in starts), rows=len(scores))
 
 
+def _raise_column(column: str) -> NoReturn:
+    raise_invalid("column", "left out, unless scores is a .parquet file", shown(column))
+
+
+def _copied(url: Url, column: str | None) -> ScoreBlocks:
+    """A temporary copy of a file in a store, which is removed when nothing can read it any more."""
+    copy, folder = temporary_copy("scores", url)
+    try:
+        with named_as(copy.names):
+            blocks = _file(copy.path, column)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(blocks.read, shutil.rmtree, folder, ignore_errors=True)
+    return blocks
+
+
 def _file(path: Path, column: str | None) -> ScoreBlocks:
-    """A .parquet file, or an .npy file (n,) or (anchors, n), which is memory-mapped."""
-    if path.suffix.lower() not in (".npy", ".parquet"):
+    """Parquet, one file or several, or an .npy file (n,) or (anchors, n), which is memory-mapped."""
+    kind = table_suffix(path)
+    if column is not None and kind != ".parquet":
+        _raise_column(column)
+    if kind not in (".npy", ".parquet"):
         raise_invalid("scores", "a file that ends in .npy or .parquet", shown(str(path)))
-    check_file("scores", path)
-    if path.suffix.lower() == ".parquet":
+    check_table("scores", path)
+    if kind == ".parquet":
         return _parquet(path, column)
     try:
         scores = np.lib.format.open_memmap(path, mode="r")
@@ -157,30 +183,32 @@ def _file(path: Path, column: str | None) -> ScoreBlocks:
 def _parquet(path: Path, column: str | None) -> ScoreBlocks:
     """A column of numbers, or of lists of numbers, one list per row."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     @contextmanager
-    def opened() -> Iterator[Any]:
-        options = {"page_checksum_verification": True, "pre_buffer": False, "buffer_size": 1 << 16}
-        try:  # Arrow itself would read the name as UTF-8, which it need not be
-            with pa.OSFile(os.fsencode(path)) as source, pq.ParquetFile(source, **options) as file:
-                yield file
+    def readable(part: Path) -> Iterator[None]:
+        try:
+            yield
         except (pa.ArrowException, OSError) as error:  # a damaged page is found when its turn comes
-            _unreadable(path, error)
+            _unreadable(part, error)
 
-    with opened() as file:
-        schema, rows = file.schema_arrow, file.metadata.num_rows
+    parts, rows = shards(path), 0
+    with readable(path):
+        schema = parquet_schema(path, "scores")
+    for part in parts:
+        with readable(part), open_parquet(part) as file:
+            rows += file.metadata.num_rows
     name = _column(schema, column)
     step = _LISTS if pa.types.is_nested(schema.field(name).type) else BLOCK
 
     def read() -> Iterator[Any]:
         start = 0
-        with opened() as file:
-            for batch in file.iter_batches(batch_size=step, columns=[name]):
-                yield _values(name, batch.column(0), start)
-                start += len(batch)
-                del batch
-                pa.default_memory_pool().release_unused()  # else freed pages stay resident
+        for part in parts:
+            with readable(part), open_parquet(part) as file:
+                for batch in file.iter_batches(batch_size=step, columns=[name]):
+                    yield _values(name, batch.column(0), start)
+                    start += len(batch)
+                    del batch
+                    pa.default_memory_pool().release_unused()  # else freed pages stay resident
 
     return ScoreBlocks(read, rows=rows)
 

@@ -15,12 +15,14 @@ from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
+    by_probability,
     check_query_and_negatives,
     filled_slots,
     is_detector,
     suspicion_of,
 )
 from naysay.detectors._states import all_or_none, joined_states, split_states
+from naysay.detectors.posterior import Posterior
 from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
@@ -61,6 +63,9 @@ class Combined:
 
     Reports count a slot under one name only, the detector with the largest suspicion (ties: the first), so counts add
     up to the number of slots. `judge` returns the parts; `Judgement.flags` counts every detector that flags.
+
+    All detectors flag at a suspicion of 0.5 but `Posterior`, which has a cut of its own. Beside others its odds are
+    divided by those of the cut, so that it flags at 0.5, too.
 
     `observe` updates all detectors that learn, and `state` holds their states under "name/key". An error in one leaves
     all unchanged: `observe` and `restore` copy the states of all but the last. Cost: that of the detectors, each called
@@ -113,6 +118,9 @@ class Combined:
         """
         check_query_and_negatives(query, negatives)
         parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}
+        for name, part in self.detectors.items():
+            if isinstance(part, Posterior) and len(parts) > 1:
+                parts[name] = by_probability(parts[name], part.threshold)
         values = list(parts.values())
         if self.rule == "max":
             combined = reduce(np.maximum, values)
