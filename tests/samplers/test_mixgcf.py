@@ -195,6 +195,30 @@ def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k, in_torch):
         assert (made.ids == -1).all()
 
 
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_many_rows_are_compared_in_parts(in_torch):
+    """A row is what it is alone, candidates get no gradient of their own call, and an error counts all rows."""
+    query = asked([0, 1, 2, 4, 5] * 500)
+    calls = []
+
+    def seen(ids):
+        calls.append(tuple(ids.shape))
+        return embed(ids)
+
+    sampler = MixGCF(POOL, seen, 3, mix=(0.5, 0.5))
+    made = sampler.sample(tensors(query) if in_torch else query, 2, rng=ns.rng_for(1)).numpy()
+    assert calls == [(2500,), (1024, 6), (1024, 6), (452, 6), (2500, 2, LAYERS)]
+    expected = in_loops(query, [2] * 2500, 3, "mean", 0.5, 1)
+    assert [row[: len(slots)] for row, slots in zip(made.ids.tolist(), expected, strict=True)] == [
+        [i for i, _ in slots] for slots in expected
+    ]
+    late = MixGCF(POOL, lambda ids: embed(ids) + (np.nan if ids.shape == (452, 6) else 0.0), 3)
+    with pytest.raises(
+        NaysayError, match=r"`embed` must be finite, got nan at row 2048, slot 0, 0, 0 \(452 such rows\)"
+    ):
+        late.sample(query, 2, rng=ns.rng_for(1))
+
+
 def both(anchors):
     """Anchors' vectors in either array type, as an embed that knows both."""
     return ANCHORS[anchors, :D] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors, :D]
@@ -239,7 +263,7 @@ def test_what_it_is_rejected_for():
         (lambda ids: ITEMS[ids].astype(int), "vectors of floating numbers, got dtype int64."),
         (lambda ids: ITEMS[ids][:, :1], "vectors of shape (1, 4, layers, d), got shape (1, 1, 3, 4)."),
         (lambda ids: torch.tensor(ITEMS)[ids], "vectors in a NumPy array, like the query, got a Tensor."),
-        (lambda ids: ITEMS[ids] * np.nan, "finite, got nan at row 0, slot 0, 0, 0 (1 such row)."),
+        (lambda ids: ITEMS[ids] * np.nan, "finite, got nan at row 0, slot 0, 0 (1 such row)."),
     ]:
         message = refusal(MixGCF(POOL, answer, 4).sample, asked([0]), 1, rng=rng)
         assert message == f"MixGCF.sample: `embed` must be {got}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from naysay._slots import gather, like_query, of_kind
 from naysay.arrays import is_torch, module_of, of_type, to_numpy, to_torch
-from naysay.checks import check_all, check_kind, raise_invalid
+from naysay.checks import check_kind, first_bad, raise_invalid
 from naysay.rng import generator_of
 from naysay.samplers._top_k import top, uniform_on_device
 from naysay.text import described
@@ -62,15 +62,18 @@ def anchor_vectors(query: Query, embed_anchors: Embed | None) -> Array:
     return checked("query.vectors", vectors, query.anchors, (len(query),), 2)
 
 
-def item_vectors(embed: Embed, ids: Array, *, layers: bool) -> Array:
-    """embed(ids), (..., d), or with `layers` (..., layers, d), where (..., d) is one layer; embed never gets -1."""
+def item_vectors(embed: Embed, ids: Array, *, layers: bool, first: int = 0) -> Array:
+    """embed(ids), (..., d), or with `layers` (..., layers, d), where (..., d) is one layer; embed never gets -1.
+
+    Errors count rows from `first`.
+    """
     vectors = embed(ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0))
     if layers and hasattr(vectors, "ndim") and vectors.ndim == ids.ndim + 1:
         vectors = vectors[..., None, :]
-    return checked("embed", vectors, ids, tuple(ids.shape), ids.ndim + (2 if layers else 1))
+    return checked("embed", vectors, ids, tuple(ids.shape), ids.ndim + (2 if layers else 1), first)
 
 
-def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], ndim: int) -> Array:
+def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], ndim: int, first: int = 0) -> Array:
     """Vectors of a user's function. Raises if their array type or shape differs, or they are not finite."""
     kind = "a tensor" if is_torch(like) else "a NumPy array"
     if is_torch(vectors) != is_torch(like) or not hasattr(vectors, "shape"):
@@ -84,7 +87,7 @@ def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], n
         raise_invalid(parameter, "vectors of floating numbers", f"dtype {vectors.dtype}")
     finite = module_of(vectors).isfinite(vectors)
     if not finite.all():
-        check_all(parameter, to_numpy(vectors), to_numpy(finite), "finite")
+        raise_invalid(parameter, "finite", first_bad(to_numpy(vectors), ~to_numpy(finite), first))
     return vectors
 
 

@@ -18,6 +18,7 @@ from naysay.samplers._vectors import Embed
 from naysay.types import Array, Negatives, Pool, Query, positive_ids
 
 _POOLING = ("mean", "sum", "final", "concat")
+_ROWS = 1024  # whose candidates are compared at a time
 
 
 @final
@@ -40,8 +41,8 @@ class MixGCF(FromPool):
     one layer it is DNS; with mix=(1, 1) each negative scores like its positive. `mix` and `candidates` may be functions
     of the step.
 
-    Cost: the pool's draw of k M candidates, one call of embed for them, and their gradients: O(B k M layers d) in time
-    and memory.
+    Cost: the pool's draw of k M candidates, and two calls of embed: for them, without gradients, and for the chosen
+    ones, with gradients. O(B k (M + layers) layers d) in time and memory.
 
     Huang, Dong, Ding, Yang, Feng, Wang, Tang. MixGCF. KDD 2021.
 
@@ -92,14 +93,32 @@ class MixGCF(FromPool):
         drawn = self.pool.draw(query, counts * size, rng=rng).like(query)
         ids = _dealt(query, drawn.ids, counts, width, size)  # (B, K * M)
         liked = like_query(positives, query)
-        vectors = _vectors.item_vectors(self.embed, ids, layers=True)
         good = _vectors.item_vectors(self.embed, liked, layers=True)  # (B, layers, d)
-        layers, dimension = vectors.shape[2:]
+        layers, dimension = good.shape[1:]
         _vectors.check_width(anchors, dimension * (layers if self.pooling == "concat" else 1))
-        chosen = _hardest(query, anchors, vectors, ids, size)
-        alpha = _vectors.uniform((len(query), width, layers, 1), key_from(rng), vectors, mix)
-        made = self._pooled(alpha * good[:, None] + (1 - alpha) * _own_layers(query, vectors, chosen))
-        return self._answer(anchors, made, gather(ids, chosen[:, :, 0]), liked, counts)
+        picked = self._hardest(anchors, ids, size)
+        alpha = _vectors.uniform((len(query), width, layers, 1), key_from(rng), good, mix)
+        own = _own_layers(query, _vectors.item_vectors(self.embed, picked, layers=True))
+        made = self._pooled(alpha * good[:, None] + (1 - alpha) * own)
+        return self._answer(anchors, made, picked[:, :, 0], liked, counts)
+
+    def _hardest(self, anchors: Array, ids: Array, size: int) -> Array:
+        """(B, K, layers) of each slot's candidates the one that is nearest to the anchor at each layer."""
+        places = range(0, max(len(ids), 1), _ROWS)
+        with without_gradients(ids):
+            found = [self._hardest_of(anchors[at : at + _ROWS], ids[at : at + _ROWS], size, at) for at in places]
+        return module_of(ids).concatenate(found)
+
+    def _hardest_of(self, anchors: Array, ids: Array, size: int, first: int) -> Array:
+        """The same for the rows from `first` on: few, so that their vectors stay in the processor's cache."""
+        vectors = _vectors.item_vectors(self.embed, ids, layers=True, first=first)
+        rows, total, layers, dimension = vectors.shape
+        slots = total // size
+        own = anchors.reshape(rows, anchors.shape[1] // max(dimension, 1), dimension)  # (B, 1 or layers, d)
+        module = module_of(vectors)
+        scores = module.einsum("bnld,bld->bnl", vectors, module.broadcast_to(own, (rows, layers, dimension)))
+        grouped = where((ids >= 0)[:, :, None], scores, -np.inf).reshape(rows * slots, size, layers)
+        return gather(ids.reshape(rows * slots, size), grouped.argmax(1)).reshape(rows, slots, layers)
 
     def _answer(self, anchors: Array, made: Array, first: Array, liked: Array, counts: Any) -> Negatives:
         """The negatives, with 0 and -1 where a slot is empty."""
@@ -135,18 +154,7 @@ def _dealt(query: Query, ids: Array, counts: Any, width: int, size: int) -> Arra
     return where(like_query(used, query), gather(ids, like_query(order, query)), -1)
 
 
-def _hardest(query: Query, anchors: Array, vectors: Array, ids: Array, size: int) -> Array:
-    """(B, K, layers) the place, in (B, K * M), of a slot's candidate that is nearest to the anchor at each layer."""
-    rows, total, layers, dimension = vectors.shape
-    own = anchors.reshape(rows, anchors.shape[1] // max(dimension, 1), dimension)  # (B, layers, d) for "concat", or 1
-    module = module_of(vectors)
-    with without_gradients(vectors):
-        scores = module.einsum("bnld,bld->bnl", vectors, module.broadcast_to(own, (rows, layers, dimension)))
-    grouped = where((ids >= 0)[:, :, None], scores, -np.inf).reshape(rows, total // size, size, layers)
-    return grouped.argmax(2) + like_query(size * np.arange(total // size)[:, None], query)
-
-
-def _own_layers(query: Query, vectors: Array, chosen: Array) -> Array:
-    """(B, K, layers, d): at layer l, that layer of the candidate that was chosen for it."""
-    row, layer = np.arange(len(vectors))[:, None, None], np.arange(vectors.shape[2])
-    return vectors[like_query(row, query), chosen, like_query(layer, query)]
+def _own_layers(query: Query, vectors: Array) -> Array:
+    """(B, K, layers, d) of (B, K, layers, layers, d): of the candidate that was chosen at layer l, its layer l."""
+    layer = like_query(np.arange(vectors.shape[2]), query)
+    return vectors[:, :, layer, layer]
