@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from naysay._packages import need_package
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
+from naysay.jobs._fate_sharing import end_guarded, guarded
 from naysay.jobs._pool import Pool
 from naysay.jobs._sharded import Sharded, encoded_by
 from naysay.jobs._worker import Corpus, EncodingWorker, ShardWorker
@@ -66,14 +67,16 @@ def cluster_of(job: JobOptions, mining: MiningOptions, log: Callable[[str], None
     if mining.approximate is not None:
         raise_invalid("approximate", "left out with the engine 'ray', which is exact", shown(mining.approximate))
     ray = need_package("ray", "2.40", below="3", extra="ray")
-    own = not ray.is_initialized()
-    if own:
+    own, guard = not ray.is_initialized(), None
+    if own and job.address is not None:
+        _check_answers(job.address)
+        _init(ray, job.address, {"address": job.address})
+    elif own:
         each = mining.threads or 1
         processors = max(threads(), each) if job.workers is None else job.workers * each
         local = {"address": "local", "num_cpus": processors, "include_dashboard": False, "object_store_memory": _STORE}
-        if job.address is not None:
-            _check_answers(job.address)
-        _init(ray, job.address, local if job.address is None else {"address": job.address})
+        with guarded() as guard:
+            _init(ray, None, local)
     cluster = Cluster(ray, log)
     try:
         yield cluster
@@ -81,6 +84,7 @@ def cluster_of(job: JobOptions, mining: MiningOptions, log: Callable[[str], None
         cluster.close()
         if own:
             ray.shutdown()
+        end_guarded(guard)
 
 
 def sharded(cluster: Cluster, job: JobOptions, path: Path, corpus: Vectors, each: int) -> Sharded:

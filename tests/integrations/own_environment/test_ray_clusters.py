@@ -3,7 +3,6 @@
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -51,43 +50,60 @@ def same(world, output):
 
 
 def started_with(mark):
-    """Workers of Ray that were started with a mark among their settings."""
+    """Processes that were started with a mark among their settings, by their names."""
     found = []
     for file in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            own = b"ray::" in (file.parent / "cmdline").read_bytes() and mark.encode() in file.read_bytes()
-            found += [file.parent.name] if own else []
+            found += [(file.parent / "comm").read_text()] if mark.encode() in file.read_bytes() else []
     return found
 
 
-def command(world, settings, *words):
-    files = ["pairs.parquet", "--corpus", "docs.parquet", "--queries", "queries.parquet", "-o", "killed.jsonl"]
-    files += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "5", "--format", "ids", "--with-scores"]
-    start = "import sys; from naysay.jobs import _prepare as p; own = p.within; "
-    start += "p.within = lambda task, budget: (own(task, budget)[0], 150); from naysay.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", start, "mine", *files, "--engine", "ray", *words],
-        cwd=world.folder,
-        env=settings,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
+# The job as a command, which says so when it has a part, and then waits to be killed. Ray's own processes would end by
+# themselves, in a minute or so. What a child of a worker starts would not.
+WAITS = """
+import subprocess, time
+from naysay.cli import main
+from naysay.jobs import _parts, _prepare, _ray
+
+class Starts(_ray.ShardWorker):
+    def measured(self, *given):
+        subprocess.run(["sh", "-c", "sleep 3600 &"], start_new_session=True)
+        return super().measured(*given)
+
+def write(*given):
+    own(*given)
+    print("a part", flush=True)
+    time.sleep(3600)
+
+own, _parts.write_part, within = _parts.write_part, write, _prepare.within
+_prepare.within = lambda task, budget: (within(task, budget)[0], 150)
+_ray.ShardWorker = Starts
+main()
+"""
 
 
 def test_the_driver_is_killed(world):
+    words = ["mine", "pairs.parquet", "--corpus", "docs.parquet", "--queries", "queries.parquet", "-o", "killed.jsonl"]
+    words += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "5", "--format", "ids", "--with-scores"]
+    words += ["--engine", "ray", "--workers", "2"]
     mark = secrets.token_hex(8)
-    process = command(world, {**os.environ, "NAYSAY_TEST": mark}, "--workers", "2")
-    thread = after_a_part(world, "killed.jsonl", lambda: process.send_signal(signal.SIGKILL))
-    assert process.wait(100) == -signal.SIGKILL
-    thread.join()
-    assert any(world.job("killed.jsonl").glob("part-*"))
-    assert not (world.folder / "killed.jsonl").exists()
-    assert started_with(mark)
-    end = time.monotonic() + 30
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS, *words],
+        cwd=world.folder,
+        env={**os.environ, "NAYSAY_TEST": mark},
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "a part\n"
+        assert started_with(mark).count("sleep\n") == 2
+        process.kill()
+    end = time.monotonic() + 300  # only for a test that fails
     while started_with(mark) and time.monotonic() < end:
         time.sleep(0.1)
-    assert not started_with(mark)  # they ended with it
+    assert started_with(mark) == []  # they ended with it
+    assert len(list(world.job("killed.jsonl").glob("part-*"))) == 1
+    assert not (world.folder / "killed.jsonl").exists()
     world.run("killed.jsonl", resume=True)  # without Ray
     assert same(world, "killed.jsonl")
 
@@ -140,8 +156,7 @@ def test_a_file_that_one_node_lacks(world, cluster, monkeypatch):
 def test_a_node_is_lost(world, cluster, monkeypatch, capsys):
     in_parts(monkeypatch, 150)
     nodes, second = cluster
-    thread = after_a_part(world, "out.jsonl", lambda: nodes.remove_node(second, allow_graceful=False))
+    after_a_part(monkeypatch, lambda: nodes.remove_node(second, allow_graceful=False))
     world.run("out.jsonl", engine="ray", address=nodes.address)
-    thread.join()
     assert same(world, "out.jsonl")
     assert "has ended. It is done again." in capsys.readouterr().err

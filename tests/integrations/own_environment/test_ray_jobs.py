@@ -69,9 +69,8 @@ def test_other_judges_and_metrics(world, asked):
 
 def test_a_worker_is_killed(world, monkeypatch, capsys):
     in_parts(monkeypatch, 150)
-    thread = after_a_part(world, "out.jsonl", kill_a_worker)
+    after_a_part(monkeypatch, kill_a_worker)
     world.run("out.jsonl", **ON_RAY)
-    thread.join()
     assert same(world, "out.jsonl")
     said = capsys.readouterr().err
     assert "has ended. It is done again." in said
