@@ -10,6 +10,7 @@ import tracemalloc
 # Tests run side by side, and more threads than cores wait for each other. Before NumPy is loaded, which reads it once.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("NAYSAY_THREADS", "1")  # tests of several threads set them
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that asks for a model by name fails at once
 
 import pytest
