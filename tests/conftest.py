@@ -10,9 +10,11 @@ import tracemalloc
 # Tests run side by side, and more threads than cores wait for each other. Before NumPy is loaded, which reads it once.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("NAYSAY_THREADS", "1")  # tests of several threads set them
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that asks for a model by name fails at once
 
 import pytest
+from forked_processes import run_forked
 from hypothesis import settings
 
 from naysay.kernels import threads
@@ -30,8 +32,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+gc.disable()  # until all is loaded: millions of objects that all stay would be searched again and again
+
+
 def pytest_collection_finish():
-    """Leave what is loaded by now, millions of objects that all stay, out of every later garbage collection."""
+    """Leave what is loaded by now out of every later garbage collection."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -73,15 +79,12 @@ def run_processes(tmp_path_factory):
         folder = tmp_path_factory.mktemp("processes")
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("GLOO_SOCKET_IFNAME", "lo")
-            context = multiprocessing.get_context("spawn")
-            processes = [context.Process(target=work, args=(rank, str(folder))) for rank in range(count)]
-            for process in processes:
-                process.start()
-            for process in processes:
-                process.join(seconds)
-                if process.is_alive():
-                    process.kill()
-        assert [process.exitcode for process in processes] == [0] * count
+            # One process loads torch and the module of `work`, which takes longest; the others are its copies.
+            start = multiprocessing.get_context("spawn").Process
+            process = start(target=run_forked, args=(work, count, str(folder), seconds))
+            process.start()
+            process.join()
+        assert process.exitcode == 0
         torch = pytest.importorskip("torch")
         return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(count)]
 

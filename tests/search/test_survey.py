@@ -1,5 +1,7 @@
 """The check of all vectors before a search."""
 
+import threading
+
 import numpy as np
 from index_world import same
 from search_world import world
@@ -24,3 +26,15 @@ def test_a_search_takes_an_earlier_survey_of_more_queries():
     queries, corpus = world(5, 9, 80, 6)
     surveys = survey_both(open_vectors(queries), open_vectors(corpus), COSINE, 1)
     same(SearchOptions(surveys=surveys).run(queries[2:5], corpus, 4)[0], search(queries[2:5], corpus, 4))
+
+
+def test_a_small_search_starts_no_thread(monkeypatch):
+    """`Nearest` searches at every draw: threads would take longer than the search."""
+    queries, corpus = world(6, 20, 500, 8)
+    right = search(queries, corpus, 4, engine="float64", threads=2)
+
+    def start(thread):
+        raise AssertionError(thread.name)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    same(search(queries, corpus, 4, threads=2), right)

@@ -130,7 +130,7 @@ class _Block:
                         dots.all_scores(0, stop - start, task.units.metric, *arguments)
                     self._absorb(start, stop, first, products, tuple(side[start:stop] for side in sides), columns)
 
-            task.workers.each(work, range(count))
+            task.workers.each(work, range(min(count, len(strips))))
             if task.on_progress is not None:
                 task.on_progress(size * len(rows) / task.corpus.n)
         task.workers.rows(bounds_scan.settle, size, self.pairs.wanted, *self.pairs.part(0, size))

@@ -159,8 +159,12 @@ class Workers:
             self.torch.set_num_threads(1)
 
     def each(self, function: Callable[[Any], Any], items: Iterable[Any]) -> None:
-        """Call `function` on every item."""
-        for _ in self.pool.map(function, items):
+        """Call `function` on every item. A single one runs in the caller's thread: a small search starts none."""
+        listed = list(items)
+        if len(listed) == 1 and self.torch is None:
+            function(listed[0])
+            return
+        for _ in self.pool.map(function, listed):
             pass
 
     def rows(self, loop: Callable[..., Any], rows: int, *arguments: Any) -> None:

@@ -17,6 +17,7 @@ from naysay.search._scores import Workers
 from naysay.search.vectors import Vectors, floats
 
 _SURVEYED = 1 << 21  # coordinates that are checked at a time
+_FEW = 1 << 14  # coordinates that one thread checks sooner than two
 SMALLEST_NORM = 1e-140  # below it, the square of a norm loses digits in float64
 _LARGEST_NORM = 1e140  # above it, too
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -47,7 +48,7 @@ def measured(vectors: Vectors, metric: int, threads: int) -> Measured:
     step = max(1, _SURVEYED // vectors.width)
     all_norms = np.empty(vectors.n if vectors.whole is not None else 0)
     largest, bad, first = 0.0, 0, None
-    with Workers(threads, torch=False) as workers:
+    with Workers(threads if vectors.n * vectors.width > _FEW else 1, torch=False) as workers:
         for start in range(0, vectors.n, step):
             rows = floats(vectors.rows(start, start + step))
             block = all_norms[start : start + step] if vectors.whole is not None else np.empty(len(rows))
