@@ -143,7 +143,7 @@ class Corruption:
 
     @cached_property
     def _filtered(self) -> tuple[Any, ...]:
-        """What `draw_triples` needs besides a query: the sides, what is known of them, a filter of all known triples."""
+        """What `draw_triples` needs besides a query: the sides, what is known of them, a filter of known triples."""
         words = np.zeros(len(self.known) // triple_draws.PER_WORD + 1, np.uint64)
         triple_draws.fill_filter(frozen(self.known.array), words)
         bounds = np.empty(self.chance.shape, np.uint64)
