@@ -28,8 +28,8 @@ from naysay.vocabulary import Vocabulary, warn_of_gaps
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
 _TO_NUMBER = {
-    "anchors": "anchor_names=True to number only those that occur",
-    "items": "item_names=True to number only those that occur",
+    "anchors": "anchor_names=True for a vocabulary of those that occur",
+    "items": "item_names=True for a vocabulary of those that occur",
 }
 
 

@@ -71,7 +71,7 @@ class Triples:
         self.n_entities, self.n_relations = inputs.triple_sizes(named, n_entities, n_relations)
         self.unused_entities = 0
         if n_entities is None and self.entity_names is None:
-            advice = "entity_names=True to number only those that occur"
+            advice = "entity_names=True for a vocabulary of those that occur"
             found = warn_of_gaps("n_entities", "entity", self.n_entities, given[:, [HEAD, TAIL]], advice)
             self.unused_entities = found
         self.array: NDArray[np.int64] = _sorted_distinct(given)

@@ -179,6 +179,27 @@ def test_a_refresh_that_fails_keeps_the_negatives_and_says_so(tmp_path, how, sai
     assert refresh.refreshes == 1
 
 
+@pytest.mark.parametrize("how", [None, OSError(28, "No space left on device")])
+def test_a_log_that_fails_ends_no_run_unless_asked_to(tmp_path, how):
+    """A disk that is full for the vectors is full for the log, too."""
+
+    def full(record):
+        raise OSError(28, "No space left on device")
+
+    run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, log=full, **FIXED)])
+    if how is not None:
+        failing(run, 3, how)
+    with pytest.warns(NaysayWarning) as caught:
+        run.train()
+    said = [str(warning.message) for warning in caught if "`log` took no numbers" in str(warning.message)]
+    error = "OSError: [Errno 28] No space left on device"
+    assert said == [f"RefreshNegatives: at step {step} `log` took no numbers: {error}" for step in (0, 3, 6)]
+    assert len(run.loss.seen) == 9
+    run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, log=full, on_error="raise", **FIXED)])
+    with pytest.raises(OSError, match="No space left on device"):
+        run.train()
+
+
 def test_a_refresh_that_fails_stops_the_run_if_asked_to(tmp_path):
     run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, on_error="raise", **FIXED)])
     failing(run, 3, OSError(28, "No space left on device"))

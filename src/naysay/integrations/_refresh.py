@@ -75,8 +75,8 @@ class RefreshNegatives:
         mining: More options of `mine`: {"false_share": 0.02, "rank_range": (10, None)}.
         log: Where the numbers go besides, as for `difficulty.Monitor`: a .jsonl path, TensorBoard, Weights & Biases, or
             a function.
-        on_error: "keep" goes on with the old negatives if a refresh fails, with a NaysayWarning; "raise" raises its
-            error. The first mining always raises.
+        on_error: "keep" goes on with the old negatives if a refresh fails, and without a line in `log` if that fails,
+            with a NaysayWarning; "raise" raises the error. The first mining always raises.
 
     Raises:
         MissingExtraError: If transformers or datasets is missing, or its version does not fit.
@@ -195,8 +195,16 @@ class RefreshNegatives:
     def _log(self, state: Any, found: Scalars) -> None:
         named = {f"{_PREFIX}{name}": value for name, value in found.items()}
         state.log_history.append({**named, "step": state.global_step, "epoch": state.epoch})
-        if self._write is not None:
+        if self._write is None:
+            return
+        try:
             self._write(state.global_step, found, {})
+        except Exception as error:  # a full disk, most likely
+            if self.on_error == "raise":
+                raise
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            text = f"RefreshNegatives: at step {state.global_step} `log` took no numbers: {reason}"
+            warnings.warn(text, NaysayWarning, stacklevel=2)
 
     def _restore(self, args: Any, state: Any, widths: tuple[int, ...]) -> None:
         """Read the negatives of the checkpoint that a run is resumed from; (n, 0) are those that the set has."""
