@@ -379,6 +379,15 @@ def test_a_package_that_is_missing_or_of_another_version_is_named(monkeypatch, v
         RefreshNegatives()
 
 
+def test_a_trainer_of_another_version_is_named_before_training(tmp_path, monkeypatch):
+    run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, **FIXED)])
+    monkeypatch.setattr("naysay._packages.version", lambda name: "5.1.0")
+    said = r"^RefreshNegatives.on_train_begin: sentence-transformers must be .*, got 5.1.0. Run: pip install 'naysay"
+    with pytest.raises(MissingExtraError, match=said):
+        run.train()
+    assert run.loss.seen == []
+
+
 # ---- what upstream promises ---------------------------------------------------------------------------------
 
 

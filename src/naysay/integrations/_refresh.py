@@ -10,7 +10,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, final
 
-from naysay._packages import need_package
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.difficulty._loggers import writer
 from naysay.difficulty._step_measures import Scalars
@@ -18,6 +17,7 @@ from naysay.encode._inputs import text_array
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder
 from naysay.formats._whole_files import need_datasets
+from naysay.integrations._frameworks import need
 from naysay.integrations._refresh_inputs import (
     TrainingSet,
     check_loader,
@@ -99,7 +99,7 @@ class RefreshNegatives:
         on_error: str = "keep",
     ) -> None:
         """Check the settings."""
-        need_package("transformers", "5.0", below="6", extra="sentence-transformers")
+        need("transformers")
         need_datasets()
         if not isinstance(every, str):
             check_whole("every", every, 1)
@@ -116,6 +116,8 @@ class RefreshNegatives:
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Check that the trainer fits, then mine, or restore the negatives of the checkpoint."""
+        if type(given["model"]).__module__.startswith("sentence_transformers."):
+            need("sentence-transformers")
         loader = given["train_dataloader"]
         dataset, model = trained_on(loader), self._encoder(given["model"])
         check_loader(loader, self.every)

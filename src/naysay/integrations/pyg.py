@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naysay.integrations._frameworks import need, torch_rng
 from naysay.integrations._node_times import NodeTimes, check_possible
 
-need("pyg")
+need("torch-geometric")
 
 import torch
 from torch import Tensor
