@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+import accelerate
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from naysay.errors import MissingExtraError, NaysayWarning
 from naysay.integrations.sentence_transformers import RefreshNegatives
 from naysay.report import read_run
 from tests.integrations import small_trainers as small
+from tests.integrations.upstream import check_signature
 
 torch, transformers = small.torch, small.transformers
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
@@ -400,3 +402,14 @@ def test_the_events_of_trainers_are_those_that_this_callback_was_written_for():
     assert not changed, f"transformers {importlib.metadata.version('transformers')} has other events: {changed}"
     with pytest.raises(AttributeError, match="save_all"):
         RefreshNegatives().save_all  # noqa: B018
+
+
+def test_accelerate_moves_batches_as_it_did():
+    """Late batches are collated when its loader moves them to their device."""
+    expected = ["tensor", "device", "non_blocking", "skip_keys"]
+    check_signature("_refresh_inputs", "accelerate", accelerate.utils.send_to_device, expected)
+    loader = accelerate.data_loader.DataLoaderShard(range(2), device="cpu")
+    for name in ("base_dataloader", "device"):
+        assert hasattr(loader, name), (
+            f"accelerate has no DataLoaderShard.{name}. Adapt naysay.integrations._refresh_inputs."
+        )
