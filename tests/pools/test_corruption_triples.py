@@ -76,8 +76,10 @@ def test_the_draws_are_those_of_draw(options):
             ns.set_threads(count)
             assert np.array_equal(pool.draw_triples(QUERY, n, rng=ns.rng_for(3)), expected)
         ns.set_threads(before)
+        compiled = len(triple_draws.draw.signatures)
         for other in (pickle.loads(pickle.dumps(pool)), copy.deepcopy(pool)):
             assert np.array_equal(other.draw_triples(QUERY, n, rng=ns.rng_for(3)), expected)
+        assert len(triple_draws.draw.signatures) == compiled  # a copy has arrays of the same types
         in_torch = pool.draw_triples(ns.Query(torch.from_numpy(QUERY.anchors)), n, rng=ns.rng_for(3))
         assert np.array_equal(in_torch.numpy(), expected)
 

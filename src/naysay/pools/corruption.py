@@ -165,6 +165,9 @@ class Corruption:
         triples[made.ids < 0] = -1
         return triples
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "_filtered"}  # made again from the rest
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"_lists": refrozen(state["_lists"])})
 
