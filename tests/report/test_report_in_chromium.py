@@ -350,4 +350,6 @@ def test_the_page_of_a_training_run(chromium, tmp_path, scheme, width):
         for title in ("Scores", "Negatives above their positive", "False negatives", "Gradient by difficulty",
                       "How many negatives count", "Repeats", "Rows without negatives", "Empty slots"):  # fmt: skip
             assert title in drawn
+            labelled = f"[data-chart][aria-label^='{title} over'] svg .role-axis:has(.role-axis-label text)"
+            assert page.locator(labelled).count() == 2  # both axes, also where all is 0
         assert page.locator("[data-chart] svg .mark-rect path").count() > 10  # histograms over the steps
