@@ -58,7 +58,8 @@ def key_from(rng: np.random.Generator) -> np.uint64:
 def generator_of(key: np.uint64) -> np.random.Generator:
     """The generator of a key, for draws that are not made by compiled loops."""
     # As Philox(key=key), which asks the system for entropy first.
-    return np.random.Generator(np.random.Philox(_Key(key)))
+    given: Any = _Key(key)
+    return np.random.Generator(np.random.Philox(given))
 
 
 class _Key(ISeedSequence):

@@ -232,14 +232,16 @@ class SideIndex:
         """O(n log n) for each side."""
         self.sides = sides
         layout, rows = np.empty((len(sides), 5), np.int64), 0
-        found, starts, anchors = [], [], []
+        found: list[Any] = []
+        starts: list[Any] = []
+        anchors: list[Any] = []
         for s, side in enumerate(sides):
             major, minor = _KEY_PARTS[side]
             base = triples.n_entities if side == RELATION else triples.n_relations
             keys, place = np.unique(triples.array[:, major] * base + triples.array[:, minor], return_inverse=True)
             shift = max(0, int(triples.n_entities).bit_length() - len(keys).bit_length() - 2)  # at most 8 a key
             counts = np.bincount((keys // base) >> shift, minlength=(triples.n_entities >> shift) + 1)
-            layout[s] = (major, minor, base, sum(map(len, starts)), shift)
+            layout[s] = (major, minor, base, sum(len(part) for part in starts), shift)
             starts.append(rows + offsets(counts))
             anchors.append(rows + place.reshape(-1))
             found.append(keys)

@@ -99,7 +99,7 @@ class ExactNegativeSampler(NegativeSampler):  # type: ignore[misc]
             n_relations=self.num_relations,
             distinct=sampler is not None,
         )
-        self.sampler = None if sampler is None else _made(sampler, self.pool)
+        self.sampler: Any = None if sampler is None else _made(sampler, self.pool)
 
     def sample(self, positive_batch: Tensor) -> tuple[Tensor, Tensor | None]:
         """Draw (B, K, 3) negatives, and (B, K) which are valid: None unless a triple has fewer than it needs."""

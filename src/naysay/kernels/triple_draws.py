@@ -76,7 +76,8 @@ def free_side(bits64: Any, triple: Any, sizes: Any, chance: Any, index: Any, can
     for s in range(len(sizes)):
         if candidates_of(triple, s, sizes, index, candidates)[3] > 0:
             total += chance[triple[1], s]
-    left, found = np.float64(bits64 >> _ELEVEN) * _UNIT * total, np.int64(-1)
+    left = np.float64(bits64 >> _ELEVEN) * _UNIT * total
+    found: Any = np.int64(-1)
     for s in range(len(sizes)):
         if left >= 0.0 and candidates_of(triple, s, sizes, index, candidates)[3] > 0:
             found = s
@@ -121,7 +122,8 @@ def draw(start: Any, stop: Any, how: Any, triples: Any, parts: Any, known: Any, 
         state = row_state(key, row)
         head, relation, tail = triples[row, 0], triples[row, 1], triples[row, 2]
         for slot in range(out.shape[1]):
-            random, s = number(state, slot), 0
+            random = number(state, slot)
+            s: Any = 0
             for bound in range(len(sizes) - 1):
                 s += np.int64(random > bounds[relation, bound])
             side = 3 - layout[s, 0] - layout[s, 1]
