@@ -25,13 +25,13 @@ def test_from_triples_rejects_more_rows_than_fit():
             ns.Positives.from_pairs,
             ([10**12, 3], [0, 1]),
             "anchors",
-            "Pass n_anchors, or anchor_names=True to number only those that occur.",
+            "Pass n_anchors, or anchor_names=True for a vocabulary of those that occur.",
         ),
         (
             ns.Positives.from_pairs,
             ([0, 1], [3, 10**12]),
             "items",
-            "Pass n_items, or item_names=True to number only those that occur.",
+            "Pass n_items, or item_names=True for a vocabulary of those that occur.",
         ),
         (ns.Positives.from_csr, ([0, 2], [3, 10**12]), "indices", "Pass n_items, or number those that occur from 0."),
         (ns.Positives.from_edges, ([0, 1], [3, 10**12]), "targets", "Pass n_nodes, or number those that occur from 0."),
@@ -48,7 +48,7 @@ GAPS = (
     "2,568 of the 2,572 item ids from 0 to 2,571 (99.8%) occur nowhere, and may be drawn as negatives. "
     "Pass n_items=2572 if they all exist, or "
 )
-NUMBERED = GAPS + "item_names=True to number only those that occur."
+NUMBERED = GAPS + "item_names=True for a vocabulary of those that occur."
 
 
 @pytest.mark.parametrize("kind", ["pairs", "arrow", "parquet", "csv"])

@@ -103,7 +103,7 @@ def test_only_interactions_before_a_time_are_known(source, times, before):
 def test_raw_ids_with_gaps_are_counted_once_and_the_message_has_the_remedy():
     films = np.random.default_rng(0).choice(10_000, 300, replace=False)
     frame = pd.DataFrame({"user": np.arange(300) % 7, "film": films})
-    with pytest.warns(ns.NaysayWarning, match=r"occur nowhere.*or item_names=True to number only those") as caught:
+    with pytest.warns(ns.NaysayWarning, match=r"occur nowhere.*or item_names=True for a vocabulary of those") as caught:
         known = ns.Positives.from_pandas(frame, "user", "film")
     assert len(caught) == 1
     assert known.unused_items == films.max() + 1 - 300

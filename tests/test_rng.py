@@ -1,5 +1,7 @@
 """A generator is a function of (seed, step, rank, worker), and a call takes one key from it."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.rng import key_from
+from naysay.rng import generator_of, key_from
 
 NAMES = ("seed", "step", "rank", "worker")
 NUMBERS = st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.sampled_from([2**32 - 1, 2**32, 2**64 - 1])
@@ -114,3 +116,12 @@ def test_no_global_generator_is_read_or_moved():
     ns.rng_for(0).random()
     key_from(ns.rng_for(0))
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+@given(NUMBERS)
+def test_the_generator_of_a_key_is_philox_with_that_key(key):
+    plain = np.random.Generator(np.random.Philox(key=key))
+    made = generator_of(np.uint64(key))
+    expected = plain.integers(0, 2**63, 4).tolist()
+    assert pickle.loads(pickle.dumps(made)).integers(0, 2**63, 4).tolist() == expected
+    assert made.integers(0, 2**63, 4).tolist() == expected

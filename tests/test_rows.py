@@ -169,3 +169,9 @@ def test_counts_of_a_kind_are_those_of_the_chosen_rows(kinds, data):
     found = rows.counts_of_kind(relation, indptr[chosen], indptr[chosen + 1], 2)
     assert found.dtype == np.int64
     assert found.tolist() == [kinds[row].count(2) for row in chosen]
+
+
+@given(st.lists(st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1)))
+def test_distinct_values_are_those_of_numpy(values):
+    array = np.array(values, np.int64)
+    assert np.array_equal(rows.distinct_values(array), np.unique(array))

@@ -139,7 +139,7 @@ def test_unused_entities_are_said_and_counted():
         known = Triples(facts)
     assert str(caught[0].message) == (
         "898 of the 901 entity ids from 0 to 900 (99.7%) occur nowhere, and may be drawn as negatives. "
-        "Pass n_entities=901 if they all exist, or entity_names=True to number only those that occur."
+        "Pass n_entities=901 if they all exist, or entity_names=True for a vocabulary of those that occur."
     )
     assert known.unused_entities == 898
     assert known.union([[0, 0, 1]]).unused_entities == 896  # and no second warning

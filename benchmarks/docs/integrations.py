@@ -9,7 +9,8 @@ Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 TRIPLES = """\
 Processor time of a negative in nanoseconds, one thread, PyKEEN {pykeen}, {entities:,} entities, {triples:,} triples.
-Exactness costs most where K = 1: what is known of both sides of a triple is looked up for one draw.
+PyKEEN without a filter returns known triples as negatives. Its filters mask them, so that fewer than K are left;
+naysay draws another.
 """
 EDGES = """\
 The same for `torch_geometric` {version}: negatives for all of {edges:,} edges of {nodes:,} nodes in one call, which
@@ -18,15 +19,17 @@ indexes the graph, too.
 
 
 def speed(result: dict[str, Any], table: Table) -> str:
-    """Two tables: PyKEEN's samplers by batch and K, and PyG's functions."""
+    """Two tables: PyKEEN's samplers by choice, batch and K, and PyG's functions."""
     sizes, versions = result["sizes"], result["versions"]
     names = list(result["pykeen"][0]["nanoseconds"])
-    rows = [(f"{row['batch']:,}", str(row["k"]), *_cells(row["nanoseconds"])) for row in result["pykeen"]]
+    rows = [
+        (row["choice"], f"{row['batch']:,}", str(row["k"]), *_cells(row["nanoseconds"])) for row in result["pykeen"]
+    ]
     edges = [(f"`{name}`", *_cells(row)) for name, row in result["pyg"].items()]
     return "\n\n".join(
         (
             TRIPLES.format(pykeen=versions["pykeen"], **sizes).strip(),
-            table(("batch", "K", *names), rows),
+            table(("choice", "batch", "K", *names), rows),
             EDGES.format(version=versions["torch-geometric"], **sizes).strip(),
             table(("function", *next(iter(result["pyg"].values()))), edges),
         )

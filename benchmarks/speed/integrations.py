@@ -8,7 +8,6 @@ It runs in the environment of `make test-integrations`, which has both libraries
 from __future__ import annotations
 
 import argparse
-import itertools
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -23,14 +22,15 @@ from benchmarks.harness import alternate, sleep_while_waiting, write
 
 ENTITIES, RELATIONS, TRIPLES = 15_000, 200, 270_000
 NODES, EDGES = 50_000, 1_000_000
-BATCHES, SLOTS = (256, 4096), (1, 4, 16, 64)
+BATCHES = (256, 4096)
+SLOTS = {"uniform": (1, 4, 16, 64), "bernoulli": (1, 16), "typed": (1, 16)}  # {choice: K}
 NEGATIVES = 40_960  # of a repetition, at least
 Runs = dict[str, Callable[[], int]]
 
 
-def pykeen_runs(batch: int, k: int) -> Runs:
+def pykeen_runs(choice: str, batch: int, k: int) -> Runs:
     """Ours, and PyKEEN's without and with its two filters."""
-    from pykeen.sampling import BasicNegativeSampler
+    from pykeen.sampling import BasicNegativeSampler, BernoulliNegativeSampler, PseudoTypedNegativeSampler
 
     from naysay.integrations.pykeen import ExactNegativeSampler
 
@@ -39,13 +39,15 @@ def pykeen_runs(batch: int, k: int) -> Runs:
     popular = [np.floor(size * rng.random(TRIPLES) ** 2).astype(np.int64) for size in sizes]
     triples = torch.from_numpy(np.unique(np.stack(popular, axis=1), axis=0))
     given: dict[str, Any] = {"num_entities": ENTITIES, "num_relations": RELATIONS, "num_negs_per_pos": k}
-    samplers = {"naysay": ExactNegativeSampler(mapped_triples=triples, **given)}
+    peers = (BasicNegativeSampler, BernoulliNegativeSampler, PseudoTypedNegativeSampler)
+    peer = dict(zip(SLOTS, peers, strict=True))[choice]
+    samplers = {"naysay": ExactNegativeSampler(mapped_triples=triples, choice=choice, **given)}
     for name, options in {
         "PyKEEN, not filtered": {},
         "PyKEEN, Bloom filter": {"filtered": True},
         "PyKEEN, set of triples": {"filtered": True, "filterer": "python-set"},
     }.items():
-        samplers[name] = BasicNegativeSampler(mapped_triples=triples, **given, **options)
+        samplers[name] = peer(mapped_triples=triples, **given, **options)
     batches = torch.from_numpy(rng.integers(0, len(triples), (max(1, NEGATIVES // (batch * k)), batch)))
 
     def run(sampler: Any) -> int:
@@ -85,8 +87,9 @@ def main() -> None:
     torch.set_num_threads(1)
     ns.set_threads(1)
     triples = []
-    for batch, k in itertools.product(BATCHES, SLOTS):
-        row = {"batch": batch, "k": k, "nanoseconds": measured(pykeen_runs(batch, k), args.repeats)}
+    for choice, batch, k in [(one, batch, k) for one in SLOTS for batch in BATCHES for k in SLOTS[one]]:
+        times = measured(pykeen_runs(choice, batch, k), args.repeats)
+        row = {"choice": choice, "batch": batch, "k": k, "nanoseconds": times}
         print(row, flush=True)
         triples.append(row)
     edges = {

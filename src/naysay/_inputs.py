@@ -28,8 +28,8 @@ from naysay.vocabulary import Vocabulary, warn_of_gaps
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
 _TO_NUMBER = {
-    "anchors": "anchor_names=True to number only those that occur",
-    "items": "item_names=True to number only those that occur",
+    "anchors": "anchor_names=True for a vocabulary of those that occur",
+    "items": "item_names=True for a vocabulary of those that occur",
 }
 
 
@@ -260,8 +260,8 @@ def _three_columns(triples: Any) -> NDArray[Any]:
 
 def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
     """Raise if parts are outside their ranges, with the first bad triple and how many there are."""
-    limits = np.array([n_entities, n_relations, n_entities])
-    bad = (triples < 0) | (triples >= limits)
+    limits = np.array([n_entities, n_relations, n_entities], np.uint64)
+    bad = triples.view(np.uint64) >= limits  # -1 is 2^64 - 1
     if bad.any():
         rule = f"of ids within {n_entities} entities and {n_relations} relations"
         raise_invalid("triples", rule, first_bad(triples, np.asarray(bad.any(axis=1))))

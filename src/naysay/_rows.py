@@ -63,6 +63,14 @@ def index_type(n_items: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if n_items <= np.iinfo(np.int32).max else np.int64
 
 
+def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values (n,), ascending. np.unique has a hash table, which is far slower if most are distinct."""
+    ordered = np.sort(values)
+    fresh = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    return np.asarray(ordered[fresh])
+
+
 def offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
     """(n,) counts to (n + 1,) row starts."""
     starts = np.zeros(len(counts) + 1, np.int64)

@@ -6,7 +6,11 @@ draw depends only on the key: not on threads, not on earlier rows, and not on a 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
 
 from naysay.checks import check_generator, check_whole, public, raise_invalid
 
@@ -53,4 +57,17 @@ def key_from(rng: np.random.Generator) -> np.uint64:
 
 def generator_of(key: np.uint64) -> np.random.Generator:
     """The generator of a key, for draws that are not made by compiled loops."""
-    return np.random.Generator(np.random.Philox(key=int(key)))
+    # As Philox(key=key), which asks the system for entropy first.
+    given: Any = _Key(key)
+    return np.random.Generator(np.random.Philox(given))
+
+
+class _Key(ISeedSequence):
+    """A key as what Philox takes its key from."""
+
+    def __init__(self, key: np.uint64) -> None:
+        self.key = key
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+        """The two words of a Philox key."""
+        return np.array([self.key, 0], dtype)

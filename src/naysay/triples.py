@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay import _inputs as inputs
 from naysay import _tables as tables
 from naysay import files as storage
-from naysay._rows import offsets, raise_damaged
+from naysay._rows import frozen, offsets, raise_damaged
 from naysay.checks import public, raise_invalid
 from naysay.kernels import corrupt
 from naysay.kernels.threads import in_rows
@@ -71,7 +71,7 @@ class Triples:
         self.n_entities, self.n_relations = inputs.triple_sizes(named, n_entities, n_relations)
         self.unused_entities = 0
         if n_entities is None and self.entity_names is None:
-            advice = "entity_names=True to number only those that occur"
+            advice = "entity_names=True for a vocabulary of those that occur"
             found = warn_of_gaps("n_entities", "entity", self.n_entities, given[:, [HEAD, TAIL]], advice)
             self.unused_entities = found
         self.array: NDArray[np.int64] = _sorted_distinct(given)
@@ -223,37 +223,42 @@ class SideIndex:
     known   Positives, n_items the larger of entities and relations
     keys    for each side, the sorted keys of its rows; a key ends with the relation, but for the relation's side
     firsts  (sides + 1,) the first row of each side
+    search  the same for compiled loops: all keys; where those of some entities start in them, for a short search; and
+            for each side the two parts of a key, what the first is multiplied by, where its starts begin, and how many
+            bits of an entity they leave out
     """
 
     def __init__(self, triples: Triples, sides: tuple[int, ...]) -> None:
         """O(n log n) for each side."""
         self.sides = sides
-        self._bases = [triples.n_entities if side == RELATION else triples.n_relations for side in sides]
-        self.keys: list[NDArray[np.int64]] = []
-        self._parts: list[tuple[NDArray[np.int64], int]] = []  # where entities start in the keys, for a short search
-        places: list[NDArray[np.int64]] = []
-        for side, base in zip(sides, self._bases, strict=True):
-            keys, place = np.unique(_keys(triples.array, side, base), return_inverse=True)
-            self.keys.append(keys)
+        layout, rows = np.empty((len(sides), 5), np.int64), 0
+        found: list[Any] = []
+        starts: list[Any] = []
+        anchors: list[Any] = []
+        for s, side in enumerate(sides):
+            major, minor = _KEY_PARTS[side]
+            base = triples.n_entities if side == RELATION else triples.n_relations
+            keys, place = np.unique(triples.array[:, major] * base + triples.array[:, minor], return_inverse=True)
             shift = max(0, int(triples.n_entities).bit_length() - len(keys).bit_length() - 2)  # at most 8 a key
-            parts = np.bincount((keys // base) >> shift, minlength=(triples.n_entities >> shift) + 1)
-            self._parts.append((offsets(parts), shift))
-            places.append(place.reshape(-1))
-        self.firsts = offsets(np.array([len(keys) for keys in self.keys]))
-        anchors = np.concatenate([place + first for place, first in zip(places, self.firsts, strict=False)])
+            counts = np.bincount((keys // base) >> shift, minlength=(triples.n_entities >> shift) + 1)
+            layout[s] = (major, minor, base, sum(len(part) for part in starts), shift)
+            starts.append(rows + offsets(counts))
+            anchors.append(rows + place.reshape(-1))
+            found.append(keys)
+            rows += len(keys)
+        self.firsts = offsets(np.array([len(keys) for keys in found]))
+        self.search = (np.concatenate(found), np.concatenate(starts), layout)
+        self.keys: list[NDArray[np.int64]] = np.split(self.search[0], self.firsts[1:-1])
         items = np.concatenate([triples.array[:, side] for side in sides])
         n_items = max(triples.n_entities, triples.n_relations)
-        self.known = Positives.from_pairs(anchors, items, int(self.firsts[-1]) + 1, n_items)
+        self.known = Positives.from_pairs(np.concatenate(anchors), items, rows + 1, n_items)
 
     def rows(self, triples: NDArray[np.int64]) -> NDArray[np.int64]:
         """(B, sides): the row of what is known for each triple's other two parts."""
-        rows = np.empty((len(self.sides), len(triples)), np.int64)
-        unseen = int(self.firsts[-1])
-        for s, (side, base) in enumerate(zip(self.sides, self._bases, strict=True)):
-            wanted = _keys(triples, side, base)
-            arguments = ((self.keys[s], *self._parts[s]), wanted, base, int(self.firsts[s]), unseen, rows[s])
-            in_rows(corrupt.find_keys, len(triples), 16 * len(triples), *arguments)
-        return np.ascontiguousarray(rows.T)
+        rows = np.empty((len(triples), len(self.sides)), np.int64)
+        given = frozen(np.ascontiguousarray(triples))  # one array type, so that the loop is compiled once
+        in_rows(corrupt.find_rows, len(rows), 16 * rows.size, given, self.search, rows)
+        return rows
 
 
 def _check_sound(triples: NDArray[Any], n_entities: int, n_relations: int) -> None:
@@ -271,8 +276,3 @@ def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:
     fresh = np.ones(len(ordered), np.bool_)
     fresh[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return np.ascontiguousarray(ordered[fresh])
-
-
-def _keys(triples: NDArray[np.int64], side: int, base: int) -> NDArray[np.int64]:
-    major, minor = _KEY_PARTS[side]
-    return triples[:, major] * base + triples[:, minor]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import resource
 import sys
 import types
 
@@ -193,6 +194,24 @@ def test_every_kind_of_logger_gets_the_numbers(tmp_path, monkeypatch):
     found = observe(Monitor(run), *parts)
     pictures = {f"histogram/{name}": ("histogram", 30) for name in called[0]["histograms"]}
     assert logged == [({**found, **pictures}, 7)]
+
+
+def test_a_disk_that_is_full_leaves_whole_lines(tmp_path):
+    """The system writes a part of a line then; without it the next line would be damaged."""
+    log = tmp_path / "run.jsonl"
+    monitor = Monitor(log)
+    query, negatives, scores, _ = step_of(0)
+    monitor.observe(query, negatives, scores)
+    before, limits = log.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 40, limits[1]))
+    try:
+        with pytest.raises(OSError, match="No space left on device"):
+            monitor.observe(query, negatives, scores)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert log.read_bytes() == before
+    monitor.observe(ns.Query(query.anchors, step=7), negatives, scores)
+    assert ns.report.read_run(log).steps.tolist() == [query.step, 7]
 
 
 def test_a_file_of_lines_goes_on_after_a_restart(tmp_path):

@@ -1,5 +1,6 @@
-"""Versions of the frameworks: stated in two places that agree, and named with a command if they do not fit."""
+"""Versions of the frameworks: stated in three places that agree, and named with a command if they do not fit."""
 
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -14,18 +15,23 @@ from naysay.integrations import _frameworks
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_the_extras_have_the_same_ranges():
+def test_the_extras_and_the_page_have_the_same_ranges():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra, (package, first, beyond) in _frameworks.VERSIONS.items():
-        assert extras[extra] == ["naysay[torch]", f"{package}>={first},<{beyond}"]
+    table = (ROOT / "docs" / "integrations.md").read_text().partition("\n\n## ")[0].lower()
+    names = {"torch-geometric": "pytorch geometric"}  # as the page calls it
+    for package, (extra, first, beyond) in _frameworks.VERSIONS.items():
+        if package != "transformers":
+            pattern = re.compile(rf"{package}(\[\w+\])?>={re.escape(first)},<{re.escape(beyond)}")
+            assert [one for one in extras[extra] if pattern.fullmatch(one)], package
+        assert f"\n| {names.get(package, package)} | {first} or newer, below {beyond} | " in table
 
 
-@pytest.mark.parametrize("extra", _frameworks.VERSIONS)
-def test_a_missing_framework_is_named_with_its_command(extra, monkeypatch):
-    package = _frameworks.VERSIONS[extra][0]
+@pytest.mark.parametrize("package", _frameworks.VERSIONS)
+def test_a_missing_framework_is_named_with_its_command(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
     with pytest.raises(MissingExtraError) as caught:
-        _frameworks.need(extra)
+        _frameworks.need(package)
+    extra = _frameworks.VERSIONS[package][0]
     assert str(caught.value) == f"{package} is not installed. Run: pip install 'naysay[{extra}]'"
 
 
@@ -36,10 +42,10 @@ def test_a_missing_framework_is_named_with_its_command(extra, monkeypatch):
 def test_a_version_that_does_not_fit_is_named(version, fits, monkeypatch):
     monkeypatch.setattr(_packages, "version", lambda package: version)
     if fits:
-        _frameworks.need("pyg")
+        _frameworks.need("torch-geometric")
         return
     with pytest.raises(MissingExtraError) as caught:
-        _frameworks.need("pyg")
+        _frameworks.need("torch-geometric")
     message = f"torch-geometric must be at least 2.6 and below 3, got {version}. Run: pip install 'naysay[pyg]'"
     assert str(caught.value) == message
 

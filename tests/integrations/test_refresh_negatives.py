@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+import accelerate
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from naysay.errors import MissingExtraError, NaysayWarning
 from naysay.integrations.sentence_transformers import RefreshNegatives
 from naysay.report import read_run
 from tests.integrations import small_trainers as small
+from tests.integrations.upstream import check_signature
 
 torch, transformers = small.torch, small.transformers
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
@@ -177,6 +179,27 @@ def test_a_refresh_that_fails_keeps_the_negatives_and_says_so(tmp_path, how, sai
         assert negatives_of(batch) == {anchor: first[anchor] for anchor in batch[0]}
     assert [entry["step"] for entry in run.state.log_history if "refresh/failed" in entry] == [3, 6]
     assert refresh.refreshes == 1
+
+
+@pytest.mark.parametrize("how", [None, OSError(28, "No space left on device")])
+def test_a_log_that_fails_ends_no_run_unless_asked_to(tmp_path, how):
+    """A disk that is full for the vectors is full for the log, too."""
+
+    def full(record):
+        raise OSError(28, "No space left on device")
+
+    run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, log=full, **FIXED)])
+    if how is not None:
+        failing(run, 3, how)
+    with pytest.warns(NaysayWarning) as caught:
+        run.train()
+    said = [str(warning.message) for warning in caught if "`log` took no numbers" in str(warning.message)]
+    error = "OSError: [Errno 28] No space left on device"
+    assert said == [f"RefreshNegatives: at step {step} `log` took no numbers: {error}" for step in (0, 3, 6)]
+    assert len(run.loss.seen) == 9
+    run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, log=full, on_error="raise", **FIXED)])
+    with pytest.raises(OSError, match="No space left on device"):
+        run.train()
 
 
 def test_a_refresh_that_fails_stops_the_run_if_asked_to(tmp_path):
@@ -358,6 +381,15 @@ def test_a_package_that_is_missing_or_of_another_version_is_named(monkeypatch, v
         RefreshNegatives()
 
 
+def test_a_trainer_of_another_version_is_named_before_training(tmp_path, monkeypatch):
+    run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, **FIXED)])
+    monkeypatch.setattr("naysay._packages.version", lambda name: "5.1.0")
+    said = r"^RefreshNegatives.on_train_begin: sentence-transformers must be .*, got 5.1.0. Run: pip install 'naysay"
+    with pytest.raises(MissingExtraError, match=said):
+        run.train()
+    assert run.loss.seen == []
+
+
 # ---- what upstream promises ---------------------------------------------------------------------------------
 
 
@@ -370,3 +402,14 @@ def test_the_events_of_trainers_are_those_that_this_callback_was_written_for():
     assert not changed, f"transformers {importlib.metadata.version('transformers')} has other events: {changed}"
     with pytest.raises(AttributeError, match="save_all"):
         RefreshNegatives().save_all  # noqa: B018
+
+
+def test_accelerate_moves_batches_as_it_did():
+    """Late batches are collated when its loader moves them to their device."""
+    expected = ["tensor", "device", "non_blocking", "skip_keys"]
+    check_signature("_refresh_inputs", "accelerate", accelerate.utils.send_to_device, expected)
+    loader = accelerate.data_loader.DataLoaderShard(range(2), device="cpu")
+    for name in ("base_dataloader", "device"):
+        assert hasattr(loader, name), (
+            f"accelerate has no DataLoaderShard.{name}. Adapt naysay.integrations._refresh_inputs."
+        )

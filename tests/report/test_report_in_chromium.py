@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 from report_cases import HOSTILE, point, trade, whole
+from test_training_run import logged
 
-from naysay.report import ReviewPair, write_report
+from naysay.report import ReviewPair, report_run, write_report
 from naysay.report.trade import false_text
 from naysay.text import number, percent
 
@@ -334,3 +335,21 @@ def test_what_slips_through_would_still_not_run(chromium, plain, tmp_path):
     assert page.evaluate("typeof window.hacked") == "undefined"
     assert answered == [path.as_uri()]
     context.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 900), ("dark", 900), ("light", 360)])
+def test_the_page_of_a_training_run(chromium, tmp_path, scheme, width):
+    """Every measure that a run is judged by has a drawn curve, in each of the three ways to look at it."""
+    path = report_run(logged(tmp_path / "run.jsonl"), tmp_path / "run.html")
+    with opened(chromium, path, color_scheme=scheme) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert "could not be drawn" not in page.inner_text("main")
+        labels = "all => all.map(one => one.getAttribute('aria-label').split(' over the steps')[0])"
+        drawn = page.eval_on_selector_all("[data-chart]:has(svg .mark-line path)", labels)
+        for title in ("Scores", "Negatives above their positive", "False negatives", "Gradient by difficulty",
+                      "How many negatives count", "Repeats", "Rows without negatives", "Empty slots"):  # fmt: skip
+            assert title in drawn
+            labelled = f"[data-chart][aria-label^='{title} over'] svg .role-axis:has(.role-axis-label text)"
+            assert page.locator(labelled).count() == 2  # both axes, also where all is 0
+        assert page.locator("[data-chart] svg .mark-rect path").count() > 10  # histograms over the steps

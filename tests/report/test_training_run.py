@@ -23,6 +23,23 @@ def logged(path, steps=30):
     return path
 
 
+def test_the_log_of_refreshes_has_its_own_chart_and_advice(tmp_path):
+    log, lines = tmp_path / "run.jsonl", [{"score/negatives": 0.4}, {"drift": 0.75, "random": 0.25}, {"failed": 1.0}]
+    log.write_text(HEADER + "".join(line(10 * step, scalars) for step, scalars in enumerate([*lines, lines[2]])))
+    page = ns.report.report_run(log, tmp_path / "run.html").read_text()
+    assert "Refreshed negatives over the steps: drift goes from 0.75 to 0.75; random goes from 0.25 to 0.25." in page
+    assert "A refresh failed 2 times, first at step 20: the negatives stayed as they were." in page
+
+
+def test_a_run_without_empty_slots_has_no_advice_about_them(tmp_path):
+    monitor = ns.difficulty.Monitor(tmp_path / "run.jsonl")
+    found = monitor.observe(ns.Query([0]), ns.Negatives(np.array([[4, 2]])), np.array([[0.5, 0.25]]))
+    assert (found["exhausted"], found["empty_rows"]) == (0, 0)
+    page = ns.report.report_run(tmp_path / "run.jsonl", tmp_path / "run.html").read_text()
+    assert "could not be filled:" not in page
+    assert "Rows without negatives over the steps: empty_rows goes from 0 to 0." in page
+
+
 def line(step=0, scalars=None, **more):
     return json.dumps({"step": step, "scalars": {"repeats": 0.5} if scalars is None else scalars, **more}) + "\n"
 

@@ -5,6 +5,7 @@ They are known by their methods; none of these packages is imported.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -92,9 +93,13 @@ def _lines(path: Path) -> Write:
         raise_invalid("log", "a file that can be written", f"{str(path)!r}: {first_line(error)}")
 
     def write(step: int, scalars: Scalars, histograms: Histograms) -> None:
-        line = json.dumps(record(step, scalars, histograms), allow_nan=False) + "\n"
-        with path.open("ab") as file:
-            file.write(line.encode())
+        line = (json.dumps(record(step, scalars, histograms), allow_nan=False) + "\n").encode()
+        with path.open("ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            written = file.write(line)
+            if written < len(line):  # a full disk takes a part; half a line would damage the next one
+                file.truncate(end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     return write
 

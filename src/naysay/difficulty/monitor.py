@@ -161,7 +161,7 @@ class Monitor:
         found["negatives"] = float(counts.mean()) if len(counts) else float("nan")
         found["empty_rows"] = float((counts == 0).mean()) if len(counts) else float("nan")
         found["not_finite"] = 1 - float(kept.sum() / mask.sum()) if mask.any() else float("nan")
-        for reason, count in negatives.dropped.items():
+        for reason, count in {"exhausted": 0, **negatives.dropped}.items():
             found["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
         return found, pictures
 

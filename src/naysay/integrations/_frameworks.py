@@ -10,19 +10,21 @@ from naysay._packages import need_package
 from naysay.arrays import need_torch
 from naysay.rng import generator_of
 
-# {extra: (package, the first version that fits, the first that does not)}, as in pyproject.toml.
+# {package: (extra, the first version that fits, the first that does not)}, as in pyproject.toml.
 VERSIONS = {
+    "sentence-transformers": ("sentence-transformers", "6.2", "7"),
+    "transformers": ("sentence-transformers", "5.0", "6"),  # which sentence-transformers installs
     "pykeen": ("pykeen", "1.11.1", "1.12"),
-    "pyg": ("torch-geometric", "2.6", "3"),
-    "metric-learning": ("pytorch-metric-learning", "2.6", "3"),
+    "torch-geometric": ("pyg", "2.6", "3"),
+    "pytorch-metric-learning": ("metric-learning", "2.6", "3"),
     "lightning": ("lightning", "2.4", "3"),
 }
 
 
-def need(extra: str) -> None:
-    """Raise MissingExtraError, with the pip command, if the package of an extra is missing or does not fit."""
-    package, first, beyond = VERSIONS[extra]
-    need_package(package, first, below=beyond, extra=extra)
+def need(package: str) -> Any:
+    """Import a framework; raise MissingExtraError, with the pip command, if it is missing or does not fit."""
+    extra, first, beyond = VERSIONS[package]
+    return need_package(package, first, below=beyond, extra=extra)
 
 
 def torch_rng(generator: Any = None) -> np.random.Generator:

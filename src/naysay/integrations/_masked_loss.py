@@ -6,9 +6,9 @@ import functools
 import inspect
 from typing import Any, final
 
-from naysay._packages import need_package
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import public, raise_invalid, shown
+from naysay.integrations._frameworks import VERSIONS, need
 from naysay.mining.judge import check_judge_text, combined, drop_at, is_fitted_here, judge_of
 from naysay.types import Negatives, Query
 
@@ -49,7 +49,7 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
         NaysayError: If the loss or the judge does not fit.
         MissingExtraError: If sentence-transformers is missing, or its version does not fit.
     """
-    package = need_package("sentence-transformers", "6.2", below="7", extra="sentence-transformers")
+    package = need("sentence-transformers")
     method, given = _method(package, loss)
     if loss.directions != ("query_to_doc",):
         raise_invalid("loss", "of directions=('query_to_doc',)", shown(loss.directions))
@@ -79,7 +79,8 @@ def _method(package: Any, loss: Any) -> tuple[str, tuple[str, ...]]:
             found = getattr(loss, method, None)
             if found is None or tuple(inspect.signature(found).parameters)[: len(names)] != names:
                 rule = f"of a version whose {kind}.{method} takes ({', '.join(names)})"
-                advice = "Run: pip install 'sentence-transformers>=6.2,<7'"
+                _, first, beyond = VERSIONS["sentence-transformers"]
+                advice = f"Run: pip install 'sentence-transformers>={first},<{beyond}'"
                 raise_invalid("sentence-transformers", rule, package.__version__, advice)
             return method, names
     raise_invalid("loss", " or ".join(_LOSSES), type(loss).__name__)

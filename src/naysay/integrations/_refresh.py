@@ -10,7 +10,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, final
 
-from naysay._packages import need_package
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.difficulty._loggers import writer
 from naysay.difficulty._step_measures import Scalars
@@ -18,6 +17,7 @@ from naysay.encode._inputs import text_array
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder
 from naysay.formats._whole_files import need_datasets
+from naysay.integrations._frameworks import need
 from naysay.integrations._refresh_inputs import (
     TrainingSet,
     check_loader,
@@ -75,8 +75,8 @@ class RefreshNegatives:
         mining: More options of `mine`: {"false_share": 0.02, "rank_range": (10, None)}.
         log: Where the numbers go besides, as for `difficulty.Monitor`: a .jsonl path, TensorBoard, Weights & Biases, or
             a function.
-        on_error: "keep" goes on with the old negatives if a refresh fails, with a NaysayWarning; "raise" raises its
-            error. The first mining always raises.
+        on_error: "keep" goes on with the old negatives if a refresh fails, and without a line in `log` if that fails,
+            with a NaysayWarning; "raise" raises the error. The first mining always raises.
 
     Raises:
         MissingExtraError: If transformers or datasets is missing, or its version does not fit.
@@ -99,7 +99,7 @@ class RefreshNegatives:
         on_error: str = "keep",
     ) -> None:
         """Check the settings."""
-        need_package("transformers", "5.0", below="6", extra="sentence-transformers")
+        need("transformers")
         need_datasets()
         if not isinstance(every, str):
             check_whole("every", every, 1)
@@ -116,6 +116,8 @@ class RefreshNegatives:
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Check that the trainer fits, then mine, or restore the negatives of the checkpoint."""
+        if type(given["model"]).__module__.startswith("sentence_transformers."):
+            need("sentence-transformers")
         loader = given["train_dataloader"]
         dataset, model = trained_on(loader), self._encoder(given["model"])
         check_loader(loader, self.every)
@@ -195,8 +197,16 @@ class RefreshNegatives:
     def _log(self, state: Any, found: Scalars) -> None:
         named = {f"{_PREFIX}{name}": value for name, value in found.items()}
         state.log_history.append({**named, "step": state.global_step, "epoch": state.epoch})
-        if self._write is not None:
+        if self._write is None:
+            return
+        try:
             self._write(state.global_step, found, {})
+        except Exception as error:  # a full disk, most likely
+            if self.on_error == "raise":
+                raise
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            text = f"RefreshNegatives: at step {state.global_step} `log` took no numbers: {reason}"
+            warnings.warn(text, NaysayWarning, stacklevel=2)
 
     def _restore(self, args: Any, state: Any, widths: tuple[int, ...]) -> None:
         """Read the negatives of the checkpoint that a run is resumed from; (n, 0) are those that the set has."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from naysay.integrations._frameworks import need, torch_rng
 
-need("metric-learning")
+need("pytorch-metric-learning")
 
 import torch
 from pytorch_metric_learning.distances import CosineSimilarity

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naysay.integrations._frameworks import need, torch_rng
 from naysay.integrations._node_times import NodeTimes, check_possible
 
-need("pyg")
+need("torch-geometric")
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import BaseSampler, NegativeSampling
 
 from naysay import checks
+from naysay._rows import distinct_values
 from naysay.arrays import to_numpy, to_torch
 from naysay.checks import public, raise_invalid, shown
 from naysay.pools.everything import Everything
@@ -87,8 +88,8 @@ def negative_sampling(
     # Of 2 n different ordered pairs at least n differ as unordered ones.
     drawn = np.stack(pool.draw_pairs(2 * (wanted // 2) if both_ways else wanted, rng=rng))
     if both_ways:
-        pairs = np.unique(np.sort(drawn, axis=0), axis=1)
-        pairs = pairs[:, rng.permutation(pairs.shape[1])[: wanted // 2]]
+        codes = distinct_values(drawn.min(axis=0) * sizes[1] + drawn.max(axis=0))  # an unordered pair comes once
+        pairs = np.stack(np.divmod(codes[rng.permutation(len(codes))[: wanted // 2]], sizes[1]))
         drawn = np.concatenate([pairs, pairs[::-1]], axis=1)
     negatives: Tensor = to_torch(drawn, edge_index.device)
     return negatives

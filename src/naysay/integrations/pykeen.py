@@ -17,10 +17,9 @@ from torch import Tensor
 from torch.utils.data import get_worker_info
 
 from naysay._slots import Score
-from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.pools.corruption import Corruption
-from naysay.types import SIDES, Query, Sampler
+from naysay.types import SIDES, Negatives, Query, Sampler
 
 _CHOICES = ("uniform", "bernoulli", "typed", "typed bernoulli")
 _PARTS = dict(zip("hrt", SIDES, strict=True))
@@ -100,30 +99,34 @@ class ExactNegativeSampler(NegativeSampler):  # type: ignore[misc]
             n_relations=self.num_relations,
             distinct=sampler is not None,
         )
-        self.sampler = None if sampler is None else _made(sampler, self.pool)
+        self.sampler: Any = None if sampler is None else _made(sampler, self.pool)
 
     def sample(self, positive_batch: Tensor) -> tuple[Tensor, Tensor | None]:
         """Draw (B, K, 3) negatives, and (B, K) which are valid: None unless a triple has fewer than it needs."""
-        worker = None if self.sampler is None else get_worker_info()
+        positives, k, rng = positive_batch.reshape(-1, 3), self.num_negs_per_pos, torch_rng()
+        query = Query(positives)
+        if self.sampler is None:
+            triples = self.pool.draw_triples(query, k, rng=rng)
+        else:
+            triples = self.pool.corrupted(query, self._sampled(query, k, rng))
+        empty = triples[..., 0] < 0
+        mask = None
+        if empty.any():
+            mask = ~empty.reshape(*positive_batch.shape[:-1], -1)
+            triples = torch.where(empty[..., None], positives[:, None], triples)
+        return triples.reshape(*positive_batch.shape[:-1], -1, 3), mask
+
+    def _sampled(self, query: Query, k: int, rng: np.random.Generator) -> Negatives:
+        """The negatives of the user's sampler."""
+        worker = get_worker_info()
         if worker is not None:
             raise_invalid("num_workers", "0 with a `sampler`, which uses the model", worker.num_workers)
-        positives, k, rng = positive_batch.reshape(-1, 3), self.num_negs_per_pos, torch_rng()
-        if self.sampler is None:  # in NumPy, which has less overhead for a batch
-            query = Query(to_numpy(positives))
-            drawn = self.pool.draw(query, k, rng=rng)
-        else:
-            query = Query(positives)
-            drawn = self.sampler.sample(query, k, rng=rng)
-            if hasattr(self.sampler, "observe"):
-                self.sampler.observe(query)
+        drawn: Negatives = self.sampler.sample(query, k, rng=rng)
         if drawn.side is None:
             raise_invalid("sampler", "one whose negatives have a `side`, like those of the pool", "none")
-        ids, side = to_numpy(drawn.ids)[..., None], to_numpy(drawn.side)[..., None]
-        # An empty slot has the side -1, so it gets the positive, which the mask leaves out.
-        triples = np.where(np.arange(3) == side, ids, to_numpy(positives)[:, None])
-        shape, device = positive_batch.shape[:-1], positives.device
-        mask = to_torch(ids[..., 0] >= 0, device).reshape(*shape, -1) if drawn.dropped else None
-        return to_torch(triples, device).reshape(*shape, -1, 3), mask
+        if hasattr(self.sampler, "observe"):
+            self.sampler.observe(query)
+        return drawn
 
     def corrupt_batch(self, positive_batch: Tensor) -> Tensor:
         """Draw (B, K, 3) negatives, as `sample`; where a triple has fewer, the rest is the triple itself."""

@@ -23,18 +23,27 @@ _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SCALE = 18446744073709549568.0  # the largest double below 2^64
 
 
-@compiled
-def find_keys(start: Any, stop: Any, known: Any, asked: Any, base: Any, first: Any, unseen: Any, out: Any) -> None:
-    """out[i] = first + the place of asked[i] in the sorted keys, or `unseen`.
+@inlined
+def row_of(major: Any, minor: Any, s: Any, index: Any) -> Any:
+    """The row of what is known of side s, by the other two parts; the last row, which is empty, if they never occur.
 
-    known = (keys, starts, shift): the keys of entities e with e >> shift = b are keys[starts[b] : starts[b + 1]].
+    index = (keys, starts, layout) as in `SideIndex`.
     """
-    keys, starts, shift = known
+    keys, starts, layout = index
+    key = major * layout[s, 2] + minor
+    part = layout[s, 3] + (major >> layout[s, 4])
+    end = starts[part + 1]
+    place = lower_bound(keys, starts[part], end, key)
+    return place if place < end and keys[place] == key else np.int64(len(keys))
+
+
+@compiled
+def find_rows(start: Any, stop: Any, triples: Any, index: Any, out: Any) -> None:
+    """out[i, s] = the row of what is known of side s of triples[i]."""
+    layout = index[2]
     for i in range(start, stop):
-        part = (asked[i] // base) >> shift
-        end = starts[part + 1]
-        place = lower_bound(keys, starts[part], end, asked[i])
-        out[i] = first + place if place < end and keys[place] == asked[i] else unseen
+        for s in range(len(layout)):
+            out[i, s] = row_of(triples[i, layout[s, 0]], triples[i, layout[s, 1]], s, index)
 
 
 @compiled

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay._rows import frozen, offsets, refrozen
+from naysay._rows import distinct_values, frozen, offsets, refrozen
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
@@ -212,8 +212,8 @@ def _distinct_places(generator: np.random.Generator, wanted: int, total: int) ->
     """`wanted` distinct numbers below `total`, in random order."""
     if 2 * wanted > total:
         return generator.permutation(total)[:wanted]
-    places = np.unique(generator.integers(0, max(total, 1), wanted))
+    places = distinct_values(generator.integers(0, max(total, 1), wanted))
     while len(places) < wanted:  # each round at least halves what is missing, in expectation
         more = generator.integers(0, total, wanted - len(places))
-        places = np.unique(np.concatenate([places, more]))
+        places = distinct_values(np.concatenate([places, more]))
     return generator.permutation(places)

@@ -35,7 +35,13 @@ _CHARTS = {
         "The effective number is 1 / sum of squared softmax weights.",
     ),
     "Repeats": (("repeats",), "share", "Pairs of anchor and negative that came in an earlier step."),
+    "Rows without negatives": (("empty_rows",), "share", "Anchors for which there was none."),
     "Empty slots": (("exhausted",), "slots per step", "Slots that could not be filled."),
+    "Refreshed negatives": (
+        ("drift", "random"),
+        "share",
+        "Drift: negatives that the anchor did not have before. Random: those that the judge left to fill.",
+    ),
     "Cost": (("monitor/cost",), "share of a step", "The time of the monitor."),
 }
 
@@ -100,9 +106,13 @@ def _advice(run: TrainingRun) -> tuple[str, ...]:
     repeats = _ends(run, "repeats")
     if repeats is not None and repeats[1] > _OFTEN:
         others.append(f"At the end {percent(repeats[1])} of the pairs are repeats: a larger pool has more variety.")
-    if "exhausted" in run.scalars:
-        slots = int(np.nansum(run.scalars["exhausted"]))
+    slots = int(np.nansum(run.scalars.get("exhausted", 0)))
+    if slots:
         others.append(f"{counted(slots, 'slot')} could not be filled: the pool is too small for some anchors.")
+    if "failed" in run.scalars:
+        steps = run.steps[run.scalars["failed"] > 0]
+        text = f"A refresh failed {counted(len(steps), 'time')}, first at step {steps[0]:,}"
+        others.append(f"{text}: the negatives stayed as they were.")
     if "not_finite" in run.scalars and (run.scalars["not_finite"] > 0).any():
         step = run.steps[np.argmax(run.scalars["not_finite"] > 0)]
         others.append(f"Scores are NaN or infinite, first at step {step:,}.")
@@ -119,7 +129,7 @@ def _numbers(run: TrainingRun) -> dict[str, str]:
 
 
 def _charts(run: TrainingRun) -> list[Chart]:
-    """One chart for each kind of measure that the log has, then the histograms, then measures of no kind."""
+    """One chart for each kind of measure that the log has, then the histograms."""
     drawn = []
     named = {name for names, _, _ in _CHARTS.values() for name in names}
     kinds = dict(_CHARTS)
