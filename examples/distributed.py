@@ -50,10 +50,10 @@ if __name__ == "__main__":
         losses = ns.losses.info_nce(scores[:, 0], scores[:, 1:], temperature=0.2)
         losses.mean().backward()
         for table in plain.parameters():
-            table.data -= 20 * table.grad
-        model.zero_grad()
-        whole, threshold = ns.losses.gather_rows(losses.detach()).rows, detector.thresholds[detector.seen > 0].mean()
+            table.data, table.grad = table.data - 20 * table.grad, None
+        whole, mean = ns.losses.gather_rows(losses.detach()).rows, detector.thresholds[detector.seen > 0].mean()
         if rank == 0 and step % 39 == 0:
-            print(f"step {step}: {len(whole)} rows, loss {whole.mean():.4f}, mean threshold {threshold:.4f}")
+            print(f"step {step}: {len(whole)} rows, loss {whole.mean():.4f}, mean threshold {mean:.4f}", flush=True)
     if processes > 1:
         torch.distributed.destroy_process_group()
+        os._exit(0)  # gloo has threads left, which abort a process if they need Python while it ends

@@ -48,9 +48,6 @@ def test_two_processes_of_torchrun_print_what_one_does():
     path = ROOT / "examples" / "distributed.py"
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(path)]
     alone = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
-    for _ in range(3):  # torch's own threads can abort a process that has ended its work: once in some twenty runs
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | alone)
-        if "terminate called without an active exception" not in done.stderr:
-            break
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | alone)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == promised(path)

@@ -7,6 +7,7 @@ import os
 import pickle
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import numpy as np
@@ -225,6 +226,21 @@ def test_a_scheme_whose_package_is_missing_names_it(monkeypatch):
     monkeypatch.setattr("fsspec.core.url_to_fs", no_package)
     with pytest.raises(MissingExtraError, match=r"fsspec\[http\] is not installed, which https:// needs. Run: pip"):
         open_vectors("https://someone:secret@host/c.npy")
+
+
+@pytest.mark.parametrize(("scheme", "package"), [("s3", "s3fs"), ("gs", "gcsfs"), ("abfs", "adlfs")])
+def test_a_pyarrow_without_a_store_asks_for_its_package(scheme, package, monkeypatch):
+    def lacks(url):
+        raise pa.ArrowNotImplementedError("built without it")
+
+    def no_package(url):
+        raise ImportError(url)
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", SimpleNamespace(from_uri=lacks))
+    monkeypatch.setattr("fsspec.core.url_to_fs", no_package)
+    sentence = f"{package} is not installed, which {scheme}:// needs. Run: pip install '{package}'$"
+    with pytest.raises(MissingExtraError, match=sentence):
+        open_vectors(f"{scheme}://bucket/c.npy")
 
 
 def test_no_error_of_a_store_goes_along_with_its_text(monkeypatch):

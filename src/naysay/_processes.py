@@ -53,21 +53,28 @@ def exchanging(group: Any) -> Iterator[None]:
 def exchange(make: Callable[[], Any], group: Any) -> list[Any]:
     """What `make` returned in each process, in the order of their ranks, in every process.
 
-    If it raises NaysayError in one process, that error is raised in all, so that none waits for another.
+    If it raises an error in one process, all raise one, so that none waits for another: a NaysayError is the same in
+    all; another error, such as one of a model, is a RuntimeError that names the process in the others.
     """
+    rank, size = rank_and_size(group)
     own: Any
+    failed: Exception | None = None
     try:
         own = make()
     except NaysayError as error:
         own = error
-    everyone: list[Any] = [None] * rank_and_size(group)[1]
+    except Exception as error:
+        own, failed = RuntimeError(f"process {rank} failed: {error!r}"), error
+    everyone: list[Any] = [None] * size
     if len(everyone) == 1:
         everyone = [own]
     else:
         with exchanging(group):
             need_torch().distributed.all_gather_object(everyone, own, group=group)
+    if failed is not None:
+        raise failed
     for one in everyone:
-        if isinstance(one, NaysayError):
+        if isinstance(one, NaysayError | RuntimeError):
             raise one
     return everyone
 

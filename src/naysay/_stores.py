@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, final
@@ -30,6 +31,7 @@ _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "
 _DENIED = re.compile(r"access.?denied|forbidden|unauthori[sz]ed|invalid.?access.?key|signature.?does|\b40[13]\b", re.I)
 _MISSING = re.compile(r"no.?such.?(bucket|key|file)|not.?found|does not exist|\b404\b", re.I)
 _READ, _WRITE = "a file that can be read", "a file that can be written"
+_SILENCE, _TRIES = 8.0, 3  # seconds that a server may stay silent, and how often it is asked
 MAGIC = re.compile(r"[*?\[]")
 _Result = TypeVar("_Result")
 
@@ -57,6 +59,23 @@ def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result]) -> _
     raise_invalid(parameter, rule, got, advice)  # not above: an error of the store, with the whole URL, would go along
 
 
+def _bounded(store: Any) -> Any:
+    """The same store, which gives up on a silent server. By itself S3 takes two minutes, and gs:// many more."""
+    from pyarrow import fs
+
+    limits: dict[str, Any] = {}
+    if store.type_name == "s3":
+        limits = {"connect_timeout": _SILENCE, "request_timeout": _SILENCE}
+        limits["retry_strategy"] = fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES)
+    elif store.type_name == "gcs":
+        limits = {"retry_time_limit": timedelta(seconds=_TRIES * _SILENCE)}
+    if not limits:
+        return store
+    options = store.__reduce__()[1][0]  # all that it was made with
+    given = {name: value for name, value in options.items() if name in limits and value not in (None, -1.0)}
+    return type(store)(**options | limits | given)
+
+
 def _opened(parameter: str, url: Url) -> tuple[Any, str]:
     """(filesystem, path): pyarrow's own for its schemes, else fsspec's; raise if no package has the scheme."""
     import pyarrow as pa
@@ -65,7 +84,7 @@ def _opened(parameter: str, url: Url) -> tuple[Any, str]:
     if url.scheme in _OWN:
         with suppress(pa.ArrowNotImplementedError):  # built without it
             store, root = fs.FileSystem.from_uri(url.at("/").given)
-            return store, f"{root.rstrip('/')}{url.path}"
+            return _bounded(store), f"{root.rstrip('/')}{url.path}"
     package = _PACKAGES.get(url.scheme, "fsspec")
     missing = f"{package} is not installed, which {url.scheme}:// needs. Run: pip install '{package}'"
     try:

@@ -100,6 +100,13 @@ def test_an_error_of_the_sampler_or_the_update_reaches_all(found, size):
     assert all(one["too few"] == few for one in (first, *others))
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_an_error_of_the_model_of_one_process_reaches_all(found, size):
+    *others, last = (process[size, "refusals"]["a model"] for process in found[:size])
+    assert last == "IndexError: of this process"
+    assert others == [f"RuntimeError: process {size - 1} failed: IndexError('of this process')"] * (size - 1)
+
+
 def test_a_backend_without_the_operation_and_a_worker_raise_one_sentence(found):
     rule = (
         "`group` must be of a backend that exchanges tensors of this device, such as gloo for the CPU, got cuda:gloo."

@@ -359,6 +359,7 @@ def refusals(place):
         "rows": refusal(observe_all, memory, query, None, vectors=np.ones((2 + last, 2)), group=group),
         "negatives": refusal(observe_all, memory, query, negatives if last else None, group=group),
         "shares": refusal(in_shares(lambda anchors, ids: ids, group), np.arange(2 + last), np.ones((2 + last, 1))),
+        "a model": failing_model(group, fails=last),
         "missing": update((0, 1, 3)),
         "too few": update((0, 1_000_000_000_000)),
         "below 0": update((0, -1 if last else 1)),
@@ -371,6 +372,23 @@ def refusals(place):
         else str(type_of(lambda: update_on_first(detector, [0], np.ones((1, 1)), failing, group=group))),
         "unchanged": (len(memory), detector.updates),
     }
+
+
+def failing_model(group, *, fails):
+    """A model that raises an error in one process, called for a draw of all."""
+
+    def score(anchors, ids):
+        if fails:
+            raise IndexError("of this process")
+        return ids * 0.5
+
+    known = ns.Positives.from_pairs([0, 1], [0, 1], n_items=9)
+    sampler = WholeBatch(ns.samplers.Dynamic(ns.pools.Everything(known), in_shares(score, group), 4), group)
+    try:
+        sampler.sample(ns.Query([0, 1]), 1, rng=ns.rng_for(0))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
 
 
 def type_of(call):

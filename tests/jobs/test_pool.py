@@ -34,8 +34,7 @@ class Actor:
 
     def __init__(self, number, act):
         self.number, self.act, self.dead, self.hangs = number, act, act == "does not start", False
-        ask = SimpleNamespace(remote=lambda: Reference(self, "about"))
-        self.about = SimpleNamespace(options=lambda concurrency_group: ask)
+        self.about = SimpleNamespace(remote=lambda: Reference(self, "about"))
         self.work = SimpleNamespace(remote=lambda value: Reference(self, act, value))
 
 
@@ -220,7 +219,12 @@ def test_other_versions_on_a_node(package):
 @pytest.mark.parametrize(
     ("error", "address", "message"),
     [
-        (ConnectionError("nobody there"), "auto", r"^`address` must be a Ray that answers, got 'auto'\. nobody there$"),
+        (
+            ConnectionError("nobody there"),
+            "auto",
+            r"^`address` must be a Ray that answers, got 'auto'\. nobody there\. "
+            r"If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN\.$",
+        ),
         (OSError("no space"), None, r"^Ray could not be started on this machine: no space$"),
         (
             RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.1\n    Python: 3.9"),
@@ -229,16 +233,22 @@ def test_other_versions_on_a_node(package):
         ),
     ],
 )
-def test_a_ray_that_does_not_start(error, address, message):
+def test_a_ray_that_does_not_start(error, address, message, monkeypatch):
     def init(**options):
         raise error
 
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     with pytest.raises(NaysayError, match=message):
         _ray._init(SimpleNamespace(init=init), address, {})
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    with pytest.raises(NaysayError) as raised:
+        _ray._init(SimpleNamespace(init=init), address, {})
+    assert "RAY_AUTH_TOKEN" not in str(raised.value)
 
 
 def test_a_ray_that_never_answers(monkeypatch):
     monkeypatch.setattr(_ray, "_JOIN", 0.01)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     hang = SimpleNamespace(init=lambda **options: time.sleep(1))
     with pytest.raises(NaysayError, match=r"got '10\.0\.0\.1:6379'\. It has not answered within 0\.01 s\.$"):
         _ray._init(hang, "10.0.0.1:6379", {})

@@ -88,7 +88,7 @@ class Pool:
 
     def about(self) -> list[dict[str, Any]]:
         """What each worker that lives tells about itself."""
-        asked = [_asked(member.actor) for member in self._members if member is not None]
+        asked = [member.actor.about.remote() for member in self._members if member is not None]
         return list(self._ray.get(asked, timeout=_SILENCE))
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Pool:
 
     def _start(self, place: int) -> None:
         actor = self._make()
-        self._starting[place] = actor, _asked(actor)
+        self._starting[place] = actor, actor.about.remote()
 
     def _arrived(self, *, first: bool = False) -> None:
         """Take in workers that have answered; one that cannot start is an error when the job begins."""
@@ -172,7 +172,7 @@ class Pool:
 
     def _check_alive(self, members: dict[int, _Member]) -> None:
         """End workers that give no sign of life, so that their calls are made again."""
-        answers = {_asked(member.actor): member for member in members.values()}
+        answers = {member.actor.about.remote(): member for member in members.values()}
         _, silent = self._ray.wait(list(answers), num_returns=len(answers), timeout=_SILENCE)
         for answer in silent:
             self._log(f"Ray: a worker ({answers[answer].name}) has not answered for {_SILENCE:g} s: it is ended.")
@@ -190,11 +190,6 @@ def _why(error: Exception) -> str:
     if _lacks_memory(error):
         return "its node is out of memory"
     return (str(error).strip() or type(error).__name__).splitlines()[-1]
-
-
-def _asked(actor: Any) -> Any:
-    """The answer to come of a worker about itself, which it gives while it works."""
-    return actor.about.options(concurrency_group="ask").remote()
 
 
 def _check_versions(about: dict[str, Any]) -> None:

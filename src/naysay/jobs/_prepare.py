@@ -44,6 +44,7 @@ from naysay.mining.bm25 import bm25
 from naysay.mining.judge import Threshold
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
+from naysay.search._plan import open_pairs
 from naysay.search.vectors import Vectors, as_vectors
 
 _KNOWN = ("indptr", "indices", "filter", "relation")  # arrays of known pairs
@@ -276,10 +277,10 @@ def within(task: Task, budget: int) -> tuple[Task, int]:
     of them at most. A part has at least 4,096 anchors, since each reads the corpus. The result is the same for any.
     """
     slots = task.depth + sum(ids.shape[1] for ids in task.lists.values()) + task.width
-    open_pairs = 6 * task.depth + 256
-    searching = task.depth * 12 + open_pairs * 12 + task.corpus.width * 24 + 96
+    pairs = open_pairs(task.corpus, task.depth)
+    searching = task.depth * 12 + pairs * 12 + task.corpus.width * 24 + 96
     each = max(slots * _SLOT, searching)
-    exact = open_pairs * task.corpus.width * 24  # one query's open pairs while they are scored
+    exact = pairs * task.corpus.width * 24  # one query's open pairs while they are scored
     needed = max(_SMALLEST, _FIXED + exact * 2 + each, _FIXED * 3 // 4 + fit_bytes(task))  # no texts
     if budget < needed:
         raise_invalid("--budget", f"at least {-(-needed // 1_000_000)}MB for this job", f"{budget / 1e6:g}MB")

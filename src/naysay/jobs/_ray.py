@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from naysay.errors import NaysayError
 from naysay.jobs._fate_sharing import end_guarded, guarded
 from naysay.jobs._pool import Pool
 from naysay.jobs._sharded import Sharded, encoded_by
-from naysay.jobs._worker import Corpus, EncodingWorker, ShardWorker
+from naysay.jobs._worker import ASK, Corpus, EncodingWorker, ShardWorker
 from naysay.jobs.options import JobOptions
 from naysay.kernels.threads import threads
 from naysay.mining.options import MiningOptions
@@ -26,6 +27,7 @@ from naysay.search.vectors import Vectors
 from naysay.text import first_line
 
 _ANSWER, _JOIN = 10.0, 90.0  # seconds that an address has to answer, and a Ray to take this process in
+_TOKEN = "If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
 _STORE = 512 << 20  # bytes of the memory that processes of a local Ray share
 
 
@@ -45,7 +47,7 @@ class Cluster:
             num_gpus=gpus,
             max_restarts=0,
             max_task_retries=0,
-            concurrency_groups={"ask": 1},  # to be asked while it works
+            concurrency_groups={ASK: 1},  # to be asked while it works
             scheduling_strategy="SPREAD",
         )(kind)
         pool = Pool(self._ray, self._log, lambda: remote.remote(*arguments), count)
@@ -137,7 +139,10 @@ def _init(ray: Any, address: str | None, options: dict[str, Any]) -> None:
         advice = "Install the same versions here and on the cluster."
         raise_invalid("address", "a cluster with the same versions of Ray and Python", text.rstrip("."), advice)
     if address is not None:
-        raise_invalid("address", "a Ray that answers", shown(address), first_line(failed[0]))
+        advice = first_line(failed[0])
+        if "RAY_AUTH_MODE" not in os.environ:
+            advice = f"{advice.rstrip('.')}. {_TOKEN}"
+        raise_invalid("address", "a Ray that answers", shown(address), advice)
     message = f"Ray could not be started on this machine: {first_line(failed[0])}"
     raise NaysayError(message) from failed[0]
 

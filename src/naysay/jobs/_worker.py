@@ -1,6 +1,6 @@
 """What a worker process does for a job: it reads shards of the corpus from their file, and searches them.
 
-Nothing here knows which engine starts the processes. A worker is told where the file is, never given its rows.
+Nothing here depends on the engine that starts the processes. A worker is told where the file is, never given its rows.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from naysay.search.vectors import Vectors, as_vectors
 from naysay.text import versions
 
 SAME = ("naysay", "numpy")  # packages whose versions decide the bytes of a result
+ASK = "ask"  # the calls that a worker answers in a thread of their own
 
 
 @final
@@ -76,6 +77,9 @@ def about() -> dict[str, Any]:
     """Which process this is, what it has installed, and its peak of memory in bytes."""
     peak = importlib.import_module("resource").getrusage(0).ru_maxrss * 1024 if os.name == "posix" else 0
     return {"pid": os.getpid(), "node": node(), "versions": versions(*SAME), "peak": peak}
+
+
+about.__dict__["__ray_concurrency_group__"] = ASK  # Ray reads this where a worker starts: it answers while it works
 
 
 class ShardWorker:

@@ -20,6 +20,9 @@ _STRIP = 128  # queries that a thread multiplies with a block at a time
 _NARROWEST = 1024  # corpus rows of a block, at least
 _SMALLEST = 32  # queries of a strip, at least
 _PAIR = 12  # bytes of an open pair: id, upper and lower bound
+# Open pairs for each wanted one. If a query has more, they are scored early: slow where the rows are in a file.
+_OPEN, _OPEN_IN_FILE = 6, 10
+_OPEN_MORE = 256
 _BLOCK = 14 << 20  # bytes of a block of queries without a budget
 _PART = 3  # or a third of the corpus, if that is more
 _SMALL_BLOCK = 6 << 20  # bytes of a block of queries where the rounded corpus is kept
@@ -29,6 +32,12 @@ _KEPT = 4  # a rounded corpus is kept if it takes at most a quarter of the corpu
 def budget_bytes(budget: int | None) -> int:
     """Return the memory budget in bytes, 1 GiB for None."""
     return _BUDGET if budget is None else check_whole("budget", budget, 1)
+
+
+def open_pairs(corpus: Vectors, depth: int) -> int:
+    """How many unresolved pairs of a query are held."""
+    each = _OPEN if corpus.whole is not None else _OPEN_IN_FILE
+    return min(corpus.n, each * min(depth, corpus.n) + _OPEN_MORE)
 
 
 @final
@@ -47,7 +56,7 @@ class Plan:
 def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: int, budget: int | None) -> Plan:
     """Return the largest blocks within the budget; raise if not even small ones fit, for the argument to change."""
     total = budget_bytes(budget)
-    capacity = min(corpus.n, 6 * min(depth, corpus.n) + 256)
+    capacity = open_pairs(corpus, depth)
     wide, code = 8 if corpus.dtype == np.float64 else 4, np.dtype(engine.codes).itemsize
     fetched = min(capacity, FETCHED) * corpus.width * 3 * wide
     per_row = capacity * _PAIR + corpus.width * (8 + 8 + code) + 96

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from ray.cluster_utils import Cluster
 
 from naysay.errors import NaysayError
 from naysay.jobs import _ray as on_ray
+from naysay.jobs._fate_sharing import end_guarded, guarded
 from tests.integrations.own_environment.ray_world import SMALL, Large, after_a_part
 from tests.jobs.job_world import in_parts
 
@@ -58,6 +60,13 @@ def started_with(mark):
     return found
 
 
+def mine(output, *more):
+    """The words of the command."""
+    words = ["mine", "pairs.parquet", "--corpus", "docs.parquet", "--queries", "queries.parquet", "-o", output]
+    words += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "5", "--format", "ids", "--with-scores"]
+    return [*words, "--engine", "ray", *more]
+
+
 # The job as a command, which says so when it has a part, and then waits to be killed. Ray's own processes would end by
 # themselves, in a minute or so. What a child of a worker starts would not.
 WAITS = """
@@ -83,12 +92,9 @@ main()
 
 
 def test_the_driver_is_killed(world):
-    words = ["mine", "pairs.parquet", "--corpus", "docs.parquet", "--queries", "queries.parquet", "-o", "killed.jsonl"]
-    words += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "5", "--format", "ids", "--with-scores"]
-    words += ["--engine", "ray", "--workers", "2"]
     mark = secrets.token_hex(8)
     with subprocess.Popen(
-        [sys.executable, "-c", WAITS, *words],
+        [sys.executable, "-c", WAITS, *mine("killed.jsonl", "--workers", "2")],
         cwd=world.folder,
         env={**os.environ, "NAYSAY_TEST": mark},
         stderr=subprocess.DEVNULL,
@@ -106,6 +112,33 @@ def test_the_driver_is_killed(world):
     assert not (world.folder / "killed.jsonl").exists()
     world.run("killed.jsonl", resume=True)  # without Ray
     assert same(world, "killed.jsonl")
+
+
+@pytest.fixture(scope="module")
+def with_a_token():
+    """A cluster of `ray start`, which asks for a token, as (its port, that for clients, the token)."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        ports = [str(free.getsockname()[1]) for free in (one, other)]
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    words = ["start", "--head", "--port", ports[0], "--ray-client-server-port", ports[1], "--num-cpus", "1"]
+    words += ["--include-dashboard", "false", "--object-store-memory", "100000000", "--disable-usage-stats"]
+    with tempfile.TemporaryDirectory() as folder:  # a short name: it has sockets in it
+        with guarded() as guard:
+            start, settings = [sys.executable, "-m", "ray.scripts.scripts", *words], {**os.environ, **token}
+            quiet = subprocess.DEVNULL
+            subprocess.run([*start, "--temp-dir", folder], env=settings, check=True, stdout=quiet, stderr=quiet)
+        yield *ports, token
+        end_guarded(guard)
+
+
+@pytest.mark.parametrize("way", ["a driver", "a client"])
+def test_a_cluster_that_asks_for_a_token(world, with_a_token, way):
+    port, client, token = with_a_token
+    address = f"127.0.0.1:{port}" if way == "a driver" else f"ray://127.0.0.1:{client}"
+    command = [sys.executable, "-m", "naysay", *mine(f"{way}.jsonl", "--address", address, "--workers", "1")]
+    done = subprocess.run(command, cwd=world.folder, env={**os.environ, **token}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert same(world, f"{way}.jsonl")
 
 
 @pytest.mark.parametrize(

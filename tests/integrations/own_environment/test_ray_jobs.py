@@ -2,12 +2,18 @@
 
 import os
 import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import ray
 
 from naysay.errors import NaysayError
+from naysay.jobs import _ray as on_ray
+from naysay.jobs._sharded import Call
+from naysay.jobs._worker import ShardWorker
 from tests.integrations.own_environment.ray_world import (
     SMALL,
     Large,
@@ -21,6 +27,7 @@ from tests.integrations.own_environment.ray_world import (
 from tests.jobs.job_world import Encoder, in_parts, stopped
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers cannot import tests
 ON_RAY = {"engine": "ray", "workers": 2}
 
 
@@ -65,6 +72,29 @@ def test_other_judges_and_metrics(world, asked):
     for output, engine in (("plain.jsonl", {}), ("out.jsonl", ON_RAY)):
         world.run(output, **asked, **engine)
     assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "plain.jsonl").read_bytes()
+
+
+class Waits(ShardWorker):
+    """A worker that works until there is a file."""
+
+    def wait(self, file):
+        while not file.exists():
+            time.sleep(0.01)
+        return "done"
+
+
+def test_a_worker_answers_while_it_works(started, tmp_path):
+    pool = on_ray.Cluster(ray, print).pool(Waits, (None, 1, 0), 1, cpus=1)
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(lambda: [result for _, result in pool.each("wait", [Call("", 0, (tmp_path / "go",))])])
+        try:
+            answers = [pool.about()[0]["pid"] for _ in range(3)]
+            assert not working.done()
+        finally:
+            (tmp_path / "go").touch()
+        assert working.result(100) == ["done"]
+    assert len({*answers}) == 1
+    pool.close()
 
 
 def test_a_worker_is_killed(world, monkeypatch, capsys):
