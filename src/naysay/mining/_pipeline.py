@@ -44,10 +44,10 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS = 1 << 18  # candidates that are judged at a time, at most
-_FEWEST = 1 << 16  # and at least
+_SLOTS, _FEWEST = 1 << 18, 5 << 14  # candidates that are judged at a time, at most and at least
 _EACH = 3  # or so many for each document of the corpus: less memory where the corpus is small
-ROWS = 5000  # anchors at a time: vectors are copied of those that are not neighbours
+ROWS = 5120  # anchors at a time: vectors are copied of those that are not neighbours
+_STRIPS = 512  # a multiple of it is searched at a time, where it is more: blocks of a search are full then
 
 
 @final
@@ -108,7 +108,8 @@ def _searched(
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
     blocks = [np.arange(n)]
     if early:
-        blocks = list(in_parts(np.flatnonzero(~known), min(ROWS, slots // depth)))
+        size = min(ROWS, slots // depth)
+        blocks = list(in_parts(np.flatnonzero(~known), size // _STRIPS * _STRIPS or size))
         blocks += in_parts(np.flatnonzero(known), slots // reached)
     for block in blocks:
         own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
@@ -290,8 +291,7 @@ def lists_of(
         free, inside = narrowed(task, found, low).kept, listed(found)
         free[:, task.depth : deep.depth] = False  # which only the fit searches
         inside[:, deep.depth : reached] = False
-        whole = FitLists.of(detector, some, found, inside, free)
-        parts.append(whole.cut(found.ids.shape[1] - reached + deep.depth))
+        parts.append(FitLists.of(detector, some, found, inside, free).cut(free.shape[1] - reached + deep.depth))
     return FitLists.joined(parts) if parts else FitLists.empty()
 
 
