@@ -11,8 +11,8 @@ AGAINST = """\
 result" is the peak of the call without the arrays that it returns. Only where labels are a random part of the positives
 ("labelled by chance") can "auto" estimate false negatives; elsewhere it says so, and `Calibrated` takes its place.
 
-The goals are 0.6 of the time, a third of the memory, and 15 % for the posterior. The largest of all three kinds of
-documents, by size:
+The goals are 0.6 of the time, a third of the memory, and 15 % for the posterior. The largest of all kinds of documents
+that were measured, by size:
 """
 WHY = """\
 "Products" is the time of the 8-bit products of all pairs alone, as a share of `mine` without a judge: a search that
@@ -22,7 +22,11 @@ What "auto" adds is of two kinds. It fits the posterior to 2,000 anchors, whatev
 posterior judges, it reads the scores at ranks 11 to 50 of each anchor, so that all anchors are searched 53 deep instead
 of 10: more pairs pass the bounds of the search, and more are scored exactly. Both grow slower than the number of pairs,
 so the share falls with the size. Shorter lists would cost less, but an anchor with many positives would have no
-background in its list, and its positives would be taken for that. Memory differs by what ran before in the process.
+background in its list, and its positives would be taken for that.
+
+Memory differs by what ran before in the process. Where the documents are in clusters and `Calibrated` takes the place
+of the posterior, the anchors of the fit were searched without its threshold: their suspected candidates are listed
+instead of counted, and all anchors have as many slots as they need.
 """
 FIRST = """\
 The first call of a process against the second, {queries:,} queries in {documents:,} documents, compiled loops on disk,
