@@ -175,8 +175,8 @@ class FitLists:
 
     def cut(self, width: int) -> FitLists:
         """The first candidates of each anchor."""
-        parts = (part[:, :width] for part in (self.ids, self.scores, self.free, self.alike))
-        return FitLists(self.anchors, *parts)
+        ids, scores = self.ids[:, :width], self.scores[:, :width]
+        return FitLists(self.anchors, ids, scores, self.free[:, :width], self.alike[:, :width])
 
     @staticmethod
     def empty() -> FitLists:
