@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.docs.faiss_by_hand import against_faiss, first_calls
+
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 SEARCH = """\
@@ -28,22 +30,6 @@ HAND = """\
 Vectors in, ids out, in one process: the same margin rule written by hand with faiss and NumPy, and FlagEmbedding's
 rule, {taken} at random from ranks {first} to {last}, with faiss and Python lists. FlagEmbedding's miner is a script
 outside its package, so the rule is written from its description.
-"""
-AGAINST = """\
-`mine` against the margin rule by hand with faiss, as many documents as queries, k = 10, one thread. "Memory beyond the
-result" is the peak of the call without the arrays that it returns. Only where labels are a random part of the positives
-("labelled by chance") can "auto" estimate false negatives; elsewhere it says so, and `Calibrated` takes its place.
-
-The goals are 0.6 of the time, a third of the memory, and 15 % for the posterior. "auto" misses all at 20,000, and the
-last at 50,000, too: it fits the posterior to 2,000 anchors whatever the size of the corpus, and holds their lists
-meanwhile. Where the posterior judges, it reads the scores at ranks 10 to 50 of each anchor, so that all anchors are
-searched 53 deep instead of 10. Other programs ran at the same time: ratios are of one run, and memory differs by what
-ran before in the process.
-"""
-FIRST = """\
-The first call of a process against the second, {queries:,} queries in {documents:,} documents, compiled loops on disk,
-in processor time; "above" is the first without the quickest of the next two. The goal of 0.5 s is missed: numba and the
-modules of the library are loaded in that time, and torch, where nothing was loaded before. Other programs ran, too.
 """
 GROWTH = """\
 `mine` with its default judge over float16 files, d = {width}, k = 10, 2 threads:
@@ -146,45 +132,10 @@ def mining(result: dict[str, Any], table: Table) -> list[str]:
         )
         for row in result["growth"]
     ]
-    parts += _against(result.get("against", []), table) + _first(result.get("first", []), table)
+    parts += against_faiss(result.get("against", []), table) + first_calls(result.get("first", []), table)
     parts += ["### Growth", GROWTH.format(width=runs[0]["width"])]
     parts += [table(("queries", "documents", "file", "time", "memory", "slots filled"), grown)]
     return parts + _index(result["index"], table)
-
-
-def _against(runs: list[dict[str, Any]], table: Table) -> list[str]:
-    """`mine` with several judges against faiss by hand, at several sizes."""
-    rows = []
-    for run in runs:
-        for name, row in run["contenders"].items():
-            part = row.get("of_by_hand", {})
-            beyond = part.get("memory_beyond_result")
-            shares = (f"{part['cpu_seconds']:.2f}" if part else "", "" if beyond is None else f"{beyond:.2f}")
-            cells = f"{row['cpu_seconds']:.1f} s", _bytes(row["peak_extra_bytes"])
-            adds = f"{100 * run['auto_adds']:.0f} %, by {run['auto_judges_by']}" if name.endswith("auto") else ""
-            rows.append((f"{run['size']:,}", run["world"], name, *cells, *shares, adds))
-    headings = (
-        "queries",
-        "documents",
-        "method",
-        "processor time",
-        "memory",
-        "time / faiss",
-        "memory beyond the result / faiss",
-        "time above no judge",
-    )
-    return ["### Against faiss by hand", AGAINST, table(headings, rows)] if runs else []
-
-
-def _first(runs: list[dict[str, Any]], table: Table) -> list[str]:
-    """The first call of a process."""
-    rows = [
-        (run["loaded"], run["judge"], *(f"{seconds:.2f} s" for seconds in (*run["cpu_seconds"][:2], run["above"])))
-        for run in runs
-    ]
-    return (
-        [FIRST.format(**runs[0]), table(("loaded before", "judge", "first", "second", "above"), rows)] if runs else []
-    )
 
 
 _END = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -14,9 +15,10 @@ import numpy as np
 import torch
 
 from benchmarks.harness import ROOT
-from benchmarks.mining.contenders import World, labelled_by_chance, margin_by_faiss, spread_out, world
+from benchmarks.mining.contenders import WIDTH, World, labelled_by_chance, margin_by_faiss, spread_out, world
 from naysay.kernels.threads import set_threads
 from naysay.mining import Mined, mine
+from naysay.search._multiply import product
 
 K, MARGIN = 10, 0.05
 WORLDS: dict[str, Callable[..., World]] = {
@@ -57,6 +59,21 @@ def result_bytes(mined: Mined) -> int:
     return sum(seen.values())
 
 
+def products_alone(size: int) -> float:
+    """Processor seconds of the 8-bit products of all pairs: what a search that rounds to 8 bits takes at least.
+
+    In the blocks of the search. 2,048 queries are multiplied, and the time is scaled to all of them.
+    """
+    rows, columns, some = 128, 8192, min(size, 2048)
+    codes = np.random.default_rng(0).integers(-127, 128, (size, WIDTH)).astype(np.int8)
+    multiply = product("int8", rows, columns)
+    start = time.process_time()
+    for first in range(0, size, columns):
+        for row in range(0, some, rows):
+            multiply(codes[row : row + rows], codes[first : first + columns])
+    return (time.process_time() - start) * size / some
+
+
 def against_faiss(kind: str, size: int, threads: int, repeats: int, taken_in_turn: Any) -> dict[str, Any]:
     """All contenders on `size` queries and as many documents; `taken_in_turn(calls, repeats)` measures them."""
     set_threads(threads)
@@ -84,6 +101,7 @@ def against_faiss(kind: str, size: int, threads: int, repeats: int, taken_in_tur
         "threads": threads,
         "repeats": repeats,
         "contenders": rows,
+        "products_alone_cpu_seconds": products_alone(size),
         "auto_adds": rows[AUTO]["cpu_seconds"] / rows[PLAIN]["cpu_seconds"] - 1,
         "auto_judges_by": type(answers[AUTO].judge).__name__,
         "slots": size * K,

@@ -1,10 +1,12 @@
 """Mining hard negatives: against sentence-transformers end to end, against hand-written faiss, and how it grows.
 
-    python -m benchmarks.mining.mine --peers DIR [--small] [--only PART ...] [--out FILE]
+    python -m benchmarks.mining.mine --peers DIR [--small] [--only PART ...] [--sizes N ...] [--worlds NAME ...]
+        [--out FILE]
 
 --peers   where benchmarks/peers/setup.sh put the environment sentence_transformers_mining
 --small   a fiftieth of all sizes, to try the script
 --only    measure only these parts and keep the others in the file
+--sizes, --worlds   of the part "against", measure only these sizes and these worlds and keep the others
 
 end to end   pairs of texts and a stand-in model of fixed vectors in, a Dataset of (anchor, positive, 10 negatives)
              out, by `relative_margin=0.05`: sentence-transformers with torch and with faiss, and ours, the same call in
@@ -58,6 +60,7 @@ from naysay.kernels.threads import set_threads
 
 K, MARGIN = 10, 0.05
 PARTS = ("end_to_end", "by_hand", "against", "first", "growth", "index")
+SIZES = {20_000: 2, 50_000: 1, 100_000: 1}  # of the part "against", and how often each is repeated
 PEER, CASES = "sentence_transformers_mining", ("torch", "faiss", "ours")
 GROWTH = """
 import json, sys, time
@@ -203,6 +206,8 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--only", nargs="+", choices=PARTS)
+    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     part, parts = 50 if args.small else 1, args.only or PARTS
@@ -210,13 +215,17 @@ def main() -> None:
     kept = json.loads(target.read_text()) if target.exists() else {}
     result: dict[str, Any] = {name: kept[name] for name in PARTS if name in kept and name not in parts}
     loads = {name: load for name, load in kept.get("load", {}).items() if name in result}
-    steps = {name: _steps(name, args.peers, part) for name in parts}
+    cases = [(size, kind) for size in args.sizes for kind in args.worlds]
+    steps = {name: _steps(name, args.peers, part, cases) for name in parts}
     for name, measures in steps.items():
-        result[name] = []
+        old = kept.get("against", []) if name == "against" else []
+        result[name] = [row for row in old if (row["size"] * part, row["world"]) not in cases]
         before = os.getloadavg()[0]
         for measure in measures:
             result[name].append(measure())
             print(json.dumps(result[name][-1]), flush=True)
+            if name == "against":
+                result[name].sort(key=lambda row: (row["size"], list(WORLDS).index(row["world"])))
             loads[name] = {"before": before, "after": os.getloadavg()[0]}
             packages = {"torch": torch.__version__, "faiss": version("faiss-cpu")}
             write(
@@ -226,16 +235,15 @@ def main() -> None:
             )
 
 
-def _steps(name: str, peers: Path, part: int) -> list[Callable[[], dict[str, Any]]]:
-    """What a part measures, one after another; sizes are divided by `part`."""
+def _steps(name: str, peers: Path, part: int, cases: list[tuple[int, str]]) -> list[Callable[[], dict[str, Any]]]:
+    """What a part measures, one after another; sizes are divided by `part`, and `cases` are those of "against"."""
+    if name == "against":
+        return [partial(against_faiss, kind, n // part, 1, SIZES[n], taken_in_turn) for n, kind in cases]
     if name == "end_to_end":
         plan = ((20_000, 2, 3, CASES), (50_000, 2, 2, CASES), (20_000, 1, 2, CASES), (50_000, 1, 1, ("torch", "ours")))
         return [partial(end_to_end, peers, n // part, *rest) for n, *rest in plan]
     if name == "by_hand":
         return [partial(by_hand, 20_000 // part, threads, 2) for threads in (2, 1)]
-    if name == "against":
-        sized = [(kind, size, times) for size, times in ((20_000, 2), (50_000, 1), (100_000, 1)) for kind in WORLDS]
-        return [partial(against_faiss, kind, size // part, 1, times, taken_in_turn) for kind, size, times in sized]
     if name == "first":
         plan = [(loaded, judge) for loaded in ("torch", "nothing") for judge in ("none", "share:0.95", "auto")]
         return [partial(first_call, 20_000 // part, 4000 // part, *case) for case in plan]

@@ -156,7 +156,7 @@ def test_anchors_that_a_fit_lists_are_not_searched_again(monkeypatch):
     monkeypatch.setattr(_search, "LISTED", 0)
     monkeypatch.setattr(sys.modules["naysay.mining.mine"], "_FITTED_TO", 0)
     ns.mine(queries, corpus, positives, 5, judge="auto")
-    assert searched[0] == (200, 100)  # those of the fit, to the depth of the task
+    assert searched[0] == (200, 53)  # those of the fit, as deep as all others
     assert searched[1][0] == 100  # all others, less deep
     assert searched[1][1] < 100
 

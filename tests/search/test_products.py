@@ -161,4 +161,4 @@ def test_a_part_of_a_large_search_is_worth_loading_torch(monkeypatch):
     sample = np.random.default_rng(0).normal(size=(50, 384))
     assert engines.choose("auto", 2000, 20_000, 384, sample).name == "float32"
     with pytest.raises(LookupError):
-        engines.choose("auto", 2000, 20_000, 384, sample, 4000)
+        engines.choose("auto", 2000, 20_000, 384, sample, 8000)

@@ -171,7 +171,9 @@ class Cells:
         levels, keys = 1 - np.geomspace(1, 1e-3, _BINS), np.zeros(len(features[0]), np.int64)
         for feature in features:
             keys = keys * _BINS + np.searchsorted(np.quantile(feature, levels[1:]), feature, side="right")
-        _, cell, slots = np.unique(keys, return_inverse=True, return_counts=True)
+        slots = np.bincount(keys, minlength=_BINS ** len(features))
+        used = slots > 0
+        cell, slots = (np.cumsum(used) - 1)[keys], slots[used]
         labelled = np.bincount(cell[-count:], minlength=len(slots)).astype(np.float64)
         knots = np.stack([knots_of(feature) for feature in features])
         means = [np.bincount(cell, feature) / slots for feature in features]

@@ -15,7 +15,7 @@ from naysay.kernels.compile import compiled, inlined, lowest_bit
 from naysay.kernels.csr import lower_bound
 
 _CHUNK = 32  # columns that are compared together, a bit for each
-_SPREAD = 4  # columns for each wanted one that make a first limit worth it: two for each group
+_GROUPS = 64  # groups come in so many, as the processor compares: the rest would be one number at a time
 _F = np.float32
 _WIDEN = np.float32(2.0**-17)
 _DOUBT, _TINY = np.float32(2.0**-22), np.float32(1e-44)
@@ -62,8 +62,8 @@ def _at_place(values: Any, place: Any) -> Any:
 def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, cap: Any, maxima: Any, reached: Any) -> Any:
     """A number that the lower bounds of `reached` columns reach: so many of the highest in groups of columns do.
 
-    There are twice as many groups: the lowest of as many groups as are wanted would be far below the best of all.
-    Columns that may be above the cap do not count.
+    There are at least twice as many groups, of two columns or more: the lowest of as many as are wanted would be
+    far below the best of all. Columns that may be above the cap do not count.
     """
     groups = len(maxima)
     maxima[:] = -np.inf
@@ -174,9 +174,10 @@ def scan(
         begin, end = indptr[first_row + row], indptr[first_row + row + 1]
         count, limit = counts[row], limits[row]
         reached = wanted + (end - begin)
-        if count == 0 and limit == -np.inf and width >= _SPREAD * reached:
+        groups = (2 * reached + _GROUPS - 1) // _GROUPS * _GROUPS
+        if count == 0 and limit == -np.inf and width >= 2 * groups:
             # A hair lower, because a pair that equals it has not been found before.
-            limit = _first_limit(line, a, b, c, slack, sides, caps[row, 0], maxima[: 2 * reached], reached)
+            limit = _first_limit(line, a, b, c, slack, sides, caps[row, 0], maxima[:groups], reached)
             limit -= abs(limit) * _DOUBT + _TINY
         to_pass = limit - slack - abs(limit) * _DOUBT
         column, under, over, passed = width, caps[row, 0], caps[row, 1], above[row]

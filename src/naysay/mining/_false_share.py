@@ -27,6 +27,7 @@ MOST = 2000  # anchors of a fit: more cost time and memory, and hardly change it
 _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
 _FIT, _LISTED = 700, 80  # bytes of a slot that is fitted, and of one that is listed
 _SHORT = 0.02  # of the anchors may be short by the cut
+_TIMES = 2  # as many candidates as are returned are in the lists of a fit, at least
 _POSITIVES = 16  # of an anchor that candidates are compared with
 _PAIRS = 1 << 15  # that are compared at a time
 
@@ -59,8 +60,16 @@ def fit_bytes(task: Task) -> int:
 
 
 def fit_depth(task: Task) -> int:
-    """How deep the lists of a fit are searched."""
-    return min(max(task.depth, LIST), task.corpus.n)
+    """How deep the lists of a fit are: as a posterior reads them, and twice as many as are returned.
+
+    All candidates behind what it reads have one posterior, so that more of them would tell nothing.
+    """
+    return min(max(_TIMES * task.width, LIST), task.corpus.n)
+
+
+def read_depth(task: Task) -> int:
+    """How many candidates of each list the posterior of a task reads: of those of a fit as of all others."""
+    return min(DEPTH, max(MIN_DEPTH, task.depth))
 
 
 def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -74,7 +83,7 @@ def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]
 def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
-    width, depth = max(1, task.width), min(DEPTH, max(MIN_DEPTH, task.depth))  # lists of a fit and of all others alike
+    width, depth = max(1, task.width), read_depth(task)
     positive = np.asarray(task.kinds["positive"])
     anchors, items = (part[positive] for part in task.known.pairs())
     norms = None if task.surveys is None else task.surveys[1].norms
@@ -127,10 +136,11 @@ class Alike:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """The candidates of some anchors, or of all, that were searched to the depth of the task."""
+    """The candidates of some anchors, or of all."""
 
     anchors: Ids  # ascending
     candidates: Candidates
+    depth: int  # of their search
 
     def of(self, anchors: Ids) -> Candidates:
         """The candidates of some of these anchors."""
@@ -162,6 +172,11 @@ class FitLists:
         if detector.alike is not None:
             alike[near] = detector.alike(anchors[np.nonzero(near)[0]], ids[near])
         return FitLists(anchors, ids, scores, free, alike)
+
+    def cut(self, width: int) -> FitLists:
+        """The first candidates of each anchor."""
+        ids, scores = self.ids[:, :width], self.scores[:, :width]
+        return FitLists(self.anchors, ids, scores, self.free[:, :width], self.alike[:, :width])
 
     @staticmethod
     def empty() -> FitLists:

@@ -44,10 +44,10 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS = 1 << 18  # candidates that are judged at a time, at most
-_FEWEST = 1 << 16  # and at least
+_SLOTS, _FEWEST = 1 << 18, 5 << 14  # candidates that are judged at a time, at most and at least
 _EACH = 3  # or so many for each document of the corpus: less memory where the corpus is small
-ROWS = 5000  # anchors at a time: vectors are copied of those that are not neighbours
+ROWS = 5120  # anchors at a time: vectors are copied of those that are not neighbours
+_STRIPS = 512  # a multiple of it is searched at a time, where it is more: blocks of a search are full then
 
 
 @final
@@ -98,18 +98,22 @@ def _searched(
     if task.may_deepen and detector is not None and not isinstance(detector, Posterior):
         highest = highest_scores(detector, rows.query)  # NaN where the judge is not one by score
     anchors, silent, parts = anchor_ids(rows.query), replace(task, on_progress=None), []
-    known = np.zeros(n, np.bool_) if collected is None else np.isin(anchors, collected.anchors)
-    early = not known.all() and not list_all and stops_early(task, threshold)
+    known, reached = np.zeros(n, np.bool_), task.depth
+    if collected is not None:
+        known, reached = np.isin(anchors, collected.anchors), collected.depth
+    early = not (known.all() and reached == task.depth) and not list_all and stops_early(task, threshold)
     early = early and (highest is None or not np.isnan(highest).any())
+    known &= early or reached == task.depth
     depth = first_depth(task, threshold) if early else task.depth
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
     blocks = [np.arange(n)]
     if early:
-        blocks = list(in_parts(np.flatnonzero(~known), min(ROWS, slots // depth)))
-        blocks += in_parts(np.flatnonzero(known), slots // task.depth)
+        size = min(ROWS, slots // depth)
+        blocks = list(in_parts(np.flatnonzero(~known), size // _STRIPS * _STRIPS or size))
+        blocks += in_parts(np.flatnonzero(known), slots // reached)
     for block in blocks:
         own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
-        caps, reach = None, task.depth
+        caps, reach = None, reached
         if collected is not None and known[block].all():
             found = collected.of(anchors[block])
         else:
@@ -276,7 +280,7 @@ def lists_of(
     """The lists of some anchors, as a posterior is fitted to them; for the other arguments see `fit_posterior`."""
     low = lowest_score(task, task.options.judge, sample)
     deep, parts = replace(task, depth=fit_depth(task), on_progress=None), []
-    step = len(anchors) if size is None else size
+    step, reached = len(anchors) if size is None else size, deep.depth if collected is None else collected.depth
     for start in range(0, len(anchors), max(1, step)):
         some = anchors[start : start + step]
         if collected is None:
@@ -284,9 +288,10 @@ def lists_of(
             found = collect(deep, rows, *nearest(deep, rows))
         else:
             found = collected.of(some)
-        free = narrowed(task, found, low).kept
+        free, inside = narrowed(task, found, low).kept, listed(found)
         free[:, task.depth : deep.depth] = False  # which only the fit searches
-        parts.append(FitLists.of(detector, some, found, listed(found), free))
+        inside[:, deep.depth : reached] = False
+        parts.append(FitLists.of(detector, some, found, inside, free).cut(free.shape[1] - reached + deep.depth))
     return FitLists.joined(parts) if parts else FitLists.empty()
 
 

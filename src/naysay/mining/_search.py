@@ -167,10 +167,15 @@ def _is_known(threshold: Threshold) -> bool:
 
 def first_depth(task: Task, threshold: Threshold) -> int:
     """How deep to search first."""
-    depth, judge = max(1, task.width), threshold.detector
+    judge = threshold.detector
     if isinstance(judge, Posterior):
-        depth = max(depth, judge.depth) + 1  # it reads a list as a whole, and of each candidate the next one
-    return min(task.depth, depth + (_SPARE if judge is not None else 0))
+        return shown_depth(task, judge.depth)
+    return min(task.depth, max(1, task.width) + (_SPARE if judge is not None else 0))
+
+
+def shown_depth(task: Task, read: int) -> int:
+    """How deep to search first for a posterior that reads so many of a list: of each candidate it needs the next."""
+    return min(task.depth, max(1, task.width, read) + 1 + _SPARE)
 
 
 def open_rows(query: Query, wanted: Ids, threshold: Threshold, candidates: Candidates, depth: int) -> Ids:

@@ -12,11 +12,20 @@ from numpy.typing import NDArray
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.mining._false_share import MOST, Collected, FitLists, cut_again, fit_depth, is_auto, sampled_anchors
+from naysay.mining._false_share import (
+    MOST,
+    Collected,
+    FitLists,
+    cut_again,
+    fit_depth,
+    is_auto,
+    read_depth,
+    sampled_anchors,
+)
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
 from naysay.mining._rules import Background, sample_of, score_known, threshold_of
-from naysay.mining._search import forget_rounded, nearest, stops_early, surveyed, with_index
+from naysay.mining._search import forget_rounded, nearest, shown_depth, stops_early, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.explain import slots_of
@@ -99,11 +108,12 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
     task, notes = with_index(task)
     if threshold is None:
-        some = rows  # the fit, or the selection, needs all candidates anyway
+        some, depth = rows, task.depth  # the fit, or the selection, needs all candidates anyway
         if given.n > _FITTED_TO and stops_early(task):
             some = task.some(sampled_anchors(task), known_scores)
-        collected = Collected(anchor_ids(some.query), collect(task, some, *nearest(task, some)))
-        deep_enough = collected if task.depth >= fit_depth(task) else None
+            depth = min(depth, max(fit_depth(task), shown_depth(task, read_depth(task))))
+        collected = Collected(anchor_ids(some.query), collect(task, some, *nearest(task, some, depth)), depth)
+        deep_enough = collected if depth >= fit_depth(task) else None
         forget_rounded(task)  # for as long as the fit needs memory
         posterior, lists = fit_posterior(task, known_scores, sample, collected=deep_enough)
         threshold = threshold_of(task, known_scores, sample, posterior)

@@ -90,6 +90,7 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
     if budget is None and corpus.whole is not None:  # to read it again costs little, if it is rounded
         keeps = engine.rounds and _KEPT * corpus.n * corpus.width * code <= min(total, corpus.whole.nbytes)
         size = _SMALL_BLOCK if keeps else max(_BLOCK, corpus.whole.nbytes // _PART)
-        rows = min(rows, max(threads * strip, size // per_row))
+        whole = threads * strip  # a strip that is not full takes nearly as long as a full one
+        rows = min(rows, -(-size // (per_row * whole)) * whole)
     at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
     return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip), keeps)

@@ -48,7 +48,7 @@ from naysay.search._multiply import int8_is_exact, torch_is_loaded
 
 NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
 _SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
-_QUICK = 1 << 34  # products that float32 makes in the time in which torch is loaded
+_QUICK = 1 << 35  # products that float32 makes in the time in which torch is loaded, about
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
 _COARSE = 0.5  # the widest bound, in standard deviations of the scores, for which a coarse engine is worthwhile
@@ -99,7 +99,7 @@ def choose(
 
     On a `device`, "auto" is the first of int8, bfloat16 and float32 whose bound is small enough, whatever the size.
 
-    auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^34 and torch is
+    auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^35 and torch is
             not loaded, which takes as long; else the first of int8 and bfloat16 that torch and the processor have
             (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of the cosines within the
             sample: vectors with one huge coordinate need a fine grid; else float32

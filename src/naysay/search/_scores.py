@@ -26,6 +26,7 @@ Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
 _NUMBERS = 1 << 20  # coordinates of either side that are copied at a time
 _RUN = 64  # pairs of one query that are scored together
+_GROUPED = 2  # with so many pairs to a run of one query, pairs are not sorted before
 _FEW = 8  # with fewer pairs than corpus rows / 8, rows are copied instead of using the whole corpus
 FETCHED = 2048  # rows of a file that are scored at a time
 
@@ -97,7 +98,8 @@ def _whole_pair_scores(
     """The same for a corpus in memory, which is not copied: runs of pairs with one query, at most 64, at a time."""
     whole = frozen(floats(corpus.rows(0, corpus.n)))
     norms, scores = _lengths(whole) if given is None else frozen(given), np.empty(len(items), np.float32)
-    order = np.lexsort((items, anchors))
+    runs = np.count_nonzero(np.diff(anchors))
+    order = np.arange(len(items)) if _GROUPED * runs < len(items) else np.lexsort((items, anchors))
     ordered = anchors[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
     place = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
