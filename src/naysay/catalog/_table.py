@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from naysay.catalog._names import Other, cited, find_other, others, spellings
+from naysay.catalog._names import Other, cited, find_other, others, program_text, spellings
 from naysay.checks import public, raise_invalid
 
 _FOLDER = Path(__file__).parent
@@ -42,7 +42,7 @@ class _Named:
     @property
     def example(self) -> str:
         """The text of the program, which runs as it is."""
-        return (_FOLDER / "examples" / f"{self.program}.py").read_text(encoding="utf-8")
+        return program_text(self.program)
 
 
 @dataclass(frozen=True, kw_only=True)
