@@ -9,8 +9,8 @@ encoder = torch.nn.Linear(32, 16)
 queries, documents = torch.randn(2, 512, 32, generator=start)
 
 
-def loss(anchors, keys):
+def contrast(anchors, keys):
     return ns.losses.in_batch(anchors, keys, temperature=0.05).mean()
 
 
-value = ns.losses.cached_step(encoder, (queries, documents), loss, chunk=64)  # fills the gradients
+value = ns.losses.cached_step(encoder, (queries, documents), contrast, chunk=64)  # fills the gradients
