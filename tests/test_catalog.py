@@ -172,6 +172,23 @@ def test_a_begun_or_mistyped_name_gets_the_names_that_it_may_be(name, suggested)
     assert f"got '{name}'. Did you mean {suggested}? `naysay" in str(caught.value)
 
 
+def test_every_long_name_of_the_review_is_suggested_for_a_slip():
+    """A letter less, a letter twice, and two exchanged, in the middle of the name."""
+    missed = []
+    for name in (*REVIEW_NAMES, *TODAY):
+        places = [place for place, letter in enumerate(name) if letter.isalnum()]
+        at = places[len(places) // 2]
+        slips = (name[:at] + name[at + 1 :], name[:at] + name[at:][0] + name[at:])
+        slips += (name[: at - 1] + name[at] + name[at - 1] + name[at + 1 :],)
+        for slip in slips if len(places) >= 6 else ():
+            if slip != name:
+                with pytest.raises(NaysayError) as caught:
+                    catalog.find(slip)
+                said = _table._letters(str(caught.value).rpartition("Did you mean")[2])
+                missed += [slip] if _table._letters(name) not in said else []
+    assert missed == []
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -94,6 +94,11 @@ def spellings() -> dict[str, str]:
     return {spelling.casefold(): name.casefold() for spelling, name in _names()["spellings"].items()}
 
 
+def spelled() -> tuple[str, ...]:
+    """The other spellings, as they are written."""
+    return tuple(_names()["spellings"])
+
+
 @cache
 def _names() -> dict[str, Any]:
     """The names that are no rows, as they are in the file."""

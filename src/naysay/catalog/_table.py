@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from naysay.catalog._names import Other, cited, find_other, others, program_text, spellings
+from naysay.catalog._names import Other, cited, find_other, others, program_text, spelled, spellings
 from naysay.checks import public, raise_invalid
 
 _FOLDER = Path(__file__).parent
@@ -245,6 +245,7 @@ def _near(name: str) -> list[str]:
     """
     rows: tuple[_Row | Other, ...] = (*methods(), *losses(), *detectors(), *others())
     letters = {own: _letters(own) for row in rows for own in row.names}
+    letters |= {own: _letters(own) for own in spelled() if _letters(own) not in letters.values()}
     key = _letters(name)
     begun = sorted((own for own in letters if len(key) >= 4 and letters[own].startswith(key)), key=len)
     alike = [own for own in letters if _slipped(key, letters[own])]
