@@ -100,6 +100,8 @@ def test_hard_sources_keep_their_limits():
         for name, row in found[threads].items():
             other = "torch" if name == "Nearest" else "Dynamic"
             assert row["ratio"] <= found["limits"][f"{name.split(',')[0]} against {other}"], (threads, name)
+    small = json.loads((ROOT / "benchmarks" / "results" / "costs.json").read_text())["methods"]["cached"]
+    assert small["ratio"] <= found["limits"]["Cached against Dynamic"]  # batches of 1,024, 32 candidates
     assert found["walk"]["rows"] == 1_000_000
     assert found["walk"]["seconds"] < found["limits"]["Walk, seconds"]
 
