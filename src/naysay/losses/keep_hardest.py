@@ -87,4 +87,5 @@ def _hardest_of_group(rows: Tensor, groups: Tensor, valid: Tensor) -> Tensor:
     alone = torch.where(valid, groups, -1)
     first = np.empty(values.shape, np.bool_)
     in_rows(highest_of_groups, len(values), 4 * values.size, np.ascontiguousarray(values), to_numpy(alone), first)
-    return to_torch(first, rows.device)
+    hardest: Tensor = to_torch(first, rows.device)
+    return hardest
