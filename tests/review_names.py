@@ -19,4 +19,4 @@ non-sampling; N-pair loss; ANS (adaptive k); SwAV
 REVIEW = [" ".join(name.split()) for name in NAMES.split(";")]
 TODAY = ["SimANS", "AHNS", "DENS", "AdaSIR", "TAS-B", "ADORE", "STAR", "NV-Retriever", "GISTEmbed", "Conan", "RLHN"]
 TODAY += ["Margin-MSE", "GradCache", "XBM", "CBNS", "MNS", "HDCCF", "DPO", "GloFND", "BYOL", "SimSiam", "BGRL"]
-TODAY += ["Barlow Twins", "VICReg"]
+TODAY += ["Barlow Twins", "VICReg", "FairNeg", "MixDec", "UnReMix", "SynCo", "ARHN", "Negative cache", "EHCF"]

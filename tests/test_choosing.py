@@ -100,6 +100,8 @@ def test_hard_sources_keep_their_limits():
         for name, row in found[threads].items():
             other = "torch" if name == "Nearest" else "Dynamic"
             assert row["ratio"] <= found["limits"][f"{name.split(',')[0]} against {other}"], (threads, name)
+    small = json.loads((ROOT / "benchmarks" / "results" / "costs.json").read_text())["methods"]["cached"]
+    assert small["ratio"] <= found["limits"]["Cached against Dynamic"]  # batches of 1,024, 32 candidates
     assert found["walk"]["rows"] == 1_000_000
     assert found["walk"]["seconds"] < found["limits"]["Walk, seconds"]
 
@@ -111,5 +113,12 @@ def test_the_questions_quote_measured_figures():
     figures = re.findall(r"[+-]?\d+\.\d+ ± \d+\.\d+", text)
     assert len(figures) > 20
     assert [figure for figure in figures if figure not in measured] == []
+    by_hand = re.sub(r"<!-- costs.*?end of costs -->", "", text, flags=re.DOTALL)
+    decimals = re.findall(r"(?<![\w.,])\d+\.\d+(?![\w,])", by_hand)
+    printed = set(re.findall(r"(?<![\d.])\d+\.\d+", measured))
+    settings = {"0.02", "0.05"}  # temperatures and alpha
+    assert [figure for figure in decimals if figure not in printed | settings] == []
+    generator = json.loads((ROOT / "benchmarks" / "results" / "hard_sources.json").read_text())["threads_1"]
+    assert f"costs about {generator['Learned, exact']['ratio']:.1f} times `Dynamic`" in text
     assert len(re.findall(r"^## \d\. .*\?$", text, re.MULTILINE)) == 6
     assert len(text.splitlines()) < 120

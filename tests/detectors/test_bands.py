@@ -200,3 +200,23 @@ def test_rejected_questions():
     )
     assert "must be a Query" in refusal(own.suspicion, [0], sound)
     assert "must be of 2 rows" in refusal(own.suspicion, ns.Query([0, 1]), sound)
+
+
+def test_arms_of_training_share_the_slots_of_a_row():
+    """Drop false ones, hard ones only, easy ones only, ignore or attract false ones: each slot is in one band."""
+    rng = np.random.default_rng(0)
+    ids, scores = rng.integers(-1, 50, (20, 8)), rng.random((20, 8))
+    query, negatives, bands = ns.Query(np.arange(20)), ns.Negatives(ids, scores=scores), Bands(0.3, 0.8)
+    flags, filled = bands.flag(scores), ids >= 0
+    suspicion = bands.suspicion(query, negatives)
+    dropped, ignored, attracted = (
+        policy(negatives, suspicion) for policy in (ns.detectors.drop, ns.detectors.ignore, ns.detectors.attract)
+    )
+    parts = [filled & (flags == band) for band in range(3)]
+    assert (sum(part.astype(int) for part in parts) == filled).all()
+    assert all(part.any() for part in parts)
+    for arm in (dropped, ignored, attracted):
+        assert np.array_equal(arm.mask, parts[0] | parts[1])
+    assert np.array_equal(ignored.relation == 2, parts[2])
+    assert np.array_equal(attracted.relation == 1, parts[2])
+    assert sum(dropped.dropped.values()) == parts[2].sum()

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from naysay.kernels.compile import inlined
-from naysay.kernels.random import below, below_wide, mixed, number, retry, row_state
+from naysay.kernels.random import below, below_wide, mixed, number, retry, row_state, uniforms
 
 COMPILING = settings(deadline=None, max_examples=100)  # a first call compiles
 MASK = 2**64 - 1
@@ -122,3 +122,15 @@ def test_neighbours_are_independent():
     for one, other in ((high[:, :-1], high[:, 1:]), (high[:-1], high[1:])):
         pairs = np.bincount((one * 8 + other).ravel(), minlength=64)
         assert scipy.stats.chisquare(pairs).pvalue > 1e-4
+
+
+def test_numbers_between_0_and_1_are_those_of_their_row_and_slot():
+    whole, part = np.zeros((200, 50)), np.zeros((200, 50))
+    uniforms(0, 200, np.uint64(3), whole)
+    uniforms(150, 200, np.uint64(3), part)
+    assert (whole[150:] == part[150:]).all()
+    assert not part[:150].any()
+    bits = numbers(3, 200, 50) >> np.uint64(12)
+    assert (whole == (bits + 0.5) / 2**52).all()
+    assert ((np.array([0, 2**52 - 1]) + 0.5) / 2**52 % 1).all()  # neither 0 nor 1: a logarithm of it is finite
+    assert scipy.stats.kstest(whole.ravel(), "uniform").pvalue > 1e-3

@@ -25,7 +25,7 @@ def in_loops(values, keep, groups, mask):
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 4),
-    st.integers(1, 7),
+    st.integers(1, 7) | st.integers(30, 70),
     st.sampled_from([1, 2, 5, 0.5, 1.0, 0.3, 0.1]),
     st.booleans(),
     st.integers(0, 2**32),
@@ -33,7 +33,7 @@ def in_loops(values, keep, groups, mask):
 def test_by_loops(rows, slots, keep, grouped, seed):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 4, (rows, slots)) / 2.0  # many ties
-    groups = rng.integers(-1, 3, (rows, slots)) if grouped else np.full((rows, slots), -1)
+    groups = rng.integers(-1, 2 + slots // 2, (rows, slots)) if grouped else np.full((rows, slots), -1)
     mask = rng.random((rows, slots)) < 0.8
     found = keep_hardest(torch.from_numpy(values), keep, groups=groups, mask=mask)
     assert found.tolist() == [in_loops(*parts) for parts in zip(values, [keep] * rows, groups, mask, strict=True)]

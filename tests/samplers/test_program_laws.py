@@ -8,12 +8,13 @@ from scipy.stats import chisquare
 
 import naysay as ns
 from naysay import catalog
+from naysay.catalog._names import find_other
 
 
 def left_behind(name):
     """What the program of an alias leaves behind."""
-    _, alias = catalog.find(name)
-    return run(alias.example, name)
+    entry = find_other(name) or catalog.find(name)[1]
+    return run(entry.example, name)
 
 
 def test_the_weights_of_recns_sum_to_1_and_one_item_gives_way_to_the_exposed_one():
@@ -109,3 +110,82 @@ def expected_reward(names, items, free):
     chance = np.exp(logits - logits.max(axis=1, keepdims=True))
     reward = np.log1p(np.exp(names["score"](query.anchors, items)))
     return ((chance * reward).sum(axis=1) / chance.sum(axis=1)).mean()
+
+
+def test_noise_of_dclr_raises_the_loss_and_without_noise_and_threshold_it_is_simcse():
+    names = left_behind("DCLR")
+    z, with_noise = names["z"], names["with_noise"]
+    start = ns.samplers.noise(32, 16, rng=ns.rng_for(seed=0), like=z)
+    assert (names["loss"] >= with_noise(start) - 1e-12).float().mean() > 0.9
+    assert names["loss"].sum() > with_noise(start).sum()
+    names["judge"].zero_()  # no cosine is above the threshold
+    plain = ns.losses.in_batch(z, partner=np.roll(np.arange(32), 16), temperature=0.05)
+    torch.testing.assert_close(with_noise(start[:0]), plain)
+    names["judge"].copy_(torch.nn.functional.normalize(torch.ones(32, 16, dtype=z.dtype), dim=1))  # all above it
+    assert with_noise(start[:0]).tolist() == [0.0] * 32  # the positive alone is left
+
+
+def test_virtual_copies_of_vascl_are_on_a_sphere_and_harder_than_random_ones():
+    names = left_behind("VaSCL")
+    z, neighbourhood = names["z"], names["neighbourhood"]
+    torch.testing.assert_close((names["virtual"] - z).norm(dim=1), torch.full((32,), 0.5, dtype=z.dtype))
+    harder = neighbourhood(names["virtual"]) >= neighbourhood(z + 0.5 * names["start"])
+    assert harder.float().mean() > 0.9
+    names["mask"].fill_(True)
+    torch.testing.assert_close(neighbourhood(z), ns.losses.in_batch(z, z, temperature=0.05))
+
+
+def test_the_program_of_mvgrl_has_its_golden_value():
+    numbers = torch.arange(1, 13, dtype=torch.float64).view(4, 3)
+    nodes = torch.nn.functional.normalize(numbers.sin(), dim=1)
+    graphs = torch.nn.functional.normalize(nodes + 0.3 * numbers.cos(), dim=1)
+    found = left_behind("MVGRL")["jensen_shannon"](nodes, graphs, torch.arange(4))
+    assert found.mean().item() == pytest.approx(-0.416168, abs=5e-7)
+
+
+def test_a_passage_of_tas_b_comes_by_its_bin():
+    """Ten margins in one bin and one in another: both bins are as likely. Equal margins are one bin."""
+    one_of_a_bin = left_behind("TAS-B")["one_of_a_bin"]
+    margins = np.tile([*np.linspace(0, 0.5, 10), 10.0], (4000, 1))
+    counts = np.bincount(one_of_a_bin(margins), minlength=11)
+    assert chisquare(counts, 4000 * np.array([0.05] * 10 + [0.5])).pvalue > 1e-4
+    assert chisquare(np.bincount(one_of_a_bin(np.ones((4000, 5))), minlength=5)).pvalue > 1e-4
+
+
+def test_shares_of_fairneg_follow_the_losses_and_the_draws_follow_the_shares():
+    names = left_behind("FairNeg")
+    shares, adapt, group = names["shares"], names["adapt"], names["group"]
+    assert shares.tolist() == pytest.approx([0.45, 0.55])  # group 0 loses more, by 0.5: fewer negatives
+    query = ns.Query(np.repeat(np.arange(50), 40))
+    drawn = group[names["sampler"].sample(query, 4, rng=ns.rng_for(0)).ids]
+    assert (drawn == 1).mean() == pytest.approx(0.55, abs=0.02)
+    for _ in range(20):
+        adapt(np.array([0.0, 1.0]), np.array([0, 1]))
+    assert shares.tolist() == [1.0, 0.0]
+    assert (group[names["sampler"].sample(query, 4, rng=ns.rng_for(0)).ids] == 0).all()
+
+
+def test_the_second_judge_of_rlhn_sees_the_hits_of_the_first_and_three_policies_follow():
+    names = left_behind("RLHN")
+    relevant, query = names["relevant"], names["query"]
+    truth = relevant[query.anchors[:, None], names["candidates"].ids]
+    false = truth >= 0.95
+    assert false.any()
+    assert np.array_equal(names["relabelled"].relation == 1, false)
+    assert np.array_equal(names["ignored"].relation == 2, false)
+    kept = names["negatives"].ids
+    assert (relevant[query.anchors[:, None], np.maximum(kept, 0)][kept >= 0] < 0.95).all()
+
+
+def test_rejected_answers_are_what_their_names_say():
+    names = left_behind("DPO")
+    reward, found = names["reward"], {name: one.ids[:, 0] for name, one in names["rejected"].items()}
+    ranked = np.sort(reward, axis=1)
+    assert (reward.flat[found["worst"]] == ranked[:, 0]).all()
+    assert (reward.flat[found["second best"]] == ranked[:, -2]).all()
+    gaps = np.abs(ranked[:, :-1] - (ranked[:, -1:] - 1))
+    assert np.abs(reward.flat[found["a gap of 1"]] - (ranked[:, -1] - 1)).tolist() == gaps.min(axis=1).tolist()
+    near = ranked[:, -1] - ranked[:, -2] <= 0.1
+    assert 0 < near.sum() < 40
+    assert (names["clear"].ids[:, 0] < 0).tolist() == near.tolist()
+    assert (names["loss"][near] == 0).all()

@@ -10,7 +10,7 @@ from typing import Any
 
 from naysay.checks import public
 
-_FILE = Path(__file__).parent / "names.toml"
+_FOLDER = Path(__file__).parent
 
 
 @public
@@ -24,6 +24,7 @@ class Other:
         parts: What runs, or what is nearest to it; may be empty.
         note: What it is, and what is left out.
         paper: Where it was published; `cited` adds "(not checked)" if it is `unchecked`.
+        program: The stem of its file in `examples/`; empty if it has none.
 
     Examples:
         >>> from naysay import catalog
@@ -37,7 +38,13 @@ class Other:
     note: str
     paper: str
     also: tuple[str, ...] = ()
+    program: str = ""
     unchecked: bool = False
+
+    @property
+    def example(self) -> str:
+        """The text of the program, which runs as it is; empty if there is none."""
+        return program_text(self.program) if self.program else ""
 
     @property
     def cited(self) -> str:
@@ -64,6 +71,11 @@ def others() -> tuple[Other, ...]:
     return tuple(Other(**{**entry, "also": tuple(entry.get("also", ()))}) for entry in entries)
 
 
+def program_text(program: str) -> str:
+    """The text of a program of the catalogue."""
+    return (_FOLDER / "examples" / f"{program}.py").read_text(encoding="utf-8")
+
+
 def cited(paper: str, *, unchecked: bool) -> str:
     """A paper as it is shown."""
     return f"{paper} (not checked)" if unchecked else paper
@@ -82,7 +94,12 @@ def spellings() -> dict[str, str]:
     return {spelling.casefold(): name.casefold() for spelling, name in _names()["spellings"].items()}
 
 
+def spelled() -> tuple[str, ...]:
+    """The other spellings, as they are written."""
+    return tuple(_names()["spellings"])
+
+
 @cache
 def _names() -> dict[str, Any]:
     """The names that are no rows, as they are in the file."""
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return tomllib.loads((_FOLDER / "names.toml").read_text(encoding="utf-8"))

@@ -83,6 +83,7 @@ def print_method(name: str, console: Console | None = None) -> None:
             if value:
                 grid.add_row(Text(label, style="dim"), Text(value))
         out.print(grid)
+        _print_example(other.example, out)
         return
     row, alias = find(name)
     out.print(Text(row.name if alias is None else f"{alias.name}, a name for {row.name}", style="bold"))
@@ -90,8 +91,14 @@ def print_method(name: str, console: Console | None = None) -> None:
     for label, value in _facts(row, alias):
         grid.add_row(Text(label, style="dim"), Text(value))
     out.print(grid)
+    _print_example(row.example if alias is None else alias.example, out)
+
+
+def _print_example(code: str, out: Console) -> None:
+    """Print a program, if there is one."""
+    if not code:
+        return
     out.print(Text("\nexample", style="dim"))
-    code = row.example if alias is None else alias.example
     if out.is_terminal:
         out.print(Syntax(code, "python", background_color="default"))
     else:

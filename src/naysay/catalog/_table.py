@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from naysay.catalog._names import Other, cited, find_other, others, spellings
+from naysay.catalog._names import Other, cited, find_other, others, program_text, spelled, spellings
 from naysay.checks import public, raise_invalid
 
 _FOLDER = Path(__file__).parent
@@ -42,7 +42,7 @@ class _Named:
     @property
     def example(self) -> str:
         """The text of the program, which runs as it is."""
-        return (_FOLDER / "examples" / f"{self.program}.py").read_text(encoding="utf-8")
+        return program_text(self.program)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +245,7 @@ def _near(name: str) -> list[str]:
     """
     rows: tuple[_Row | Other, ...] = (*methods(), *losses(), *detectors(), *others())
     letters = {own: _letters(own) for row in rows for own in row.names}
+    letters |= {own: _letters(own) for own in spelled() if _letters(own) not in letters.values()}
     key = _letters(name)
     begun = sorted((own for own in letters if len(key) >= 4 and letters[own].startswith(key)), key=len)
     alike = [own for own in letters if _slipped(key, letters[own])]

@@ -1,5 +1,6 @@
 """WHAT THEY DID: how hard negatives are, what hard ones have in common, and whether they are always the same."""
 
+from naysay.difficulty.arms import arms
 from naysay.difficulty.class_pairs import ClassPair, ClassPairs, class_pairs
 from naysay.difficulty.consistency import Consistency, Dispersion, consistency
 from naysay.difficulty.curves import Curve, Gap
@@ -33,6 +34,7 @@ __all__ = [
     "Profile",
     "Study",
     "ancestor_depth",
+    "arms",
     "bands",
     "below_zero_share",
     "class_pairs",

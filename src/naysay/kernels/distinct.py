@@ -37,6 +37,12 @@ def repeats(line: Any, wanted: Any) -> Any:
 
 
 @inlined
+def hashed(item: Any, table: Any) -> Any:
+    """Where the search for an item starts in a table, whose length is a power of two."""
+    return np.int64((np.uint64(item) * _GOLDEN) >> np.uint64(36)) & (len(table) - 1)
+
+
+@inlined
 def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
     """Whether `item` is in line[:slot]. With a table, a new item is entered."""
     if len(table) == 0:
@@ -44,7 +50,7 @@ def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
         for earlier in range(slot):
             found |= line[earlier] == item
         return found
-    place = np.int64((np.uint64(item) * _GOLDEN) >> np.uint64(36)) & (len(table) - 1)
+    place = hashed(item, table)
     while table[place] != -1:
         if table[place] == item:
             return True

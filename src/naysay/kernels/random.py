@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import inlined
+from naysay.kernels.compile import compiled, inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_B = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+_S12, _S30, _S27, _S31, _S32 = np.uint64(12), np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 # Tries of a slot are numbered from here: past every first try, 4,096 apart.
 _RETRIES = np.uint64(1 << 40)
 _SLOT_SHIFT = np.uint64(12)
+_PLACES = 2.0**-52
 
 
 @inlined
@@ -66,3 +67,12 @@ def below_wide(bits: Any, size: Any) -> Any:
     middle = a * d + ((b * d) >> _S32)
     cross = b * c + (middle & _LOW)
     return np.int64(a * c + (middle >> _S32) + (cross >> _S32))
+
+
+@compiled
+def uniforms(start: Any, stop: Any, key: Any, out: Any) -> None:
+    """out[row, slot] = a number in (0, 1): the middle of one of 2^52 equal parts, so never 0 or 1."""
+    for row in range(start, stop):
+        state = row_state(key, row)
+        for slot in range(out.shape[1]):
+            out[row, slot] = (np.float64(np.int64(number(state, slot) >> _S12)) + 0.5) * _PLACES

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.distinct import hashed, table_size
+
+_LEAST = 64  # places of a hash table
 
 
 @inlined
@@ -96,6 +99,33 @@ def take_highest(
             held = place < counts[row] and ids[row, slot] >= 0
             out[row, place] = ids[row, slot] if held else -1
             out_scores[row, place] = scores[row, slot] if held else 0
+
+
+@compiled
+def highest_of_groups(start: Any, stop: Any, values: Any, groups: Any, out: Any) -> None:
+    """out[row, slot] = whether no slot of the row's same group has a higher value, nor an earlier one an equal value.
+
+    A slot of a group below 0 is alone.
+    """
+    width = values.shape[1]
+    table = np.empty(max(table_size(width), _LEAST), np.int64)  # the highest slot of each group so far
+    for row in range(start, stop):
+        table[:] = -1
+        for slot in range(width):
+            group = groups[row, slot]
+            out[row, slot] = True
+            if group < 0:
+                continue
+            place = hashed(group, table)
+            while table[place] != -1 and groups[row, table[place]] != group:
+                place = (place + 1) & (len(table) - 1)
+            other = table[place]
+            if other == -1 or values[row, slot] > values[row, other]:
+                table[place] = slot
+                if other != -1:
+                    out[row, other] = False
+            else:
+                out[row, slot] = False
 
 
 @compiled

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_number, check_whole, public, raise_invalid
+from naysay.kernels.threads import in_rows
+from naysay.kernels.top import highest_of_groups
 from naysay.losses._inputs import as_indices, as_mask, as_scores, check_finite
 
 
@@ -56,7 +58,7 @@ def keep_hardest(values: Tensor, keep: float, *, groups: Any = None, mask: Any =
         group = as_indices("groups", groups, device)
         if tuple(group.shape) != shape:
             raise_invalid("groups", f"of shape {shape}", f"shape {tuple(group.shape)}")
-        valid = valid & _hardest_of_group(rows.masked_fill(~valid, -torch.inf), group.reshape(rows.shape), valid)
+        valid = valid & _hardest_of_group(rows, group.reshape(rows.shape), valid)
     return _highest(rows.masked_fill(~valid, -torch.inf), count).to(rows.dtype).reshape(shape)
 
 
@@ -81,9 +83,9 @@ def _ascending(rows: Tensor) -> Tensor:
 
 def _hardest_of_group(rows: Tensor, groups: Tensor, valid: Tensor) -> Tensor:
     """(B, n) bool: whether a slot is the hardest valid one of its group in its row; True for group -1."""
-    order = rows.sort(dim=1, descending=True, stable=True).indices
-    alone = groups.amax() + 1 + torch.arange(groups.shape[1], device=groups.device) if groups.numel() else groups
-    ordered, place = torch.where((groups < 0) | ~valid, alone, groups).gather(1, order).sort(dim=1, stable=True)
-    first = torch.ones_like(ordered, dtype=torch.bool)
-    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    return torch.zeros_like(first).scatter_(1, order.gather(1, place), first)
+    values = to_numpy(rows.double() if rows.dtype in (torch.float16, torch.bfloat16) else rows)
+    alone = torch.where(valid, groups, -1)
+    first = np.empty(values.shape, np.bool_)
+    in_rows(highest_of_groups, len(values), 4 * values.size, np.ascontiguousarray(values), to_numpy(alone), first)
+    hardest: Tensor = to_torch(first, rows.device)
+    return hardest

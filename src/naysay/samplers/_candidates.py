@@ -39,6 +39,18 @@ class FromPool:
         return described(self)
 
 
+class Independent:
+    """What samplers share whose slots are drawn one by one, so that a row may have an id twice."""
+
+    @property
+    def distinct(self) -> bool:
+        """False: draws are independent, or the states of a chain."""
+        return False
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
 # ---- settings -------------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,22 @@ class Generator(Protocol):
         ...
 
 
+_PREFIX = "generator/"
+
+
+def state_within(generator: Generator) -> dict[str, Any]:
+    """The state of a generator, as a part of its sampler's."""
+    return {f"{_PREFIX}{name}": value for name, value in generator.state().items()}
+
+
+def read_within(state: Any, mine: Mapping[str, Entry]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The checked entries of a sampler's state that are its own, and the state of its generator."""
+    given = state if isinstance(state, Mapping) else {}
+    theirs = {str(name): value for name, value in given.items() if str(name).startswith(_PREFIX)}
+    read = read_state(state, mine, others=tuple(theirs))
+    return read, {name.removeprefix(_PREFIX): value for name, value in theirs.items()}
+
+
 _LARGEST = 1e9  # of a parameter: products of three, summed over coordinates, are finite in 32 bits
 
 

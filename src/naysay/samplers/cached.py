@@ -258,16 +258,12 @@ class Cached(FromPool):
         draw = getattr(self._rows.pools[place], "draw_candidates", self._rows.pools[place].draw)
         fresh = draw(query, wanted, rng=rng).numpy().ids
         ids = _cache_rows.joined(held, fresh, self.size + self.fresh)
-        short = np.flatnonzero(ids[:, -1] < 0)  # rows with a fresh id that was cached: few
-        part = ids[short]
-        ids[short] = np.where(part < 0, part[:, :1], part)  # a score that is there, instead of a gap in all of them
         side = self._rows.side(place, ids)
         scores = score_slots(
             self.score, query, like_query(ids, query), None if side is None else like_query(side, query)
         )
-        falling = -np.asarray(to_numpy(softened(scores, temperature, rng) if self.keep == "softmax" else scores))
-        falling[short], ids[short] = np.where(part < 0, np.inf, falling[short]), part
-        order = np.argsort(falling, axis=1)[:, : self.size]  # quicker than a part, for so many
+        values = softened(scores, temperature, rng) if self.keep == "softmax" else scores
+        order = np.argsort(-np.asarray(to_numpy(values)), axis=1)[:, : self.size]  # quicker than a part, for so many
         stays = ids.reshape(-1).take(order + ids.shape[1] * np.arange(len(ids))[:, None])
         with self._lock:
             old = None if self._history is None else self._cache.get(rows)

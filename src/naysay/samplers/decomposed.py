@@ -18,8 +18,7 @@ from naysay.pools._slots import anchors_of, shortfall
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
-from naysay.samplers._candidates import check_known, wanted_slots
-from naysay.text import described
+from naysay.samplers._candidates import Independent, check_known, wanted_slots
 from naysay.types import Negatives, Query
 
 _TRIES = 4  # proposals for each slot before the exact draw
@@ -31,7 +30,7 @@ Floats = NDArray[np.float64]
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Decomposed:
+class Decomposed(Independent):
     """Draw items by q(i | a) = sum_k x_ak y_ki: a factor of the anchor, then an item of the factor.
 
     Rows of x and y are probabilities. A known item is rejected, and after some tries the draw is an exact one over what
@@ -83,14 +82,6 @@ class Decomposed:
         self._x = rng.dirichlet(np.ones(self.factors), self.positives.n_anchors)
         self._y = rng.dirichlet(np.ones(self.positives.n_items), self.factors)
         self._lock = Lock()
-
-    @property
-    def distinct(self) -> bool:
-        """False: draws are independent."""
-        return False
-
-    def __repr__(self) -> str:
-        return described(self)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with their exact log_q."""

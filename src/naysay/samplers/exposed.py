@@ -14,8 +14,7 @@ from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
-from naysay.samplers._candidates import check_is_pool, number_at, wanted_slots
-from naysay.text import described
+from naysay.samplers._candidates import Independent, check_is_pool, number_at, wanted_slots
 from naysay.types import Negatives, Pool, Query, anchor_ids, check_query, positive_ids
 
 UNOBSERVED = "unobserved"
@@ -24,7 +23,7 @@ UNOBSERVED = "unobserved"
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Exposed:
+class Exposed(Independent):
     """Draw each negative from a level of feedback below the positive's, or, by a share, from what was not observed.
 
     Levels are ordered, the strongest first: {"bought": ..., "clicked": ..., "viewed": ...}. A pair that is in several
@@ -77,14 +76,6 @@ class Exposed:
         known = getattr(self.unobserved, "positives", None)
         exact = isinstance(known, Positives) and getattr(self.unobserved, "distinct", True) is False
         self._exact = exact and self._table.is_within(known)
-
-    @property
-    def distinct(self) -> bool:
-        """False: draws are independent."""
-        return False
-
-    def __repr__(self) -> str:
-        return described(self)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives; the query has positives."""

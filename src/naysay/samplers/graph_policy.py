@@ -13,17 +13,16 @@ from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_kind, check_one_of, check_range, check_whole, public, raise_invalid
-from naysay.detectors._states import Entry, read_state
+from naysay.detectors._states import Entry
 from naysay.pools._edge_steps import repeated
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
-from naysay.samplers._candidates import wanted_slots
-from naysay.samplers._generators import Generator
+from naysay.samplers._candidates import Independent, wanted_slots
+from naysay.samplers._generators import Generator, read_within, state_within
 from naysay.samplers._graph_paths import Paths, chances_of, only_new
-from naysay.text import described
 from naysay.types import Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
@@ -33,7 +32,7 @@ Floats = NDArray[np.float64]
 @final
 @public
 @dataclass(eq=False, repr=False)
-class GraphPolicy:
+class GraphPolicy(Independent):
     """Draw the end of a path of `hops` steps; each step by softmax(generator(node, neighbour)) over some neighbours.
 
     A path begins at the anchor, or at the row's positive. Only ends that are allowed count: nodes of `items` that are
@@ -113,14 +112,6 @@ class GraphPolicy:
         self._lock = Lock()
         self._steps = 0
 
-    @property
-    def distinct(self) -> bool:
-        """False: paths are independent, and several may end at one node."""
-        return False
-
-    def __repr__(self) -> str:
-        return described(self)
-
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) ends of paths."""
         check_query(query)
@@ -190,16 +181,11 @@ class GraphPolicy:
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:
-            return {
-                "steps": self._steps,
-                **{f"generator/{key}": value for key, value in self.generator.state().items()},
-            }
+            return {"steps": self._steps, **state_within(self.generator)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        inner = state if isinstance(state, Mapping) else {}
-        theirs = {name: value for name, value in inner.items() if str(name).startswith("generator/")}
-        read = read_state(state, {"steps": Entry(whole=True, at_least=0)}, others=theirs)
+        read, theirs = read_within(state, {"steps": Entry(whole=True, at_least=0)})
         with self._lock:
-            self.generator.restore({str(name).removeprefix("generator/"): value for name, value in theirs.items()})
+            self.generator.restore(theirs)
             self._steps = int(read["steps"])

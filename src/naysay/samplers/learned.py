@@ -13,13 +13,13 @@ from naysay._lock import Lock
 from naysay._slots import check_score, corrupted_triples, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.detectors._states import Entry, read_state
+from naysay.detectors._states import Entry
 from naysay.pools._slots import ON_SHORT, given_ids
 from naysay.pools.corruption import Corruption
 from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers import _policy as policy
 from naysay.samplers._candidates import check_is_pool, number_at, wanted_slots, whole_at
-from naysay.samplers._generators import Generator
+from naysay.samplers._generators import Generator, read_within, state_within
 from naysay.samplers._learned_candidates import Candidates
 from naysay.samplers._top_k import take
 from naysay.text import described
@@ -249,17 +249,15 @@ class Learned:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:
             own = {"steps": self._steps, "mean": self._mean, "sum": self._sum, "count": self._count}
-            return {**own, **{f"generator/{name}": value for name, value in self.generator.state().items()}}
+            return {**own, **state_within(self.generator)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         whole = Entry(whole=True, at_least=0)
         mine = {"steps": whole, "mean": Entry(), "sum": Entry(), "count": whole}
-        inner = state if isinstance(state, Mapping) else {}
-        theirs = {name: value for name, value in inner.items() if str(name).startswith("generator/")}
-        read = read_state(state, mine, others=theirs)
+        read, theirs = read_within(state, mine)
         with self._lock:
-            self.generator.restore({str(name).removeprefix("generator/"): value for name, value in theirs.items()})
+            self.generator.restore(theirs)
             self._steps, self._count = int(read["steps"]), int(read["count"])
             self._mean, self._sum = float(read["mean"]), float(read["sum"])
 

@@ -18,8 +18,7 @@ from naysay.pools._slots import shortfall
 from naysay.pools.everything import Everything
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
-from naysay.samplers._candidates import check_known, number_at, wanted_slots
-from naysay.text import described
+from naysay.samplers._candidates import Independent, check_known, number_at, wanted_slots
 from naysay.types import Negatives, Query, anchor_ids, check_query
 
 Ids = NDArray[np.int64]
@@ -29,7 +28,7 @@ Floats = NDArray[np.float64]
 @final
 @public
 @dataclass(eq=False, repr=False)
-class MarkovChain:
+class MarkovChain(Independent):
     """Draw negatives with probability proportional to score^power, by a chain of a few proposals per row.
 
     From the state x a proposal y is, with probability `uniform`, any item that is not known, else one of the
@@ -96,14 +95,6 @@ class MarkovChain:
         self._free = Everything(self.positives, distinct=False)
         self._lock = Lock()
         self._last = np.full(self.positives.n_anchors, -1, np.int64)
-
-    @property
-    def distinct(self) -> bool:
-        """False: a chain may stay where it is."""
-        return False
-
-    def __repr__(self) -> str:
-        return described(self)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, in the order of the chain."""

@@ -1,4 +1,4 @@
-"""DCLR: without rows that a second model scores above a threshold."""
+"""DCLR: without rows that a second model scores above a threshold, and with noise that ascends the loss."""
 
 import numpy as np
 import torch
@@ -13,8 +13,14 @@ sampler = ns.samplers.Static(pool)
 batch = np.arange(16)
 query = ns.Query(np.tile(batch, 2), positives=np.concatenate([batch + n, batch]))  # each view's positive is the other
 negatives = sampler.sample(query, 2 * len(batch) - 2, rng=ns.rng_for(seed=0))  # 2 (B - 1), the rest of the batch
-rng = np.random.default_rng(9)
-z = torch.from_numpy(rng.standard_normal((2 * len(batch), 16)))  # two encodings of each
-z, partner = torch.nn.functional.normalize(z, dim=1), np.roll(np.arange(len(z)), len(batch))
-judge = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((32, 16))), dim=1)  # a second model
-loss = ns.losses.in_batch(z, partner=partner, temperature=0.05, mask=judge @ judge.T < 0.85)
+unit, vectors = torch.nn.functional.normalize, np.random.default_rng(9).standard_normal((2, 32, 16))
+z, judge = unit(torch.from_numpy(vectors), dim=2)  # two encodings of each sentence, and a second model's
+
+
+def with_noise(noise):
+    keys = torch.cat([z, unit(noise, dim=1)])  # row i of the batch is key i; its other view is its positive
+    mask = torch.cat([(judge @ judge.T < 0.85).fill_diagonal_(False), torch.ones(32, len(noise), dtype=bool)], dim=1)
+    return ns.losses.in_batch(z, keys, partner=np.roll(np.arange(32), 16), temperature=0.05, mask=mask)
+
+
+loss = with_noise(ns.samplers.ascend(ns.samplers.noise(32, 16, rng=ns.rng_for(seed=0), like=z), with_noise))
