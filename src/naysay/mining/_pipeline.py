@@ -44,8 +44,8 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-_SLOTS, _FEWEST = 1 << 18, 5 << 14  # candidates that are judged at a time, at most and at least
-_EACH = 3  # or so many for each document of the corpus: less memory where the corpus is small
+# Candidates that are judged at a time: at most and at least, and for each document; few where the corpus is small.
+_SLOTS, _FEWEST, _EACH = 1 << 18, 5 << 14, 3
 ROWS = 5120  # anchors at a time: vectors are copied of those that are not neighbours
 _STRIPS = 512  # a multiple of it is searched at a time, where it is more: blocks of a search are full then
 
@@ -93,7 +93,7 @@ def _searched(
     the judge has one. What such a search skips is suspected, and counted.
     """
     detector, n = threshold.detector, rows.queries.n
-    slots = min(_SLOTS, task.slots or _SLOTS, max(_FEWEST, _EACH * task.corpus.n))  # few where the corpus is small, too
+    slots = min(_SLOTS, task.slots or _SLOTS, max(_FEWEST, _EACH * task.corpus.n))
     highest = None
     if task.may_deepen and detector is not None and not isinstance(detector, Posterior):
         highest = highest_scores(detector, rows.query)  # NaN where the judge is not one by score
@@ -106,9 +106,8 @@ def _searched(
     known &= early or reached == task.depth
     depth = first_depth(task, threshold) if early else task.depth
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
-    blocks = [np.arange(n)]
+    blocks, size = [np.arange(n)], min(ROWS, slots // depth)
     if early:
-        size = min(ROWS, slots // depth)
         blocks = list(in_parts(np.flatnonzero(~known), size // _STRIPS * _STRIPS or size))
         blocks += in_parts(np.flatnonzero(known), slots // reached)
     for block in blocks:
@@ -280,14 +279,15 @@ def lists_of(
     """The lists of some anchors, as a posterior is fitted to them; for the other arguments see `fit_posterior`."""
     low = lowest_score(task, task.options.judge, sample)
     deep, parts = replace(task, depth=fit_depth(task), on_progress=None), []
-    step, reached = len(anchors) if size is None else size, deep.depth if collected is None else collected.depth
+    least = 0 if task.index is None else task.depth  # an index finds others where it is asked for fewer
+    step, reached = len(anchors) if size is None else size, max(least, deep.depth)
     for start in range(0, len(anchors), max(1, step)):
         some = anchors[start : start + step]
         if collected is None:
             rows = deep.some(some, known_scores)
-            found = collect(deep, rows, *nearest(deep, rows))
+            found = collect(deep, rows, *nearest(deep, rows, reached))
         else:
-            found = collected.of(some)
+            found, reached = collected.of(some), collected.depth
         free, inside = narrowed(task, found, low).kept, listed(found)
         free[:, task.depth : deep.depth] = False  # which only the fit searches
         inside[:, deep.depth : reached] = False
