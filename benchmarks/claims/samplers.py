@@ -75,8 +75,8 @@ MF = {
 NOT_BLIND = (
     "The samples of users, 600 steps and the grids were chosen to fit the time, before any run of them. "
     "A weight decay of 0.0001 was replaced by 0.000001 after two runs of the tuning split, in which it was much worse. "
-    "Rates of 0.03 and 0.1 were added, and mixing got a rate of its own with LightGCN, after the first results, because "
-    "the best rate was the highest; the choice for matrix factorisation stayed the same. "
+    "Rates of 0.03 and 0.1 were added, and mixing got a rate of its own with LightGCN, after the first results, "
+    "because the best rate was the highest; the choice for matrix factorisation stayed the same. "
     "Recall of uniform and DNS(16) on all of yelp2018 was known from results/judging.json.",
 )
 

@@ -36,8 +36,8 @@ PERCENTILES = """\
 Cai, Frankle, Schwab, Morcos. Are all negatives created equal in contrastive instance discrimination? 2020.
 
 MoCo on {train:,} pictures of 100 classes (two pictures as two channels) or of 10, a queue of {queue:,}, momentum
-{momentum}, {steps:,} steps of {batch} anchors. Each arm removes percentiles of each anchor's queue by hardness at every step. All
-runs took {minutes:.0f} processor minutes.
+{momentum}, {steps:,} steps of {batch} anchors. Each arm removes percentiles of each anchor's queue by hardness at every
+step. All runs took {minutes:.0f} processor minutes.
 """
 PERCENTILE_NOTE = """\
 All arms. "Left" is the share of the queue that stays, "same class" the share of those with the anchor's class, in the

@@ -154,6 +154,17 @@ def bits(key, batch, slot):
     return mixed((state + slot * 0x9E3779B97F4A7C15) % 2**64)
 
 
+def visited_by_loops(links, start, key, number, restart, steps):
+    """The rows that a walk visits, one step at a time; -1 at a missing link, after which it is at its start."""
+    node = start
+    for step in range(steps):
+        if (bits(key, number, 2 * step) >> 11) * 2.0**-53 < restart:
+            node = start
+        node = int(links[node, (bits(key, number, 2 * step + 1) * links.shape[1]) >> 64])
+        yield node
+        node = start if node < 0 else node
+
+
 def walked_by_loops(links, order, key, size, restart, cover, n_batches):
     """The same plan one step at a time, with the same random numbers."""
     n, batches, used, begin, filled = len(links), [], set(), 0, 0
@@ -162,19 +173,14 @@ def walked_by_loops(links, order, key, size, restart, cover, n_batches):
         wanted = min(size, n - number * size) if cover else size
         while order[begin] in used:
             begin = (begin + 1) % n
-        start = node = order[begin]
+        start = order[begin]
         begin = (begin + 1) % n
         batch = [start]
         used.add(start)
-        for step in range(16 * size):
+        for node in visited_by_loops(links, start, key, number, restart, 16 * size):
             if len(batch) == wanted:
                 break
-            if (bits(key, number, 2 * step) >> 11) * 2.0**-53 < restart:
-                node = start
-            node = int(links[node, (bits(key, number, 2 * step + 1) * links.shape[1]) >> 64])
-            if node < 0:
-                node = start
-            elif node not in used:
+            if node >= 0 and node not in used:
                 used.add(node)
                 batch.append(node)
         spare = begin
@@ -229,6 +235,19 @@ def test_a_full_restart_is_a_row_and_its_neighbours():
     wide.restore({"links": links})
     assert sorted(wide.plan(0, rng=ns.rng_for(0)).ravel().tolist()) == list(range(12))
     assert wide.dropped == {"filled at random": 6}
+
+
+@pytest.mark.parametrize("restart", [0.1, 0.5])
+def test_visits_of_a_long_walk_are_personalised_pagerank(restart):
+    """By power iteration on six rows; the loops make the same walk as the compiled one, as the test above shows."""
+    links = np.array([[1, 2], [2, 3], [0, 4], [5, 0], [3, 5], [1, 4]])
+    moves = np.zeros((6, 6))
+    np.add.at(moves, (np.repeat(np.arange(6), 2), links.ravel()), 0.5)
+    share, start = np.full(6, 1 / 6), np.eye(6)[2]
+    for _ in range(200):
+        share = ((1 - restart) * share + restart * start) @ moves
+    visits = list(visited_by_loops(links, 2, key_from(ns.rng_for(0)), 0, restart, 60_000))
+    assert np.bincount(visits, minlength=6) / len(visits) == pytest.approx(share, abs=0.01)
 
 
 def test_the_second_row_is_a_uniform_neighbour_of_the_first():
