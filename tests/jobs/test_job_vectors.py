@@ -16,12 +16,12 @@ from naysay.mining.options import MiningOptions
         (100, 10**9, 4096),
         (20_000, 10**10, 4096),
         (160_000, 10**10, 10_000),
-        (160_000, 3 * 10**8, 5916),
+        (160_000, 3 * 10**8, 4994),
         (9, 160 * 10**6, 1379),
     ],
 )
 def test_parts_fit_the_budget(n, budget, rows):
-    vectors = SimpleNamespace(n=n, width=384)
+    vectors = SimpleNamespace(n=n, width=384, whole=None)
     task = Task(
         **dict.fromkeys((field.name for field in fields(Task)), None)
         | {"queries": vectors, "corpus": vectors, "lists": {}, "depth": 100, "width": 8, "options": MiningOptions()}
