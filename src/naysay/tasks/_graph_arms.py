@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import elu, normalize
 
-from naysay.arrays import to_numpy
+from naysay.arrays import to_numpy, to_torch
 from naysay.losses import in_batch
 from naysay.rng import rng_for
 from naysay.tasks._negative_free import minus_cosine
@@ -48,7 +49,7 @@ def two_views(learner: Any) -> Mapping[str, Callable[[GraphSage], Step]]:
 
         def step_of(rows: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
             asked = learner.task.ends(rows)[0]
-            nodes = torch.tensor(list(dict.fromkeys(to_numpy(asked).tolist()))[:NODES], device=asked.device)
+            nodes = to_torch(np.array(list(dict.fromkeys(to_numpy(asked).tolist()))[:NODES]), asked.device)
             ways = [normalize(project(network.vectors(view)[nodes]), dim=1) for view in views(network, step)]
             z, partner = torch.cat(ways), torch.arange(2 * len(nodes), device=asked.device).roll(len(nodes))
             scores, others = (
