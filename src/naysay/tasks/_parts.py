@@ -24,9 +24,9 @@ Device = str | torch.device
 
 
 def checked_device(device: Device) -> torch.device:
-    """The device of a task. Raises unless torch can compute there."""
+    """The device of a task, with its number: "cuda" is "cuda:0". Raises unless torch can compute there."""
     check_device("device", device)
-    return torch.device(device)
+    return torch.empty(0, device=device).device
 
 
 def recorded_device(device: torch.device) -> dict[str, str]:

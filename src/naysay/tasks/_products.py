@@ -45,7 +45,8 @@ class _RowProducts(torch.autograd.Function):
 def row_scores(table: Tensor, rows: Tensor, others: Tensor) -> Tensor:
     """(B, K) table[rows] (B,) times table[others] (B, K), with gradients of the table, on its device."""
     if not _by_loops(table):
-        return torch.einsum("bd,bkd->bk", embedding(rows, table), embedding(others, table))
+        # A matrix product may round the same pair in another way for another k; then a positive does not equal itself.
+        return (embedding(rows, table)[:, None] * embedding(others, table)).sum(dim=-1)
     multiply: Any = _RowProducts.apply
     found: Tensor = multiply(table, rows, others)
     return found
