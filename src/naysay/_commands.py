@@ -124,6 +124,7 @@ class CompareOptions:
         labels: Table of the nodes' classes.
         seed: The first of the seeds, and that of a split by user.
         quick: Compare on generated data, in less than a minute.
+        device: Where torch keeps the models and trains, such as "cuda". Not measured on a GPU.
     """
 
     task: str = option("recommendation", "The task: recommendation, knowledge-graph, graph, text or images.")
@@ -145,6 +146,7 @@ class CompareOptions:
     labels: Path | None = option(None, "Graphs: table of nodes and their classes.")
     seed: int = option(0, "First seed; also the seed of the split.")
     quick: bool = option(False, "Compare on generated data, in less than a minute.")
+    device: Any = option("cpu", "Device of the models: cpu, cuda, ...")
 
 
 @final

@@ -18,6 +18,7 @@ from naysay.text import json_file
 
 SETTINGS, RESULTS, REPORT, RUNS = "comparison.json", "results.json", "compare.html", "runs"
 _MARK = {"made_by": "naysay compare"}
+_USUAL = {"device": "cpu"}  # what is recorded only where it is another
 
 
 class Folder:
@@ -48,8 +49,9 @@ class Folder:
         if self.path is None:
             return
         if self.kept:
-            for name, value in json.loads(json_file(settings)).items():
-                before = self.kept["settings"].get(name)
+            kept = _USUAL | self.kept["settings"]
+            for name, value in (_USUAL | json.loads(json_file(settings))).items():
+                before = kept.get(name)
                 if before != value:
                     rule = f"the folder of a comparison with {name} {value}"
                     raise_invalid("out", rule, f"one with {before}", "Pass another folder.")

@@ -39,7 +39,8 @@ class Run:
         self.seconds, self.processor_seconds = time.perf_counter() - wall, time.process_time() - own
         self.processor_seconds = max(self.processor_seconds, spared)
         self.step_of = partial(self.model.loss, sampler=sampler) if hasattr(sampler, "sample") else sampler
-        self.optimiser = torch.optim.Adam(self.model.parameters, lr=rate, weight_decay=DECAY, fused=True)
+        fused = True if task.device.type == "cpu" else None  # elsewhere torch chooses: not every device has it
+        self.optimiser = torch.optim.Adam(self.model.parameters, lr=rate, weight_decay=DECAY, fused=fused)
         self.order, self.rows = np.random.default_rng(seed), np.zeros(0, np.int64)
         self.together = 1  # steps of about a second
         self.points: list[Point] = []

@@ -10,7 +10,7 @@ from typing import Any
 from naysay._commands import CompareOptions
 from naysay._options import takes_options
 from naysay.arrays import torch_in_one_thread
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.comparing import _run
 from naysay.comparing._data import KINDS, data_of
 from naysay.comparing._folder import REPORT, RESULTS, Folder
@@ -71,12 +71,13 @@ def compare(
     if model:
         check_one_of("model", options.model, kind.task.models)
     check_bool("quick", options.quick)
+    check_device("device", options.device)
     seeds = check_whole("seeds", options.seeds, 1, 1000)
     first = check_whole("seed", options.seed, 0)
     budget, steps = _budget(options.budget), None if options.steps is None else check_whole("steps", options.steps, 4)
     folder = Folder(options.out)
     with torch_in_one_thread():
-        task = kind.task(data_of(kind, data, options), *model)
+        task = kind.task(data_of(kind, data, options), *model, device=options.device)
         usual = task.quick if options.quick else task.defaults
         parts = task.start(first).parts()
         arms = read_arms(options.methods, parts, usual, task.own)

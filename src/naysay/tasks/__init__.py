@@ -5,6 +5,7 @@ from naysay.arrays import need_torch
 
 need_torch()
 
+from naysay.tasks.adapter import Adapter
 from naysay.tasks.conv import ConvEncoder
 from naysay.tasks.graph_sage import GraphSage
 from naysay.tasks.graphs import Graph, read_graph, split_edges
@@ -17,7 +18,7 @@ from naysay.tasks.link_prediction import LinkPrediction, LinkPredictor
 from naysay.tasks.node_embedding import NodeEmbedder, NodeEmbedding
 from naysay.tasks.reading import read_interactions
 from naysay.tasks.recommendation import Recommendation, Recommender
-from naysay.tasks.retrieval import Adapter, Retrieval, Retriever
+from naysay.tasks.retrieval import Retrieval, Retriever
 from naysay.tasks.subwords import Pieces, SubwordEncoder
 from naysay.tasks.texts import TextPairs, read_texts, split_by_document
 from naysay.tasks.triple_models import TripleModel

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import elu, normalize
 
+from naysay.arrays import to_numpy, to_torch
 from naysay.losses import in_batch
 from naysay.rng import rng_for
 from naysay.tasks._negative_free import minus_cosine
@@ -36,7 +38,8 @@ def two_views(learner: Any) -> Mapping[str, Callable[[GraphSage], Step]]:
     def layers(width: int) -> Callable[[Tensor], Tensor]:
         """Two layers after the network, trained with it."""
         start = torch.Generator().manual_seed(learner.seed)
-        made = [(torch.randn(width, width, generator=start) / width**0.5).requires_grad_() for _ in range(2)]
+        drawn = [torch.randn(width, width, generator=start) / width**0.5 for _ in range(2)]
+        made = [part.to(learner.task.device).requires_grad_() for part in drawn]
         learner.parameters = [*learner.parameters, *made]
         return lambda vectors: elu(vectors @ made[0]) @ made[1]
 
@@ -46,12 +49,12 @@ def two_views(learner: Any) -> Mapping[str, Callable[[GraphSage], Step]]:
 
         def step_of(rows: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
             asked = learner.task.ends(rows)[0]
-            nodes = torch.tensor(list(dict.fromkeys(asked.tolist()))[:NODES])
+            nodes = to_torch(np.array(list(dict.fromkeys(to_numpy(asked).tolist()))[:NODES]), asked.device)
             ways = [normalize(project(network.vectors(view)[nodes]), dim=1) for view in views(network, step)]
-            z, partner = torch.cat(ways), torch.arange(2 * len(nodes)).roll(len(nodes))
+            z, partner = torch.cat(ways), torch.arange(2 * len(nodes), device=asked.device).roll(len(nodes))
             scores, others = (
                 ways[0].detach() @ ways[1].detach().T / TEMPERATURE,
-                ~torch.eye(len(nodes), dtype=torch.bool),
+                ~torch.eye(len(nodes), dtype=torch.bool, device=asked.device),
             )
             learner.hardness = mean_hardness(scores.diagonal(), scores, others)
             found = in_batch(z, partner=partner, temperature=TEMPERATURE)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from naysay.arrays import to_torch
 from naysay.samplers import momentum_update
 from naysay.tasks._negative_free import barlow_twins, mean_of_label, minus_cosine, swav, vicreg
 
@@ -56,7 +57,8 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
         With pseudo-labels of `clusters`, images of one label share a code, and the loss is the mean over granularities.
         """
         start = torch.Generator().manual_seed(learner.seed % (1 << 62))
-        table = torch.randn(min(count, learner.task.batch), 64, generator=start).requires_grad_()
+        drawn = torch.randn(min(count, learner.task.batch), 64, generator=start)
+        table = drawn.to(learner.task.device).requires_grad_()
         learner.parameters.append(table)
         labels_of = learner.pseudo_labels(clusters) if clusters else None
 
@@ -64,7 +66,7 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
             _, *images = learner._views(rows, step)
             views, columns = [network(one) for one in images], normalize(table, dim=1).T
             scores = [one @ columns for one in views]
-            labels: Any = () if labels_of is None else torch.from_numpy(labels_of(rows, step))
+            labels: Any = () if labels_of is None else to_torch(labels_of(rows, step), table.device)
             means = [[mean_of_label(one.detach(), own) @ columns for one in views] for own in labels]
             return torch.stack([swav(*scores, coded=coded) for coded in means or [scores]]).mean(), None
 

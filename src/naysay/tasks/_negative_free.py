@@ -65,7 +65,8 @@ def mean_of_label(vectors: Tensor, labels: Tensor) -> Tensor:
     Chen et al. Incremental False Negative Detection for Contrastive Learning. ICLR 2022, appendix F; that the mean gets
     length 1 is our reading.
     """
-    same = (labels[:, None] == labels) & (labels >= 0)[:, None] | torch.eye(len(labels), dtype=torch.bool)
+    own = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    same = (labels[:, None] == labels) & (labels >= 0)[:, None] | own
     return normalize(same.to(vectors.dtype) @ vectors, dim=1)
 
 

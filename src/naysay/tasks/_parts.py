@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay.checks import check_kind, check_whole, raise_invalid
+from naysay.arrays import to_torch
+from naysay.checks import check_device, check_kind, check_whole, raise_invalid
 from naysay.positives import Positives
 from naysay.text import counted
 
@@ -19,6 +20,18 @@ PARTS = ("train", "validation", "test")
 HELD_OUT = "Negatives that are held-out positives; true positives that nobody recorded come on top."
 Ids = NDArray[np.int64]
 Parts = tuple[Positives, Positives, Positives]  # for training, validation and test
+Device = str | torch.device
+
+
+def checked_device(device: Device) -> torch.device:
+    """The device of a task, with its number: "cuda" is "cuda:0". Raises unless torch can compute there."""
+    check_device("device", device)
+    return torch.empty(0, device=device).device
+
+
+def recorded_device(device: torch.device) -> dict[str, str]:
+    """{"device": its name} for the record, and nothing for the processor."""
+    return {} if device.type == "cpu" else {"device": str(device)}
 
 
 def check_parts(data: Any, kind: type, noun: str) -> None:
@@ -118,4 +131,4 @@ def mean_hardness(positive: Tensor, negatives: Tensor, mask: Any = None) -> floa
     """The mean of sigmoid(negative - positive) over filled slots; NaN without any."""
     with torch.no_grad():
         gaps = torch.sigmoid(negatives - positive[:, None])
-        return float((gaps if mask is None else gaps[torch.as_tensor(mask)]).mean())
+        return float((gaps if mask is None else gaps[to_torch(mask, gaps.device)]).mean())

@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from naysay.kernels.products import add_row_gradients, row_products
 from naysay.kernels.threads import in_rows
 from naysay.kernels.triple_scores import add_side_gradients, side_scores
+from naysay.types import TAIL
+
+
+def _by_loops(table: Tensor) -> bool:
+    """Whether the compiled loops score vectors of a table: those in the memory of the processor."""
+    return table.device.type == "cpu"
 
 
 class _RowProducts(torch.autograd.Function):
@@ -36,7 +43,10 @@ class _RowProducts(torch.autograd.Function):
 
 
 def row_scores(table: Tensor, rows: Tensor, others: Tensor) -> Tensor:
-    """(B, K) table[rows] (B,) times table[others] (B, K), with gradients of the table. For tensors of a processor."""
+    """(B, K) table[rows] (B,) times table[others] (B, K), with gradients of the table, on its device."""
+    if not _by_loops(table):
+        # A matrix product may round the same pair in another way for another k; then a positive does not equal itself.
+        return (embedding(rows, table)[:, None] * embedding(others, table)).sum(dim=-1)
     multiply: Any = _RowProducts.apply
     found: Tensor = multiply(table, rows, others)
     return found
@@ -73,8 +83,14 @@ def entity_scores(
 ) -> Tensor:
     """(B, K) the scores of entities (B, K) as tails for queries `tails` (B, d) where sides (B, K) is 2, else as heads.
 
-    A score is -|query - entity|, or without `distances` a product. With gradients, for tensors of a processor.
+    A score is -|query - entity|, or without `distances` a product. With gradients, on the device of the entities.
     """
+    if not _by_loops(entities):
+        queries = torch.where((sides == TAIL)[:, :, None], tails[:, None], heads[:, None])
+        others = embedding(ids, entities)
+        if distances:
+            return -((queries - others).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
+        return (queries * others).sum(dim=-1)
     score: Any = _SideScores.apply
     found: Tensor = score(heads, tails, entities, ids.contiguous(), sides.contiguous(), distances)
     return found

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import affine_grid, grid_sample, normalize
 
+from naysay.arrays import to_torch
 from naysay.checks import check_whole, public
+from naysay.tasks._parts import Device
 
 _BLOCK = 1024  # images that are encoded at a time, without gradients
 
@@ -60,28 +62,33 @@ class ConvEncoder(nn.Module):
         """(n, 256) features of many images, stored as bytes, as they are after training."""
         before = self.training
         self.eval()
-        found = [self.features(as_floats(images[at : at + _BLOCK])) for at in range(0, len(images), _BLOCK)]
+        device = next(self.parameters()).device
+        found = [self.features(as_floats(images[at : at + _BLOCK], device)) for at in range(0, len(images), _BLOCK)]
         self.train(before)
         return torch.cat(found)
 
 
-def as_floats(images: Any) -> Tensor:
-    """Bytes as numbers from 0 to 1."""
-    return torch.from_numpy(np.ascontiguousarray(images)).float() / 255
+def as_floats(images: Any, device: Device) -> Tensor:
+    """Bytes as numbers from 0 to 1, on a device."""
+    found: Tensor = to_torch(np.ascontiguousarray(images), device).float() / 255
+    return found
 
 
 def view(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random view of each image: a part of it at another size, perhaps mirrored, in another light, with noise."""
-    count = len(images)
+    """A random view of each image: a part of it at another size, perhaps mirrored, in another light, with noise.
+
+    Random numbers are those of the processor, on any device.
+    """
+    count, device = len(images), images.device
 
     def uniform(low: float, high: float) -> Tensor:
-        return low + (high - low) * torch.rand(count, generator=generator)
+        return low + (high - low) * torch.rand(count, generator=generator).to(device)
 
     scale, mirrored = uniform(0.6, 1.0), torch.where(uniform(0, 1) < 0.5, -1.0, 1.0)
     moved = [(1 - scale) * uniform(-1, 1) for _ in range(2)]
-    zero = torch.zeros(count)
+    zero = torch.zeros(count, device=device)
     rows = [torch.stack([scale * mirrored, zero, moved[0]], 1), torch.stack([zero, scale, moved[1]], 1)]
     grid = affine_grid(torch.stack(rows, dim=1), list(images.shape), align_corners=False)
     seen = grid_sample(images, grid, align_corners=False, padding_mode="border")
     lit = seen * uniform(0.6, 1.4)[:, None, None, None] + uniform(-0.2, 0.2)[:, None, None, None]
-    return (lit + 0.05 * torch.randn(lit.shape, generator=generator)).clamp(0, 1)
+    return (lit + 0.05 * torch.randn(lit.shape, generator=generator).to(device)).clamp(0, 1)

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from naysay import losses, pools, samplers
+from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, public
 from naysay.detectors import Incremental
 from naysay.evaluate import linear_probe, nearest_labels, ranking
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._image_arms import MOMENTUM, negative_free
-from naysay.tasks._parts import Ids, mean_hardness, usual_batch
+from naysay.tasks._parts import Device, Ids, checked_device, mean_hardness, recorded_device, usual_batch
 from naysay.tasks.conv import ConvEncoder, as_floats, view
 from naysay.tasks.images import Images
 from naysay.types import Negatives, Query
@@ -47,6 +48,7 @@ class ImageContrast:
         data: The images.
         model: "conv".
         batch: Images of a step; by default 256, and at most all.
+        device: Where torch encodes and trains, such as "cuda". Draws and measures are made on the processor.
 
     Examples:
         >>> task = ImageContrast(Images(np.zeros((40, 8, 8)), np.arange(40) % 2))
@@ -83,11 +85,11 @@ class ImageContrast:
         *("decoupled", "eliminate", "MoCo", "SimSiam"),
     )
 
-    def __init__(self, data: Images, model: str = "conv", *, batch: int | None = None) -> None:
+    def __init__(self, data: Images, model: str = "conv", *, batch: int | None = None, device: Device = "cpu") -> None:
         """Choose the images of the measures."""
         check_kind("data", data, Images, "Images")
         check_one_of("model", model, self.models)
-        self.data, self.model = data, model
+        self.data, self.model, self.device = data, model, checked_device(device)
         self.rows = np.flatnonzero(data.parts == 0)
         self.pairs, self.batch = len(self.rows), usual_batch(len(self.rows), 256 if batch is None else batch)
         self.measure = "view recall@1" if data.labels is None else "k-NN accuracy"
@@ -101,7 +103,7 @@ class ImageContrast:
         """What decides the result, for the record."""
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
         sizes = {"batch": self.batch, "temperature": TEMPERATURE, "false negatives": _SAME_CLASS}
-        return {**known, "fingerprint": self.data.fingerprint(), **sizes}
+        return {**known, "fingerprint": self.data.fingerprint(), **sizes, **recorded_device(self.device)}
 
     def start(self, seed: int) -> ImageLearner:
         """A model before training, the same for equal seeds."""
@@ -127,7 +129,7 @@ class ImageLearner:
     def __init__(self, task: ImageContrast, seed: int) -> None:
         """Make the encoder."""
         self.task, self.seed, self.hardness = task, seed, float("nan")
-        self.network = ConvEncoder(task.data.images.shape[1], seed)
+        self.network = ConvEncoder(task.data.images.shape[1], seed).to(task.device)
         self.parameters = list(self.network.parameters())
         self._place = np.zeros(len(task.data.images), np.int64)  # of each image in the batch
         self._batch = torch.zeros(0, 64)  # the vectors of its second views
@@ -135,15 +137,20 @@ class ImageLearner:
     def _views(self, rows: Ids, step: int) -> tuple[Query, Tensor, Tensor]:
         """The query of some training images, and two views of each."""
         ids = self.task.rows[rows]
-        images = as_floats(self.task.data.images[ids])
+        images = as_floats(self.task.data.images[ids], self.task.device)
         random = torch.Generator().manual_seed(int(rng_for(self.seed, step, worker=3).integers(1 << 62)))
         self._place[ids] = np.arange(len(ids))
-        asked = torch.from_numpy(ids)
+        asked = to_torch(ids, self.task.device)
         return Query(asked, positives=asked, step=step), view(images, random), view(images, random)
+
+    def _places(self, ids: Tensor) -> Tensor:
+        """Where images stand in the batch."""
+        found: Tensor = to_torch(self._place[to_numpy(ids)], ids.device)
+        return found
 
     def score(self, anchors: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the cosines of images (B, n) and images (B,) of the batch, without gradients."""
-        own, others = (self._batch[torch.from_numpy(self._place[part.numpy()])] for part in (anchors, ids))
+        own, others = (self._batch[self._places(part)] for part in (anchors, ids))
         return torch.einsum("bd,bnd->bn", own, others)
 
     def parts(self) -> Mapping[str, Any]:
@@ -160,7 +167,7 @@ class ImageLearner:
         a, b = self.network(first), self.network(second)
         self._batch = b.detach()
         negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
-        places = torch.from_numpy(self._place[negatives.ids.clamp(min=0).numpy()])
+        places = self._places(negatives.ids.clamp(min=0))
         positive, found = (a * b).sum(dim=1), []
         for one, other in ((a, b), (b, a)):
             scores = torch.einsum("bd,bkd->bk", one, other[places])
@@ -176,7 +183,7 @@ class ImageLearner:
         others = pools.InBatch().draw(query, rng=rng_for(self.seed, step)).like(query)
         scores = z.detach()[: len(rows)] @ z.detach()[len(rows) :].T / TEMPERATURE
         self.hardness = mean_hardness(scores.diagonal(), scores, others.mask)
-        return query, z, torch.arange(len(z)).roll(len(rows)), others
+        return query, z, torch.arange(len(z), device=z.device).roll(len(rows)), others
 
     def _in_batch(self, prior: float = 0.0, beta: float = 0.0) -> Step:
         """SimCLR: all other views of the batch; debiased with a prior, and weighted to hard ones with beta."""
@@ -193,7 +200,8 @@ class ImageLearner:
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
             _, z, partner, others = self._both(rows, step)
-            mask = ~torch.eye(len(z), dtype=torch.bool) & ~torch.eye(len(z), dtype=torch.bool)[partner]
+            own = torch.eye(len(z), dtype=torch.bool, device=z.device)
+            mask = ~own & ~own[partner]
             found = losses.decoupled((z * z[partner]).sum(dim=1), z @ z.T, mask=mask, temperature=TEMPERATURE)
             return found.mean(), others
 
@@ -207,7 +215,7 @@ class ImageLearner:
 
         def labels(rows: Ids, step: int) -> Ids:
             if step and step % every == 0:
-                detector.update(self.network.all_features(self.task.data.images[self.task.rows]).numpy(), 1.0)
+                detector.update(to_numpy(self.network.all_features(self.task.data.images[self.task.rows])), 1.0)
             return np.asarray(detector.labels[:, rows])
 
         return labels
@@ -221,7 +229,7 @@ class ImageLearner:
             _, z, partner, others = self._both(rows, step)
             found = losses.eliminate(z, partner, np.tile(labels, 2), temperature=TEMPERATURE)
             own = labels[0]
-            gone = torch.from_numpy((own[:, None] == own) & (own >= 0)[:, None])
+            gone = to_torch((own[:, None] == own) & (own >= 0)[:, None], z.device)
             return found.mean(), Negatives(torch.where(gone, -1, others.ids))
 
         return step_of
@@ -235,12 +243,12 @@ class ImageLearner:
             query, first, second = self._views(rows, step)
             with torch.no_grad():
                 keys = slow(second)
-            memory.push(query.anchors.numpy(), vectors=keys)
+            memory.push(query.anchors, vectors=keys)
             asked, drawn = self.network(first), memory.draw(query, rng=rng_for(self.seed, step))
             positive, scores = (asked * keys).sum(dim=1), asked @ memory.vectors.T
             found = losses.info_nce(positive, scores, mask=drawn.mask, temperature=TEMPERATURE).mean()
             self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, drawn.mask)
-            return found, Negatives(torch.from_numpy(drawn.ids))
+            return found, Negatives(to_torch(drawn.ids, keys.device))
 
         return step_of
 
@@ -265,8 +273,8 @@ class ImageLearner:
         data, asked = self.task.data, self.task.asked[part]
         if data.labels is None:
             return self._found_again(network.eval(), asked)
-        bank = network.all_features(data.images[self.task.bank]).numpy()
-        vectors, classes = network.all_features(data.images[asked]).numpy(), data.labels[self.task.bank]
+        bank = to_numpy(network.all_features(data.images[self.task.bank]))
+        vectors, classes = to_numpy(network.all_features(data.images[asked])), data.labels[self.task.bank]
         found = {self.task.measure: nearest_labels(bank, classes, vectors, k=_NEIGHBOURS)}
         if part == "test":
             found["linear probe"] = linear_probe(bank, classes, vectors)
@@ -274,7 +282,8 @@ class ImageLearner:
 
     def _found_again(self, network: ConvEncoder, asked: Ids) -> dict[str, float]:
         """How often a view is nearest to the other view of its image."""
-        random, images = torch.Generator().manual_seed(0), as_floats(self.task.data.images[asked])
+        images = as_floats(self.task.data.images[asked], self.task.device)
+        random = torch.Generator().manual_seed(0)
         views = [network(view(images, random)) for _ in range(2)]
         each = np.arange(len(asked))
         found = ranking(views[0], Positives.from_pairs(each, each), items=views[1])

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from naysay.checks import check_kind, check_number, check_whole, public
 from naysay.positives import Positives
+from naysay.tasks._parts import Device
 
 
 class _Product(torch.autograd.Function):
@@ -35,13 +36,13 @@ def sparse_product(matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tenso
     return found
 
 
-def sparse_rows(rows: Any, columns: Any, weights: Any, shape: tuple[int, int]) -> Tensor:
-    """A matrix of sparse rows."""
+def sparse_rows(rows: Any, columns: Any, weights: Any, shape: tuple[int, int], device: Device = "cpu") -> Tensor:
+    """A matrix of sparse rows, on a device."""
     places = torch.from_numpy(np.stack([rows, columns]).astype(np.int64))
     with warnings.catch_warnings():  # torch says once a process that its sparse rows are young
         warnings.simplefilter("ignore")
         values = torch.from_numpy(np.asarray(weights, np.float32))
-        return torch.sparse_coo_tensor(places, values, shape).coalesce().to_sparse_csr()
+        return torch.sparse_coo_tensor(places, values, shape).coalesce().to_sparse_csr().to(device)
 
 
 @final
@@ -59,6 +60,7 @@ class LightGCN:
         width: d, the number of coordinates.
         hops: How far vectors are passed.
         scale: Standard deviation of the normal vectors at the start.
+        device: Where torch keeps the vectors and the graph. The first vectors are drawn on the processor.
 
     Attributes:
         vectors: (users + items, d) the parameters.
@@ -71,15 +73,24 @@ class LightGCN:
         torch.Size([5, 3, 4])
     """
 
-    def __init__(self, train: Positives, seed: int, *, width: int = 64, hops: int = 2, scale: float = 0.1) -> None:
+    def __init__(
+        self,
+        train: Positives,
+        seed: int,
+        *,
+        width: int = 64,
+        hops: int = 2,
+        scale: float = 0.1,
+        device: Device = "cpu",
+    ) -> None:
         """Make the vectors and the graph."""
         check_kind("train", train, Positives, "a Positives")
         check_number("scale", scale, above=0, finite=True)
         self.width, self.hops = check_whole("width", width, 1), check_whole("hops", hops, 0)
         nodes = train.n_anchors + train.n_items
-        self.graph = _graph(train, nodes) if hops else None
+        self.graph = _graph(train, nodes, device) if hops else None
         start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-        self.vectors = (scale * torch.randn(nodes, width, generator=start)).requires_grad_()
+        self.vectors = (scale * torch.randn(nodes, width, generator=start)).to(device).requires_grad_()
 
     def layers(self) -> Tensor:
         """(users + items, hops + 1, d), layer 0 first."""
@@ -94,11 +105,11 @@ class LightGCN:
         return layers.mean(dim=1) if self.hops else layers.squeeze(1)  # a view, where a copy would cost a step's time
 
 
-def _graph(train: Positives, nodes: int) -> Tensor:
+def _graph(train: Positives, nodes: int, device: Device) -> Tensor:
     """D^-1/2 A D^-1/2 of the pairs, in both directions."""
     users, items = train.pairs()
     items = items + train.n_anchors
     ends = np.stack([np.concatenate([users, items]), np.concatenate([items, users])])
     degree = np.maximum(np.bincount(ends[0], minlength=nodes), 1)
     weights = 1 / np.sqrt(degree[ends[0]] * degree[ends[1]])
-    return sparse_rows(ends[0], ends[1], weights, (nodes, nodes))
+    return sparse_rows(ends[0], ends[1], weights, (nodes, nodes), device)

@@ -14,12 +14,13 @@ from torch.nn.functional import embedding
 
 from naysay import pools, samplers
 from naysay._slots import corrupted_triples
+from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, check_whole, public
 from naysay.evaluate import ranking
 from naysay.losses import info_nce
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.tasks._parts import HELD_OUT, mean_hardness, put, usual_batch
+from naysay.tasks._parts import HELD_OUT, Device, checked_device, mean_hardness, put, recorded_device, usual_batch
 from naysay.tasks.knowledge_graph import KnowledgeGraph
 from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
 from naysay.triples import Triples
@@ -60,7 +61,7 @@ class _Questions:
         parts = []
         for tails in (True, False):
             rows = self.tails == tails
-            given, relations = torch.from_numpy(self.given[rows]), torch.from_numpy(self.relations[rows])
+            given, relations = (to_torch(ids[rows], model.entities.device) for ids in (self.given, self.relations))
             parts.append(model.queries(given, relations, tails=tails))
         return torch.cat(parts)
 
@@ -79,6 +80,7 @@ class LinkPrediction:
         width: The number of coordinates of a vector.
         batch: Triples of a step; by default a hundredth of the training triples, rounded to a power of two from 256 to
             4,096, and at most all.
+        device: Where torch keeps the vectors and trains, such as "cuda". Draws and ranks are made on the processor.
 
     Examples:
         >>> import naysay as ns
@@ -109,13 +111,20 @@ class LinkPrediction:
     )
 
     def __init__(
-        self, data: KnowledgeGraph, model: str = "transe", *, width: int = 64, batch: int | None = None
+        self,
+        data: KnowledgeGraph,
+        model: str = "transe",
+        *,
+        width: int = 64,
+        batch: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         """Index what is asked and what is true."""
         check_kind("data", data, KnowledgeGraph, "a KnowledgeGraph")
         check_one_of("model", model, TRIPLE_MODELS)
         self.data, self.model, self.width = data, model, check_whole("width", width, 2)
-        self.triples = torch.from_numpy(data.train.array)
+        self.device = checked_device(device)
+        self.triples = to_torch(data.train.array, self.device)
         self.pairs = len(data.train)
         self.batch = usual_batch(self.pairs, batch)
         self.held = data.validation.union(data.test)
@@ -130,7 +139,7 @@ class LinkPrediction:
         """What decides the result, for the record."""
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
         sizes = {"width": self.width, "batch": self.batch, "false negatives": HELD_OUT}
-        return {**known, "fingerprint": self.data.fingerprint(), **sizes}
+        return {**known, "fingerprint": self.data.fingerprint(), **sizes, **recorded_device(self.device)}
 
     def start(self, seed: int) -> LinkPredictor:
         """A model before training, the same for equal seeds."""
@@ -158,8 +167,8 @@ class LinkPredictor:
     def __init__(self, task: LinkPrediction, seed: int) -> None:
         """Make the vectors."""
         self.task, self.seed, self.hardness = task, seed, float("nan")
-        train = task.data.train
-        self.network = TripleModel(task.model, train.n_entities, train.n_relations, seed, width=task.width)
+        sizes = task.data.train.n_entities, task.data.train.n_relations
+        self.network = TripleModel(task.model, *sizes, seed, width=task.width, device=task.device)
         self.parameters = [self.network.entities, self.network.relations]
 
     def score(self, triples: Tensor, corrupted: Tensor) -> Tensor:
@@ -182,7 +191,7 @@ class LinkPredictor:
 
     def loss(self, rows: NDArray[np.int64], sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
         """The mean loss of some training triples with k corrupted ones each, and the negatives."""
-        triples = self.task.triples[torch.from_numpy(rows)]
+        triples = self.task.triples[to_torch(rows, self.task.device)]
         negatives: Negatives = sampler.sample(Query(triples, step=step), k, rng=rng_for(self.seed, step))
         both = self.network.scores(triples, negatives.ids.clamp(min=0), negatives.side)
         positive, scores = both[:, 0], both[:, 1:]
@@ -192,9 +201,9 @@ class LinkPredictor:
 
     def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
         """The share of the negatives of some training triples that are held-out triples."""
-        triples = self.task.triples[torch.from_numpy(rows)]
+        triples = self.task.triples[to_torch(rows, self.task.device)]
         corrupted = corrupted_triples(triples, negatives.ids.clamp(min=0), negatives.side)[negatives.mask]
-        return float(self.task.held.contains(corrupted.numpy()).mean()) if len(corrupted) else 0.0
+        return float(self.task.held.contains(to_numpy(corrupted)).mean()) if len(corrupted) else 0.0
 
     def snapshot(self) -> list[Tensor]:
         """All vectors, for `measure`."""

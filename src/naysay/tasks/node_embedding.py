@@ -12,13 +12,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay import pools, samplers
+from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, check_whole, public
 from naysay.evaluate import auc, average_precision, linear_probe
 from naysay.losses import sampled_bce
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._graph_arms import two_views
-from naysay.tasks._parts import HELD_OUT, Ids, mean_hardness, put, usual_batch
+from naysay.tasks._parts import (
+    HELD_OUT,
+    Device,
+    Ids,
+    checked_device,
+    mean_hardness,
+    put,
+    recorded_device,
+    usual_batch,
+)
 from naysay.tasks._products import row_scores
 from naysay.tasks.graph_sage import GraphSage
 from naysay.tasks.graphs import Graph
@@ -46,6 +56,8 @@ class NodeEmbedding:
         model: "skip-gram" (a vector for each node, and one for each node as a neighbour) or "graphsage".
         width: The number of coordinates of a vector.
         batch: Pairs of a step; by default a hundredth of all, rounded to a power of two from 256 to 4,096.
+        device: Where torch keeps the parameters and trains, such as "cuda". Draws and measures are made on the
+            processor.
 
     Examples:
         >>> import naysay as ns
@@ -66,11 +78,20 @@ class NodeEmbedding:
         *("dynamic:5", "softmax-weights:5", "in-batch:5"),
     )
 
-    def __init__(self, data: Graph, model: str = "skip-gram", *, width: int = 64, batch: int | None = None) -> None:
+    def __init__(
+        self,
+        data: Graph,
+        model: str = "skip-gram",
+        *,
+        width: int = 64,
+        batch: int | None = None,
+        device: Device = "cpu",
+    ) -> None:
         """Walk, and draw the pairs without an edge."""
         check_kind("data", data, Graph, "a Graph")
         check_one_of("model", model, MODELS)
         self.data, self.model, self.width = data, model, check_whole("width", width, 1)
+        self.device = checked_device(device)
         self.graph = Positives.from_edges(data.train, n_nodes=data.n_nodes)
         held = np.concatenate([data.validation, data.test])
         self.held = Positives.from_edges(held, n_nodes=data.n_nodes)
@@ -89,7 +110,7 @@ class NodeEmbedding:
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
         walks = {"walks": WALKS, "length": LENGTH, "window": WINDOW, "false negatives": HELD_OUT}
         sizes = {"width": self.width, "batch": self.batch}
-        return {**known, "fingerprint": self.data.fingerprint(), **sizes, **walks}
+        return {**known, "fingerprint": self.data.fingerprint(), **sizes, **walks, **recorded_device(self.device)}
 
     def ends(self, rows: Ids) -> tuple[Tensor, Tensor]:
         """Both nodes of some pairs; every other pair is turned around."""
@@ -98,7 +119,7 @@ class NodeEmbedding:
         first, second = self.walks[walk, place], self.walks[walk, place + 1 + further]
         turned = (walk + rest) % 2 == 1
         ends = np.where(turned, second, first), np.where(turned, first, second)
-        return torch.from_numpy(ends[0]), torch.from_numpy(ends[1])
+        return to_torch(ends[0], self.device), to_torch(ends[1], self.device)
 
     def start(self, seed: int) -> NodeEmbedder:
         """A model before training, the same for equal seeds."""
@@ -129,9 +150,9 @@ class NodeEmbedder:
         if task.model == "skip-gram":
             start = torch.Generator().manual_seed(seed)
             table = torch.randn(2 * task.data.n_nodes, task.width, generator=start)
-            self.parameters = [(0.1 * table).requires_grad_()]
+            self.parameters = [(0.1 * table).to(task.device).requires_grad_()]
         else:
-            self.network = GraphSage(task.data, seed, width=task.width)
+            self.network = GraphSage(task.data, seed, width=task.width, device=task.device)
             self.parameters = self.network.parameters
         self._encode()
 
@@ -170,7 +191,7 @@ class NodeEmbedder:
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some pairs that are held-out edges."""
         drawn = negatives.numpy()
-        nodes = np.broadcast_to(self.task.ends(rows)[0].numpy()[:, None], drawn.ids.shape)[drawn.mask]
+        nodes = np.broadcast_to(to_numpy(self.task.ends(rows)[0])[:, None], drawn.ids.shape)[drawn.mask]
         return float(self.task.held.contains(nodes, drawn.ids[drawn.mask]).mean()) if len(nodes) else float("nan")
 
     def snapshot(self) -> list[Tensor]:
@@ -187,7 +208,7 @@ class NodeEmbedder:
         scores = [self._links(edges) for edges in (getattr(data, part), self.task.absent[part])]
         found = {"auc": auc(*scores), "average precision": average_precision(*scores)}
         if data.labels is not None:
-            vectors = self.table[: data.n_nodes].numpy()
+            vectors = to_numpy(self.table[: data.n_nodes])
             known, asked = data.parts == 0, data.parts == ("train", "validation", "test").index(part)
             right = linear_probe(vectors[known], data.labels[known], vectors[asked]) == data.labels[asked]
             found = {"accuracy": float(right.mean()), **found}
@@ -196,9 +217,9 @@ class NodeEmbedder:
 
     def _links(self, edges: Ids) -> NDArray[np.float32]:
         """The scores of edges, the sum over both directions."""
-        one, other = torch.from_numpy(edges.T.copy())
+        one, other = to_torch(edges.T.copy(), self.task.device)
         ways = ((one, other), (other, one))
-        scores = [row_scores(self.table, a, (b + self.first)[:, None])[:, 0].numpy() for a, b in ways]
+        scores = [to_numpy(row_scores(self.table, a, (b + self.first)[:, None])[:, 0]) for a, b in ways]
         return np.asarray(scores[0] + scores[1])
 
 

@@ -13,12 +13,21 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from naysay import pools, samplers
+from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, check_whole, public
 from naysay.evaluate import ranking
 from naysay.losses import info_nce
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.tasks._parts import HELD_OUT, mean_hardness, some_anchors, usual_batch
+from naysay.tasks._parts import (
+    HELD_OUT,
+    Device,
+    checked_device,
+    mean_hardness,
+    recorded_device,
+    some_anchors,
+    usual_batch,
+)
 from naysay.tasks._products import row_scores
 from naysay.tasks.interactions import Interactions
 from naysay.tasks.lightgcn import LightGCN
@@ -47,6 +56,7 @@ class Recommendation:
         width: The number of coordinates of a vector.
         batch: Pairs of a step; by default a hundredth of the training pairs, rounded to a power of two from 256 to
             4,096, and at most all.
+        device: Where torch keeps the vectors and trains, such as "cuda". Draws and ranks are made on the processor.
 
     Examples:
         >>> import naysay as ns
@@ -66,12 +76,21 @@ class Recommendation:
         *("MixGCF", "warp", "softmax-weights:8", "whole-data"),
     )
 
-    def __init__(self, data: Interactions, model: str = "mf", *, width: int = 64, batch: int | None = None) -> None:
+    def __init__(
+        self,
+        data: Interactions,
+        model: str = "mf",
+        *,
+        width: int = 64,
+        batch: int | None = None,
+        device: Device = "cpu",
+    ) -> None:
         """Keep the parts of the data in the forms that training needs."""
         check_kind("data", data, Interactions, "Interactions")
         check_one_of("model", model, tuple(MODELS))
         self.data, self.model, self.width = data, model, check_whole("width", width, 1)
-        self.users, self.items = (torch.from_numpy(ids) for ids in data.train.pairs())
+        self.device = checked_device(device)
+        self.users, self.items = (to_torch(ids, self.device) for ids in data.train.pairs())
         self.pairs = len(data.train)
         self.batch = usual_batch(self.pairs, batch)
         self.seen = data.train.union(data.validation)
@@ -89,6 +108,7 @@ class Recommendation:
             "batch": self.batch,
             "candidates": CANDIDATES,
             "false negatives": HELD_OUT,
+            **recorded_device(self.device),
         }
 
     def start(self, seed: int) -> Recommender:
@@ -118,7 +138,8 @@ class Recommender:
     def __init__(self, task: Recommendation, seed: int) -> None:
         """Make the vectors."""
         self.task, self.seed, self.hardness = task, seed, float("nan")
-        self.network = LightGCN(task.data.train, seed, width=task.width, hops=MODELS[task.model])
+        sizes = {"width": task.width, "hops": MODELS[task.model]}
+        self.network = LightGCN(task.data.train, seed, **sizes, device=task.device)
         self.parameters = [self.network.vectors]
         self.first = task.data.n_users  # the row of the first item
         self._encode()
@@ -166,7 +187,7 @@ class Recommender:
 
     def loss(self, rows: NDArray[np.int64], sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
         """The mean loss of some training pairs with k negatives each, and the negatives, with their `scores`."""
-        chosen = torch.from_numpy(rows)
+        chosen = to_torch(rows, self.task.device)
         users, items = self.task.users[chosen], self.task.items[chosen]
         self._encode()
         if getattr(sampler, "due", False):  # it sorts by vectors, which have moved
@@ -193,10 +214,10 @@ class Recommender:
         share of it is spread over the user's training pairs. Hu, Koren, Volinsky. ICDM 2008; by gradient steps: Chen,
         Zhang, Zhang, Liu, Ma. Efficient Neural Matrix Factorization without Sampling for Recommendation. TOIS 2020.
         """
-        counts = torch.from_numpy(self.task.data.train.count()).float()
+        counts = to_torch(self.task.data.train.count(), self.task.device).float()
 
         def step_of(rows: NDArray[np.int64], k: int, *, step: int) -> tuple[Tensor, None]:
-            chosen = torch.from_numpy(rows)
+            chosen = to_torch(rows, self.task.device)
             users, items = self.task.users[chosen], self.task.items[chosen]
             self._encode()
             own, others = embedding(users, self.vectors), self.vectors[self.first :]
@@ -209,7 +230,7 @@ class Recommender:
     def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
         """The share of the negatives of some training pairs that are held-out pairs of the same user."""
         drawn = negatives.numpy()
-        users = np.broadcast_to(self.task.users.numpy()[rows][:, None], drawn.ids.shape)[drawn.mask]
+        users = np.broadcast_to(to_numpy(self.task.users)[rows][:, None], drawn.ids.shape)[drawn.mask]
         return float(self.task.held.contains(users, drawn.ids[drawn.mask]).mean()) if len(users) else 0.0
 
     def snapshot(self) -> Tensor:

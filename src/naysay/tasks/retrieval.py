@@ -10,15 +10,25 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from naysay import losses, pools, samplers
+from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, public, raise_invalid
 from naysay.evaluate import ranking
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._mined import MinedOnce
-from naysay.tasks._parts import mean_hardness, put, ranked_among, some_anchors, usual_batch
+from naysay.tasks._parts import (
+    Device,
+    checked_device,
+    mean_hardness,
+    put,
+    ranked_among,
+    recorded_device,
+    some_anchors,
+    usual_batch,
+)
+from naysay.tasks.adapter import Adapter
 from naysay.tasks.subwords import Pieces, SubwordEncoder
 from naysay.tasks.texts import TextPairs
 from naysay.types import Negatives, Query
@@ -36,29 +46,6 @@ _POOLS = ("Everything", "InBatch", "popularity", "item_oriented", "log_uniform")
 
 @final
 @public
-class Adapter(torch.nn.Module):
-    """x + x W, normalised: a change of given vectors. W is one matrix for queries and documents, and begins at 0.
-
-    Args:
-        width: The number of coordinates of a vector.
-
-    Examples:
-        >>> Adapter(3)(torch.eye(3), np.array([2]))
-        tensor([[0., 0., 1.]], grad_fn=<DivBackward0>)
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.zeros(width, width))
-
-    def forward(self, vectors: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """(n, d) of some rows of the given vectors."""
-        given = vectors[torch.from_numpy(rows)]
-        return normalize(given + given @ self.weight, dim=1)
-
-
-@final
-@public
 class Retrieval:
     """The task of finding documents for queries: data, model and measures, the same for all kinds of negatives.
 
@@ -71,6 +58,7 @@ class Retrieval:
             the data allows.
         batch: Pairs of a step; by default a hundredth of the training pairs, rounded to a power of two from 256 to
             4,096, and at most all.
+        device: Where torch encodes and trains, such as "cuda". Draws, mining and ranks are made on the processor.
 
     Examples:
         >>> import naysay as ns
@@ -106,7 +94,9 @@ class Retrieval:
         *("mixed-sources:8", "in-batch + mined:4", "in-batch + judged:4"),
     )
 
-    def __init__(self, data: TextPairs, model: str | None = None, *, batch: int | None = None) -> None:
+    def __init__(
+        self, data: TextPairs, model: str | None = None, *, batch: int | None = None, device: Device = "cpu"
+    ) -> None:
         """Keep the parts of the data in the forms that training needs."""
         check_kind("data", data, TextPairs, "TextPairs")
         self.model = model or ("adapter" if data.has("vectors") else "subwords")
@@ -114,11 +104,11 @@ class Retrieval:
         needed = "vectors" if self.model == "adapter" else "texts"
         if not data.has(needed):
             raise_invalid("model", f"{MODELS[needed == 'vectors']!r} for data without {needed}", repr(self.model))
-        self.data, self.rates = data, RATES[self.model]
+        self.data, self.rates, self.device = data, RATES[self.model], checked_device(device)
         self.queries, self.documents = data.train.pairs()
         self.pairs, self.batch = len(data.train), usual_batch(len(data.train), batch)
         given: list[Any] = [getattr(data, f"{side}_{needed}") for side in ("query", "document")]
-        self.sides: list[Any] = [Pieces(part) if needed == "texts" else torch.from_numpy(part) for part in given]
+        self.sides: list[Any] = [Pieces(part) if needed == "texts" else to_torch(part, self.device) for part in given]
         self.seen = data.train.union(data.validation)
         self.validated = ranked_among(some_anchors(data.validation, _VALIDATED), data.train, _SEARCHED)
         self.mined = MinedOnce(data.train, np.flatnonzero(some_anchors(data.train, _JUDGED).count()))
@@ -127,7 +117,7 @@ class Retrieval:
         """What decides the result, for the record."""
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
         sizes = {"batch": self.batch, "temperature": TEMPERATURE, "false negatives": _ESTIMATED}
-        return {**known, "fingerprint": self.data.fingerprint(), **sizes}
+        return {**known, "fingerprint": self.data.fingerprint(), **sizes, **recorded_device(self.device)}
 
     def start(self, seed: int) -> Retriever:
         """A model before training, the same for equal seeds."""
@@ -159,16 +149,17 @@ class Retriever:
             self.network: Any = Adapter(task.sides[0].shape[1])
         else:
             self.network = SubwordEncoder(task.sides, rng_for(seed, worker=2))
-        self.parameters = list(self.network.parameters())
+        self.parameters = list(self.network.to(task.device).parameters())
         self.hardness = float("nan")
         self.spared = 0.0  # processor seconds that parts of earlier runs cost when they were made
         self._stored: list[pools.Nearest] = []
 
     def encode(self, side: int, ids: Any) -> Tensor:
         """(..., d) vectors of queries (side 0) or documents (side 1), each encoded once; -1 gets any."""
-        places, inverse = np.unique(np.maximum(np.asarray(ids), 0), return_inverse=True)
+        asked = np.maximum(np.asarray(to_numpy(ids)), 0)
+        places, inverse = np.unique(asked, return_inverse=True)
         vectors: Tensor = self.network(self.task.sides[side], places)
-        return vectors[torch.from_numpy(inverse.reshape(np.shape(ids)))]
+        return vectors[to_torch(inverse.reshape(asked.shape), vectors.device)]
 
     @torch.no_grad()
     def all_vectors(self, side: int) -> Tensor:
@@ -207,7 +198,7 @@ class Retriever:
 
         def made() -> tuple[Any, Any]:
             before = self.task.start(self.seed)
-            return before.all_vectors(0).numpy(), before.all_vectors(1).numpy()
+            return to_numpy(before.all_vectors(0)), to_numpy(before.all_vectors(1))
 
         return 0 if self.task.model == "adapter" else self.seed, made
 
@@ -247,7 +238,9 @@ class Retriever:
 
     def _query(self, rows: NDArray[np.int64], step: int) -> tuple[Query, Tensor, Tensor]:
         """The query of some training pairs, and the vectors of both sides."""
-        queries, documents = (torch.from_numpy(side[rows]) for side in (self.task.queries, self.task.documents))
+        queries, documents = (
+            to_torch(side[rows], self.task.device) for side in (self.task.queries, self.task.documents)
+        )
         asked, own = self.encode(0, queries), self.encode(1, documents)
         return Query(queries, positives=documents, vectors=asked.detach(), step=step), asked, own
 

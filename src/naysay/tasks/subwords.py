@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag, normalize
 
+from naysay.arrays import to_numpy
 from naysay.checks import public
 
 BUCKETS, WIDTH = 1 << 15, 64
@@ -102,11 +103,12 @@ class SubwordEncoder(torch.nn.Module):
 
     def forward(self, texts: Pieces, rows: Rows) -> Tensor:
         """Return (n, 64) vectors of some texts."""
-        pieces, begins = texts.of(rows)
+        pieces, begins = (part.to(self.table.device) for part in texts.of(rows))
         return normalize(embedding_bag(pieces, self.table, begins, mode="sum"), dim=1)
 
     @torch.no_grad()
     def vectors(self, texts: Pieces) -> NDArray[np.float32]:
         """Return (n, 64) vectors of all texts, as NumPy."""
         blocks = np.array_split(np.arange(len(texts)), 1 + len(texts) // _BLOCK)
-        return torch.cat([self(texts, rows) for rows in blocks]).numpy()
+        found: NDArray[np.float32] = to_numpy(torch.cat([self(texts, rows) for rows in blocks]))
+        return found

@@ -11,6 +11,7 @@ from torch.nn.functional import embedding
 
 from naysay._slots import corrupted_triples
 from naysay.checks import check_number, check_one_of, check_whole, public
+from naysay.tasks._parts import Device
 from naysay.tasks._products import entity_scores
 from naysay.types import RELATION, TAIL
 
@@ -40,6 +41,7 @@ class TripleModel:
         seed: Equal seeds give equal vectors.
         width: d, the number of coordinates; even for complex vectors.
         scale: Standard deviation of the normal vectors at the start.
+        device: Where torch keeps the vectors. The first ones are drawn on the processor.
 
     Attributes:
         entities: (n_entities, d) parameters.
@@ -52,7 +54,15 @@ class TripleModel:
     """
 
     def __init__(
-        self, kind: str, n_entities: int, n_relations: int, seed: int, *, width: int = 64, scale: float = 0.1
+        self,
+        kind: str,
+        n_entities: int,
+        n_relations: int,
+        seed: int,
+        *,
+        width: int = 64,
+        scale: float = 0.1,
+        device: Device = "cpu",
     ) -> None:
         """Make the vectors."""
         check_one_of("kind", kind, TRIPLE_MODELS)
@@ -62,7 +72,8 @@ class TripleModel:
         sizes = (check_whole("n_entities", n_entities, 1), check_whole("n_relations", n_relations, 1))
         vectors = [torch.randn(size, 2 * self.half, generator=start) for size in sizes]
         factor = np.pi / 2 if kind == "rotate" else scale  # angles go all the way round
-        self.entities, self.relations = (scale * vectors[0]).requires_grad_(), (factor * vectors[1]).requires_grad_()
+        self.entities = (scale * vectors[0]).to(device).requires_grad_()
+        self.relations = (factor * vectors[1]).to(device).requires_grad_()
 
     def queries(self, entities: Tensor, relations: Tensor, *, tails: bool) -> Tensor:
         """(..., d) what the missing tail should be near to, or the missing head; the given ids have one shape."""
