@@ -135,6 +135,7 @@ def sampler_claims(result: Row, table: Table) -> str:
         ("1: mixing is better than uniform, by 14 %", "MixGCF(16)", "uniform", 1),
         ("1: DNS(64) is better than uniform", "DNS(64)", "uniform", 1),
         ("1: DNS(64) is slightly worse than mixing", "DNS(64)", "MixGCF(16)", -1),
+        ("1: DNS(16) is slightly worse than mixing", "DNS(16)", "MixGCF(16)", -1),
         ("1: popularity^0.75 is worse than uniform, by 24 %", "popularity^0.75", "uniform", -1),
         ("1: a cache is better than uniform", "cache", "uniform", 1),
         ("5a: hard negatives, DNS(16), are better than uniform ones", "DNS(16)", "uniform", 1),
