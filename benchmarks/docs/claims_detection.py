@@ -161,6 +161,5 @@ What was not blind: the size (pictures, width, epochs, clustering every {every} 
 before any run of that size. Learning rate and temperature are those of an earlier study of these pictures (`images`)
 and were not tuned. k = 2 x classes on 8 views with half accepted comes from an analysis of features with the true
 classes of training pictures. The arm "step, wrong labels removed" was added after the first seed of the linear one.
-Which arms have three seeds was decided after the first seed, with its test accuracies in sight. Not run:
-{not_run}.
+Test accuracies of the first arms were in sight when the others ran. Not run: {not_run}.
 """
