@@ -72,12 +72,13 @@ def over(arms: dict[str, Any], name: str, base: str, measure: str = "accuracy") 
 PREFACE = """\
 # Evidence: claims about negatives of pictures
 
-Two papers say what false negatives and hard negatives do to an encoder of pictures. Their main claims were trained
+Three papers say what false negatives and hard negatives do to an encoder of pictures. Their main claims were trained
 again here, on a small scale: Fashion-MNIST at 14 x 14, a convolutional encoder that trains in under a minute of one
-core. Figures are from `benchmarks/results/claims_detection.json` and `claims_percentiles.json`.
+core. Figures are from `claims_detection.json`, `claims_percentiles.json` and `claims_in_batch.json` of
+`benchmarks/results`.
 
 A difference is paired by seed and given with half its 95 % CI (Student's t). A claim is **reproduced** if the CI of the
-difference that it predicts is above 0, **not reproduced** if it is below, and **not shown** if it includes 0; with three
-to five seeds the CI is wide, so "not shown" does not mean that the claim is false. Of this many comparisons one or two
+difference that it predicts is above 0, **not reproduced** if it is below, and **not shown** if it includes 0; with
+three to five seeds the CI is wide, so "not shown" does not mean that the claim is false. Of this many comparisons one or two
 may be outside their CI by chance. What was not tried did not fit the time.
 """
