@@ -78,7 +78,7 @@ core. Figures are from `claims_detection.json`, `claims_percentiles.json` and `c
 `benchmarks/results`.
 
 A difference is paired by seed and given with half its 95 % CI (Student's t). A claim is **reproduced** if the CI of the
-difference that it predicts is above 0, **not reproduced** if it is below, and **not shown** if it includes 0. With three
-to five seeds the CI is wide, so "not shown" does not mean that the claim is false. Of so many comparisons one or two may
-be outside their CI by chance. What was not tried did not fit the time.
+difference that it predicts is above 0, **not reproduced** if it is below, and **not shown** if it includes 0. With
+three to five seeds the CI is wide, so "not shown" does not mean that the claim is false. Of so many comparisons one or
+two may be outside their CI by chance. What was not tried did not fit the time.
 """
