@@ -27,6 +27,7 @@ from naysay.search.vectors import Vectors
 from naysay.text import first_line
 
 _ANSWER, _JOIN = 10.0, 90.0  # seconds that an address has to answer, and a Ray to take this process in
+_TRIES = 3  # to join a Ray that ends the connection
 _TOKEN = "If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
 _STORE = 512 << 20  # bytes of the memory that processes of a local Ray share
 
@@ -115,7 +116,29 @@ def encoding(cluster: Cluster, job: JobOptions) -> Iterator[Any]:
 
 
 def _init(ray: Any, address: str | None, options: dict[str, Any]) -> None:
-    """Start or join a Ray; raise what goes wrong as one sentence. A thread joins, because Ray may try for ever."""
+    """Start or join a Ray; raise what goes wrong as one sentence."""
+    limit, tries = None if address is None else _JOIN, 1
+    error = _attempt(ray, options, limit)
+    while isinstance(error, ConnectionAbortedError) and tries < _TRIES:
+        # A server of clients forks a process for each of them, which dies at once now and then.
+        error, tries = _attempt(ray, options, limit), tries + 1
+    if error is None:
+        return
+    text = " ".join(str(error).split())
+    if "ersion mismatch" in text:
+        advice = "Install the same versions here and on the cluster."
+        raise_invalid("address", "a cluster with the same versions of Ray and Python", text.rstrip("."), advice)
+    if address is not None:
+        advice = _reason(error)
+        if "RAY_AUTH_MODE" not in os.environ:
+            advice = f"{advice.rstrip('.')}. {_TOKEN}"
+        raise_invalid("address", "a Ray that answers", shown(address), advice)
+    message = f"Ray could not be started on this machine: {first_line(error)}"
+    raise NaysayError(message) from error
+
+
+def _attempt(ray: Any, options: dict[str, Any], limit: float | None) -> BaseException | None:
+    """Call `ray.init` and return its error, if any. With a limit in seconds a thread calls: Ray may try for ever."""
     failed: list[BaseException] = []
 
     def init() -> None:
@@ -124,27 +147,22 @@ def _init(ray: Any, address: str | None, options: dict[str, Any]) -> None:
         except BaseException as error:  # of many kinds
             failed.append(error)
 
-    if address is None:
+    if limit is None:
         init()
     else:
         thread = Thread(target=init, daemon=True)
         thread.start()
-        thread.join(_JOIN)
+        thread.join(limit)
         if thread.is_alive():
-            failed.append(TimeoutError(f"It has not answered within {_JOIN:g} s."))
-    if not failed:
-        return
-    text = " ".join(str(failed[0]).split())
-    if "ersion mismatch" in text:
-        advice = "Install the same versions here and on the cluster."
-        raise_invalid("address", "a cluster with the same versions of Ray and Python", text.rstrip("."), advice)
-    if address is not None:
-        advice = first_line(failed[0])
-        if "RAY_AUTH_MODE" not in os.environ:
-            advice = f"{advice.rstrip('.')}. {_TOKEN}"
-        raise_invalid("address", "a Ray that answers", shown(address), advice)
-    message = f"Ray could not be started on this machine: {first_line(failed[0])}"
-    raise NaysayError(message) from failed[0]
+            return TimeoutError(f"It has not answered within {limit:g} s.")
+    return failed[0] if failed else None
+
+
+def _reason(error: BaseException) -> str:
+    """Why Ray took nobody in: a server of clients sends a heading and a traceback, whose last line says it."""
+    line = first_line(error)
+    *_, last = [text.strip() for text in str(error).splitlines() if text.strip()] or [line]
+    return f"{line} {last}" if line.endswith(":") and last != line else line
 
 
 def _check_answers(address: str) -> None:

@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import ray
@@ -139,6 +140,28 @@ def test_a_cluster_that_asks_for_a_token(world, with_a_token, way):
     done = subprocess.run(command, cwd=world.folder, env={**os.environ, **token}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert same(world, f"{way}.jsonl")
+
+
+@pytest.mark.parametrize("lost", [2, 3])
+def test_a_server_of_clients_that_loses_its_process(lost):
+    """It is asked three times: the process that it forks for a client may die at once."""
+    calls = []
+
+    def init(**options):
+        calls.append(options["address"])
+        if len(calls) <= lost:
+            raise ConnectionAbortedError("Initialization failure from server:\nTraceback:\n  RuntimeError: It died.\n")
+
+    def join():
+        on_ray._init(SimpleNamespace(init=init), "ray://here:1", {"address": "ray://here:1"})
+
+    if lost == 2:
+        join()
+    else:
+        rule = "`address` must be a Ray that answers, got 'ray://here:1'"
+        with pytest.raises(NaysayError, match=f"{rule}. Initialization failure from server: RuntimeError: It died."):
+            join()
+    assert calls == ["ray://here:1"] * 3
 
 
 @pytest.mark.parametrize(
