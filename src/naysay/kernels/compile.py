@@ -92,15 +92,19 @@ def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast("Callable[_P, _R]", numba.njit(nogil=True, forceinline=True)(function))
 
 
+def _load_ahead(builder: Any, pointer: Any) -> None:
+    """Load the cache line of a pointer ahead of its use."""
+    place, number = builder.bitcast(pointer, ir.IntType(8).as_pointer()), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+    insert: Any = cgutils.get_or_insert_function
+    function = insert(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [place, number(0), number(3), number(1)])  # read, keep, data
+
+
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer = builder.bitcast(builder.gep(view.data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-        insert: Any = cgutils.get_or_insert_function
-        function = insert(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [pointer, number(0), number(3), number(1)])  # read, keep, data
+        _load_ahead(builder, builder.gep(view.data, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(array, index), generate
@@ -148,7 +152,7 @@ def _of_eight(term: Callable[[Any, Any, Any], Any]) -> Any:
 
             width = builder.extract_value(views[0].shape, 0)
             starts = [builder.gep(table, [builder.mul(builder.load(builder.gep(listed, [number(i)])), width)])
-                      for i in range(EIGHT)]  # fmt: skip
+                      for i in range(2 * EIGHT)]  # fmt: skip
             halves = [mask([i for low in range(first, first + EIGHT // 2) for i in (low, low + EIGHT)])
                       for first in (0, EIGHT // 2)]  # fmt: skip
             reserve: Any = cgutils.alloca_once
@@ -156,7 +160,11 @@ def _of_eight(term: Callable[[Any, Any, Any], Any]) -> Any:
             builder.store(ir.Constant(wide, [0.0] * EIGHT), total)
             with cgutils.for_range(builder, builder.sdiv(width, number(EIGHT))) as loop:
                 at = builder.mul(loop.index, number(EIGHT))
-                lines = [vector(builder.gep(start, [at]), line, rows.dtype.bitwidth // 8) for start in starts]
+                lines = [vector(builder.gep(start, [at]), line, rows.dtype.bitwidth // 8) for start in starts[:EIGHT]]
+                # A cache line is two steps long: each step loads those of every second row.
+                odd = builder.trunc(loop.index, ir.IntType(1))
+                for one, other in zip(starts[EIGHT::2], starts[EIGHT + 1 :: 2], strict=True):
+                    _load_ahead(builder, builder.gep(builder.select(odd, one, other), [at]))
                 for _ in range(3):  # rows become columns: each step puts two lines together like a zip
                     lines = [builder.shuffle_vector(lines[i], lines[i + EIGHT // 2], half)
                              for i in range(EIGHT // 2) for half in halves]  # fmt: skip
@@ -187,8 +195,9 @@ def _square(builder: Any, one: Any, other: Any) -> Any:
     return builder.fmul(gap, gap)
 
 
-# eight_products(query (d,), rows (n, d), places (8,), sums (8,)): the dot product of the query with rows[places[i]] for
-# each i, and eight_squares the squared distances; without the last d % 8 coordinates. Each sum is taken in the order
-# of the coordinates, each step rounded to float64; the eight rows are the lanes of one vector.
+# eight_products(query (d,), rows (n, d), places (16,), sums (8,)): the dot product of the query with rows[places[i]] for
+# the first eight i, and eight_squares the squared distances; without the last d % 8 coordinates. Each sum is taken in
+# the order of the coordinates, each step rounded to float64; the eight rows are the lanes of one vector. The other
+# eight rows, which are next, are loaded meanwhile: they are random places in memory.
 eight_products = cast("Callable[[Any, Any, Any, Any], None]", _of_eight(_product))
 eight_squares = cast("Callable[[Any, Any, Any, Any], None]", _of_eight(_square))

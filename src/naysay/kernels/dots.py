@@ -60,9 +60,9 @@ def _score_listed(
     metric: Any, query: Any, query_norm: Any, rows: Any, norms: Any, first: Any, ids: Any, out: Any
 ) -> None:
     """out[slot] = the score of rows[ids[slot] - first], eight at a time; past the end the last one is done again."""
-    places, sums, width = np.empty(EIGHT, np.int64), np.empty(EIGHT, np.float64), len(query)
+    places, sums, width = np.empty(2 * EIGHT, np.int64), np.empty(EIGHT, np.float64), len(query)
     for slot in range(0, len(ids), EIGHT):
-        for i in range(EIGHT):
+        for i in range(2 * EIGHT):
             places[i] = ids[min(slot + i, len(ids) - 1)] - first
         if metric == L2:
             eight_squares(query, rows, places, sums)
