@@ -141,8 +141,12 @@ def test_one_pass_however_many_are_suspected(monkeypatch):
     assert depths == [7, 5]
 
 
-def test_anchors_that_a_fit_lists_are_not_searched_again(monkeypatch):
+@pytest.mark.parametrize(("near", "again"), [(True, 0), (False, 200)])
+def test_anchors_that_a_fit_lists_are_not_searched_again(monkeypatch, near, again):
+    """Unless all that it lists is suspected, where some positives are far away."""
     queries, corpus, positives = world(8, n=300, items=900)
+    if near:
+        positives = search(queries, corpus, 1).ids[:, 0]
     monkeypatch.setattr("naysay.mining._false_share.MOST", 200)
     early, whole = both(monkeypatch, queries, corpus, positives, 5, judge="auto")
     same(early, whole)
@@ -155,10 +159,11 @@ def test_anchors_that_a_fit_lists_are_not_searched_again(monkeypatch):
     monkeypatch.setattr(SearchOptions, "run", counted)
     monkeypatch.setattr(_search, "LISTED", 0)
     monkeypatch.setattr(sys.modules["naysay.mining.mine"], "_FITTED_TO", 0)
-    ns.mine(queries, corpus, positives, 5, judge="auto")
-    assert searched[0] == (200, 53)  # those of the fit, as deep as all others
-    assert searched[1][0] == 100  # all others, less deep
-    assert searched[1][1] < 100
+    mined = ns.mine(queries, corpus, positives, 5, judge="auto")
+    assert isinstance(mined.judge, Calibrated)
+    assert searched[0] == (200, 53)  # those of the fit
+    assert searched[1] == (100 + again, 7)  # all others, below the threshold
+    assert mined.candidates.ids.shape[1] <= 7  # what the fit lists above it is only counted
 
 
 def test_a_given_depth_lists_all(monkeypatch):

@@ -98,3 +98,20 @@ def test_a_threshold_that_no_score_reaches(threshold, highest):
 
 def test_a_detector_without_a_threshold_has_no_highest_score():
     assert np.isnan(deepen.highest_scores(NoLine(), Query(np.arange(6)))).all()
+
+
+@given(st.integers(0, 1000), st.integers(1, 40), st.integers(1, 60))
+def test_a_list_that_is_cut_at_a_threshold_is_what_a_search_below_finds(seed, depth, reached):
+    queries, corpus, known = world_of(seed, 6, 80, 60)
+    found = search(queries, corpus, reached, exclude=known)
+    scores = search(queries, corpus, 80).scores
+    highest = ns.rng_for(seed, 1).choice(np.append(scores.ravel(), [2, -2]), 6).astype(np.float32)
+    cut, skipped, told = deepen.cut_below(Candidates.of(found), depth, highest)
+    right, above = search_below(queries, corpus, depth, highest, exclude=known)
+    assert np.array_equal(cut.ids[told], right.ids[told])
+    assert np.array_equal(cut.scores[told], right.scores[told])
+    assert np.array_equal(skipped[told], above[told])
+    reaches = (np.count_nonzero(right.ids >= 0, axis=1) + above <= np.count_nonzero(found.ids >= 0, axis=1)) & (
+        (above + depth <= reached) | (found.ids[:, -1] < 0)
+    )
+    assert np.array_equal(told, reaches)

@@ -195,8 +195,8 @@ def _square(builder: Any, one: Any, other: Any) -> Any:
     return builder.fmul(gap, gap)
 
 
-# eight_products(query (d,), rows (n, d), places (16,), sums (8,)): the dot product of the query with rows[places[i]] for
-# the first eight i, and eight_squares the squared distances; without the last d % 8 coordinates. Each sum is taken in
+# eight_products(query (d,), rows (n, d), places (16,), sums (8,)): the dot product of the query with rows[places[i]]
+# for the first eight i, and eight_squares the squared distances; without the last d % 8 coordinates. Each sum is in
 # the order of the coordinates, each step rounded to float64; the eight rows are the lanes of one vector. The other
 # eight rows, which are next, are loaded meanwhile: they are random places in memory.
 eight_products = cast("Callable[[Any, Any, Any, Any], None]", _of_eight(_product))

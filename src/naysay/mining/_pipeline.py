@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, final
 
 import numpy as np
@@ -19,11 +18,13 @@ from naysay.mining._false_share import Collected, FitLists, counts_of, fit_depth
 from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._rules import Background, decide, lowest_score
 from naysay.mining._search import (
+    cut_below,
     first_depth,
     forget_rounded,
     highest_scores,
     in_parts,
     nearest,
+    of_source,
     open_rows,
     stacked,
     stitched,
@@ -32,7 +33,7 @@ from naysay.mining._search import (
 )
 from naysay.mining._task import FILLED, SELECTED, Rows, Task
 from naysay.mining.backfill import backfill
-from naysay.mining.candidates import Candidates, canonical_order, join, listed
+from naysay.mining.candidates import Candidates, join, listed
 from naysay.mining.exclude import drop_below, exclude, same_vectors, window, with_left_out
 from naysay.mining.judge import Threshold, drop_at, judge, judge_of, judged_slots, without_positive
 from naysay.mining.rescore import ScorePairs, answers_of, rescored
@@ -105,6 +106,9 @@ def _searched(
     early = early and (highest is None or not np.isnan(highest).any())
     known &= early or reached == task.depth
     depth = first_depth(task, threshold) if early else task.depth
+    if collected is not None and early and highest is not None and known.any():
+        some = np.flatnonzero(known)
+        known[some] = cut_below(collected.of(anchors[some]), depth, highest[some])[2]
     wanted = np.full(n, task.options.max_k) if rows.counts is None else rows.counts
     blocks, size = [np.arange(n)], min(ROWS, slots // depth)
     if early:
@@ -112,12 +116,13 @@ def _searched(
         blocks += in_parts(np.flatnonzero(known), slots // reached)
     for block in blocks:
         own = rows if len(block) == n else task.some(anchors[block], rows.all_known_scores)
-        caps, reach = None, reached
-        if collected is not None and known[block].all():
-            found = collected.of(anchors[block])
-        else:
-            caps, reach = highest[block] if early and highest is not None else None, depth
+        caps, reach = highest[block] if early and highest is not None else None, depth
+        if collected is None or not known[block].all():
             found = collect(task, own, *nearest(task, own, depth, caps))
+        elif caps is None:
+            found, reach = collected.of(anchors[block]), reached
+        else:
+            found = collect(task, own, *cut_below(collected.of(anchors[block]), depth, caps)[:2])
         candidates = _judged(task, own, threshold, found)
         again = block[:0]
         if reach < task.depth or highest is not None:
@@ -217,7 +222,7 @@ def collect(task: Task, rows: Rows, found: Found, skipped: Ids | None) -> Candid
     searched = with_left_out(Candidates.of(found), anchors, items, scores, kinds, skipped)
     positive = kinds["positive"]
     searched = replace(searched, positive_scores=lowest_of(anchors[positive], scores[positive], len(searched)))
-    parts = [searched, *(_listed(name, ids, task, rows) for name, ids in rows.lists.items())]
+    parts = [searched, *(of_source(name, ids, task, rows) for name, ids in rows.lists.items())]
     candidates = join(*parts)
     if task.own is not None and rows.lists:  # before `exclude` calls it ignored
         candidates = candidates.drop(rows.known.contains(np.arange(len(searched)), candidates.ids), "positive")
@@ -230,19 +235,6 @@ def collect(task: Task, rows: Rows, found: Found, skipped: Ids | None) -> Candid
     if task.duplicates is not None:
         candidates = exclude(candidates, duplicates=task.duplicates, query=rows.query)
     return candidates
-
-
-def _listed(name: str, ids: Ids, task: Task, rows: Rows) -> Candidates:
-    """The list of another source, scored by the vectors and in the order of a search; ranks are those of the list."""
-    filled = ids >= 0
-    scores = np.full(ids.shape, -np.inf, np.float32)
-    scores[filled] = pair_scores(rows.queries, task.corpus, np.nonzero(filled)[0], ids[filled], task.options.metric)
-    found = Candidates.of(SimpleNamespace(ids=ids, scores=scores), name)
-    order = canonical_order(found, filled)
-    ordered: dict[str, Any] = {
-        part: np.take_along_axis(getattr(found, part), order, axis=1) for part in ("ids", "scores", "rank", "source")
-    }
-    return replace(found, **ordered)
 
 
 def fit_posterior(

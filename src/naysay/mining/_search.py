@@ -22,10 +22,10 @@ from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.posterior import Posterior
 from naysay.mining._task import Rows, Task
-from naysay.mining.candidates import Candidates, listed
+from naysay.mining.candidates import Candidates, canonical_order, listed
 from naysay.mining.judge import Threshold, ask, score_thresholds, was_suspicious
 from naysay.positives import Positives
-from naysay.search._scores import METRICS, thread_count
+from naysay.search._scores import METRICS, pair_scores, thread_count
 from naysay.search._survey import Survey, check_score_range, survey, survey_both
 from naysay.search.exact import Found, SearchOptions
 from naysay.types import Query, anchor_ids
@@ -111,6 +111,19 @@ def nearest(
     else:
         found, above = how.run(rows.queries, task.corpus, depth, highest)
     return found, None if highest is None else above
+
+
+def of_source(name: str, ids: Ids, task: Task, rows: Rows) -> Candidates:
+    """The list of another source, scored by the vectors and in the order of a search; ranks are those of the list."""
+    filled = ids >= 0
+    scores = np.full(ids.shape, -np.inf, np.float32)
+    scores[filled] = pair_scores(rows.queries, task.corpus, np.nonzero(filled)[0], ids[filled], task.options.metric)
+    found = Candidates.of(Found(ids, scores), name)
+    order = canonical_order(found, filled)
+    ordered: dict[str, Any] = {
+        part: np.take_along_axis(getattr(found, part), order, axis=1) for part in ("ids", "scores", "rank", "source")
+    }
+    return replace(found, **ordered)
 
 
 def in_parts(rows: Ids, size: int) -> Iterator[Ids]:
@@ -203,6 +216,19 @@ def open_rows(query: Query, wanted: Ids, threshold: Threshold, candidates: Candi
         if judge.positive_scores is not None:
             enough &= end != judge.positive_scores[anchor_ids(query)]
     return np.flatnonzero(more & ~enough)
+
+
+def cut_below(found: Candidates, depth: int, highest: NDArray[np.float32]) -> tuple[Found, Ids, NDArray[np.bool_]]:
+    """Of a search without `highest`, what one with it finds and skips; and (n,) for which rows that can be told.
+
+    It can where the search reached as many candidates below, or the end of the corpus.
+    """
+    over = np.count_nonzero(found.filled & (found.scores > highest[:, None]), axis=1)
+    slots = over[:, None] + np.arange(depth)
+    inside, width = slots < found.ids.shape[1], found.ids.shape[1]
+    ids, scores = (np.take_along_axis(part, np.minimum(slots, width - 1), axis=1) for part in (found.ids, found.scores))
+    told = (over + depth <= width) | (found.ids[:, -1] < 0)
+    return Found(np.where(inside, ids, -1), np.where(inside, scores, np.float32(-np.inf))), over, told
 
 
 def stitched(candidates: Candidates, rows: Ids, deep: Candidates) -> Candidates:
