@@ -108,7 +108,7 @@ def tiny_result(run):
     return {
         "end_to_end": [run],
         "by_hand": [mine.by_hand(40, 1, 1)],
-        "against": [against_faiss.against_faiss("spread out", 40, 1, 1, mine.taken_in_turn)],
+        "against": [mine.against("spread out", 40, 1, 1)],
         "first": [against_faiss.first_call(60, 30, "nothing", "auto")],
         "growth": [mine.growth(30, 60, 1)],
         "index": [index.index_part(way, 1600, 20, 1) for way in index.WAYS],

@@ -31,8 +31,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +154,34 @@ def taken_in_turn(calls: dict[str, Callable[[], Any]], repeats: int) -> tuple[di
     return {name: best_of(found) for name, found in reports.items()}, answers
 
 
+def alone(measure: Callable[..., dict[str, Any]], *given: Any, **settings: str) -> dict[str, Any]:
+    """Measure in a process of its own, with some settings in its environment."""
+    before = dict(os.environ)
+    os.environ.update(settings)
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            return process.submit(measure, *given).result()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def against(kind: str, size: int, threads: int, repeats: int) -> dict[str, Any]:
+    """Time and memory, each in a process of its own.
+
+    glibc keeps freed blocks of up to 32 MB for the next call once it has seen such a block, so that resident memory
+    depends on what ran before. Memory is measured with that switched off, which costs time.
+    """
+    found = alone(against_faiss, kind, size, threads, repeats, taken_in_turn)
+    memory = alone(against_faiss, kind, size, threads, 1, taken_in_turn, MALLOC_MMAP_THRESHOLD_=str(1 << 20))
+    for name, row in memory["contenders"].items():
+        own = found["contenders"][name]
+        own["peak_extra_bytes"] = row["peak_extra_bytes"]
+        if "of_by_hand" in row:
+            own["of_by_hand"]["memory_beyond_result"] = row["of_by_hand"]["memory_beyond_result"]
+    return found
+
+
 def by_hand(size: int, threads: int, repeats: int) -> dict[str, Any]:
     """The margin rule and the rank window, ours and written by hand."""
     set_threads(threads)
@@ -238,7 +268,7 @@ def main() -> None:
 def _steps(name: str, peers: Path, part: int, cases: list[tuple[int, str]]) -> list[Callable[[], dict[str, Any]]]:
     """What a part measures, one after another; sizes are divided by `part`, and `cases` are those of "against"."""
     if name == "against":
-        return [partial(against_faiss, kind, n // part, 1, SIZES[n], taken_in_turn) for n, kind in cases]
+        return [partial(against, kind, n // part, 1, SIZES[n]) for n, kind in cases]
     if name == "end_to_end":
         plan = ((20_000, 2, 3, CASES), (50_000, 2, 2, CASES), (20_000, 1, 2, CASES), (50_000, 1, 1, ("torch", "ours")))
         return [partial(end_to_end, peers, n // part, *rest) for n, *rest in plan]

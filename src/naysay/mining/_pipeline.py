@@ -47,7 +47,7 @@ Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
 # Candidates that are judged at a time: at most and at least, and for each document; few where the corpus is small.
 _SLOTS, _FEWEST, _EACH = 1 << 18, 5 << 14, 3
-ROWS = 5120  # anchors at a time: vectors are copied of those that are not neighbours
+ROWS = 2560  # anchors at a time: vectors are copied of those that are not neighbours
 _STRIPS = 512  # a multiple of it is searched at a time, where it is more: blocks of a search are full then
 
 
