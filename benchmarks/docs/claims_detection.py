@@ -39,7 +39,8 @@ The gain of a method is the accuracy of a linear probe minus that of plain SimCL
 minutes.
 
 In short: false negatives cost accuracy, and more so with 100 classes, as the paper says. Detection by clusters closes
-{closed} of the gap here, not half, and its schedules and losses do not differ by more than the noise.
+{closed} of the gap here, not half. What its schedules and losses differ by is at most half a point, and mostly within
+the noise.
 """
 ARMS_NOTE = """\
 All arms. Recall and precision are of the flagged pairs, averaged over training with the learning rate as weight. The
