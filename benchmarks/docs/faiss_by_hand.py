@@ -24,9 +24,8 @@ of 10: more pairs pass the bounds of the search, and more are scored exactly. Bo
 so the share falls with the size. Shorter lists would cost less, but an anchor with many positives would have no
 background in its list, and its positives would be taken for that.
 
-Memory differs by what ran before in the process. Where the documents are in clusters and `Calibrated` takes the place
-of the posterior, the anchors of the fit were searched without its threshold: their suspected candidates are listed
-instead of counted, and all anchors have as many slots as they need.
+Time and memory are measured in processes of their own. The allocator of Linux keeps freed blocks for the next call, so
+that memory would depend on what ran before; that is switched off where memory is measured, for faiss as well.
 """
 FIRST = """\
 The first call of a process against the second, {queries:,} queries in {documents:,} documents, compiled loops on disk,
