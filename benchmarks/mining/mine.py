@@ -62,7 +62,7 @@ from naysay.kernels.threads import set_threads
 
 K, MARGIN = 10, 0.05
 PARTS = ("end_to_end", "by_hand", "against", "first", "growth", "index")
-SIZES = {20_000: 2, 50_000: 1, 100_000: 1}  # of the part "against", and how often each is repeated
+SIZES = {20_000: 3, 50_000: 2, 100_000: 1}  # of the part "against", and how often each is repeated
 PEER, CASES = "sentence_transformers_mining", ("torch", "faiss", "ours")
 GROWTH = """
 import json, sys, time

@@ -16,6 +16,7 @@ from naysay.kernels.csr import lower_bound
 
 _CHUNK = 32  # columns that are compared together, a bit for each
 _GROUPS = 64  # groups come in so many, as the processor compares: the rest would be one number at a time
+_FRESH = 64  # with so many open pairs more than twice those wanted, their lower bounds give a limit for the next block
 _F = np.float32
 _WIDEN = np.float32(2.0**-17)
 _DOUBT, _TINY = np.float32(2.0**-22), np.float32(1e-44)
@@ -179,6 +180,8 @@ def scan(
             # A hair lower, because a pair that equals it has not been found before.
             limit = _first_limit(line, a, b, c, slack, sides, caps[row, 0], maxima[:groups], reached)
             limit -= abs(limit) * _DOUBT + _TINY
+        elif columns[row] == 0 and count >= 2 * wanted + _FRESH:
+            limit, count = _settle(count, wanted, limit, open_ids, open_uppers, open_lowers)
         to_pass = limit - slack - abs(limit) * _DOUBT
         column, under, over, passed = width, caps[row, 0], caps[row, 1], above[row]
         own = lower_bound(indices, begin, end, first_id + columns[row])
