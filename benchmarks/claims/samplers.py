@@ -77,6 +77,8 @@ NOT_BLIND = (
     "A weight decay of 0.0001 was replaced by 0.000001 after two runs of the tuning split, in which it was much worse. "
     "Rates of 0.03 and 0.1 were added, and mixing got a rate of its own with LightGCN, after the first results, "
     "because the best rate was the highest; the choice for matrix factorisation stayed the same. "
+    "A decay of 0.00000001 was added for LightGCN after the results with 0.00001: all users reached their best "
+    "recall at the first measures, and mixing on all users learned next to nothing. "
     "Recall of uniform and DNS(16) on all of yelp2018 was known from results/judging.json.",
 )
 
@@ -85,9 +87,9 @@ THREE = {BASE: (UNIFORM,), HARD: (DNS,), MIXED.name: (MIXED,)}
 ARMS = {"mf": MF, "lightgcn": THREE, "mf-all": THREE, "lightgcn-all": THREE}  # by the arm whose settings they take
 WORLDS = (
     World("mf", partial(worlds.yelp, share=4), 600, 50, (0.003, 0.01, 0.03, 0.1), (1e-6, 1e-5)),
-    World("lightgcn", partial(worlds.yelp, model="lightgcn", share=8), 600, 50, (0.003, 0.01, 0.03, 0.1), (1e-5,)),
+    World("lightgcn", partial(worlds.yelp, model="lightgcn", share=8), 600, 50, (0.003, 0.01, 0.03, 0.1), (1e-8, 1e-5)),
     World("mf-all", partial(worlds.yelp, batch=LARGE), 600, 50, (0.01,), (1e-6,)),
-    World("lightgcn-all", partial(worlds.yelp, model="lightgcn", batch=LARGE), 600, 50, (0.01,), (1e-5,)),
+    World("lightgcn-all", partial(worlds.yelp, model="lightgcn", batch=LARGE), 600, 50, (0.01,), (1e-8,)),
 )
 
 
