@@ -46,6 +46,16 @@ def test_all_arms_start_from_the_same_vectors_and_see_the_same_batches():
     assert len(set(epoch)) == len(epoch)
 
 
+@pytest.mark.parametrize(("model", "decay"), [("mf", 1e-6), ("lightgcn", 1e-8)])
+def test_the_weight_decay_is_that_of_the_model(model, decay):
+    task = Recommendation(DATA, model, width=8)
+    arm = read_arms(["uniform"], task.start(0).parts(), task.defaults, task.own)[0]
+    (group,) = _run.Run(task, arm, 0.01, 0).optimiser.param_groups
+    assert group["weight_decay"] == decay
+    found = ns.compare(DATA, task="recommendation", model=model, methods=["uniform"], steps=4, seeds=1)
+    assert found.settings["decay"] == decay
+
+
 def test_the_rate_is_chosen_by_successive_halving(monkeypatch):
     quality = {0.001: [9, 9, 90], 0.003: [1, 50, 50], 0.01: [5, 40, 70], 0.03: [8, 20, 20], 0.1: [6, 30, 80]}
     trained = []

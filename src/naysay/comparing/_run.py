@@ -40,7 +40,7 @@ class Run:
         self.processor_seconds = max(self.processor_seconds, spared)
         self.step_of = partial(self.model.loss, sampler=sampler) if hasattr(sampler, "sample") else sampler
         fused = True if task.device.type == "cpu" else None  # elsewhere torch chooses: not every device has it
-        self.optimiser = torch.optim.Adam(self.model.parameters, lr=rate, weight_decay=DECAY, fused=fused)
+        self.optimiser = torch.optim.Adam(self.model.parameters, lr=rate, weight_decay=decay_of(task), fused=fused)
         self.order, self.rows = np.random.default_rng(seed), np.zeros(0, np.int64)
         self.together = 1  # steps of about a second
         self.points: list[Point] = []
@@ -117,6 +117,12 @@ def rates_of(task: Any) -> tuple[float, ...]:
     """The learning rates that are tried: those of the task, or the usual ones."""
     rates: tuple[float, ...] = getattr(task, "rates", RATES)
     return rates
+
+
+def decay_of(task: Any) -> float:
+    """The weight decay: that of the task, or the usual one."""
+    decay: float = getattr(task, "decay", DECAY)
+    return decay
 
 
 def every_of(steps: int) -> int:

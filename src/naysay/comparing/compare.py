@@ -91,7 +91,7 @@ def compare(
             **task.settings(),
             "steps": steps,
             "seed": first,
-            "decay": _run.DECAY,
+            "decay": _run.decay_of(task),
             **versions("naysay", "torch"),
         }
         folder.begin(settings, None if options.steps is not None else budget)

@@ -34,6 +34,8 @@ from naysay.tasks.lightgcn import LightGCN
 from naysay.types import Negatives, Query
 
 MODELS = {"mf": 0, "lightgcn": 2}
+# Weight decay. Propagation smooths by itself, and gradients are spread over many users: results/claims_samplers.json.
+_DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
 TOP = 20
 CANDIDATES, MARGIN, RHO, TRIALS = 16, 1.0, 1.0, 50
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
@@ -89,6 +91,7 @@ class Recommendation:
         check_kind("data", data, Interactions, "Interactions")
         check_one_of("model", model, tuple(MODELS))
         self.data, self.model, self.width = data, model, check_whole("width", width, 1)
+        self.decay = _DECAYS[model]
         self.device = checked_device(device)
         self.users, self.items = (to_torch(ids, self.device) for ids in data.train.pairs())
         self.pairs = len(data.train)
