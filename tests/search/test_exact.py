@@ -20,7 +20,7 @@ from naysay.search import _scan as scan
 from naysay.search.exact import Found, search
 
 METRICS = ("dot", "cosine", "l2")
-FAST = ("int8", "bfloat16", "float32")
+FAST = ("int8", "float32")
 ENGINES = (*FAST, "float64")
 
 
@@ -177,12 +177,9 @@ def test_scores_of_zero_are_found(engine):
 def test_an_outlier_coordinate_turns_auto_to_a_finer_engine():
     rng = np.random.default_rng(12)
     sample = rng.normal(size=(50, 64)).astype(np.float32)
-    has = torch.cpu.get_capabilities()
-    if not (has.get("avx512_vnni") and has.get("avx512_bf16")):
+    if not torch.cpu.get_capabilities().get("avx512_vnni"):
         pytest.skip("this processor has no products of 8 bits")
     assert engines.choose("auto", 10**4, 10**4, 64, sample).name == "int8"
-    sample[:, 3] = 20
-    assert engines.choose("auto", 10**4, 10**4, 64, sample).name == "bfloat16"
     sample[:, 3] = 60
     assert engines.choose("auto", 10**4, 10**4, 64, sample).name == "float32"
     assert engines.choose("auto", 10, 10**4, 64, sample).name == "float64"

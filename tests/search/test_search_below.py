@@ -16,7 +16,7 @@ from naysay.search import _scores as pair_scores
 from naysay.search.exact import search, search_below
 
 METRICS = ("dot", "cosine", "l2")
-ENGINES = ("int8", "bfloat16", "float32", "float64")
+ENGINES = ("int8", "float32", "float64")
 
 
 def world(seed, n_queries, n_corpus, width, copies=0):

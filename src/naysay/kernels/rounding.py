@@ -13,8 +13,6 @@ import numpy as np
 from naysay.kernels.compile import compiled, inlined
 
 LANES = 16
-_LOW, _ODD = np.uint32(0x7FFF), np.uint32(1)
-_HALF = np.uint32(16)
 
 
 @compiled
@@ -96,18 +94,3 @@ def to_float32(start: Any, stop: Any, rows: Any, codes: Any, scales: Any, sizes:
         scale = _unit(rows[row], codes[row])
         scales[row] = scale
         sizes[row], errors[row] = _sizes(rows[row], codes[row], scale)
-
-
-@compiled
-def to_bfloat16(start: Any, stop: Any, rows: Any, codes: Any, scales: Any, sizes: Any, errors: Any) -> None:
-    """Codes of norm 1 in bfloat16, to nearest even: the upper halves of float32, as uint16."""
-    near = np.empty(rows.shape[1], np.float32)
-    bits = near.view(np.uint32)
-    for row in range(start, stop):
-        scale = _unit(rows[row], near)
-        for i in range(len(near)):
-            half = (bits[i] + _LOW + ((bits[i] >> _HALF) & _ODD)) >> _HALF
-            codes[row, i] = half
-            bits[i] = half << _HALF
-        scales[row] = scale
-        sizes[row], errors[row] = _sizes(rows[row], near, scale)

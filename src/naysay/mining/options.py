@@ -96,7 +96,7 @@ class MiningOptions:
         approximate: None for an exact search; "auto", "ivf" or "hnsw" for an index. Its recall is measured on 500
             queries and stated in `Mined.notes`.
         min_recall: The smallest recall of an index. A smaller one raises an error.
-        engine: Search engine: "auto", "int8", "bfloat16", "float32" or "float64". The result is the same.
+        engine: Search engine: "auto", "int8", "float32" or "float64". The result is the same.
         budget: Memory of the search in bytes. The result is the same.
         device: Where torch multiplies in an exact search, such as "cuda"; None for the processor. The result is the
             same.

@@ -36,13 +36,10 @@ def int8_is_exact(torch: Any, width: int, device: Any = None) -> bool:
 
 
 def moved(codes: NDArray[Any], device: Any) -> Any:
-    """Codes as `product` takes them: themselves, or as a tensor on the device, those of bfloat16 as float32."""
+    """Codes as `product` takes them: themselves, or as a tensor on the device."""
     if device is None:
         return codes
-    torch = need_torch()
-    if codes.dtype == np.uint16:
-        return torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16).to(device).float()
-    return torch.from_numpy(codes).to(device)
+    return need_torch().from_numpy(codes).to(device)
 
 
 def on_device(queries: Any, corpus: Any) -> Any:
@@ -76,18 +73,13 @@ def product(name: str, rows: int, columns: int, device: Any = None) -> Product:
 
         return multiply_plainly
     torch = need_torch()
-    kind, view, given, function = {
-        "int8": (torch.int32, np.int8, torch.int8, getattr(torch, "_int_mm", None)),
-        "bfloat16": (torch.bfloat16, np.int16, torch.bfloat16, torch.mm),
-        "float32": (torch.float32, np.float32, torch.float32, torch.mm),
-    }[name]
+    function, kind = (torch._int_mm, torch.int32) if name == "int8" else (torch.mm, torch.float32)
     buffer = torch.empty(size, dtype=kind)
-    wide = torch.empty(size if name == "bfloat16" else 0, dtype=torch.float32)
 
     def multiply(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
         shape = (len(queries), len(corpus))
-        one, other = (torch.from_numpy(codes.view(view)).view(given) for codes in (queries, corpus))
-        out = function(one, other.T, out=buffer[: shape[0] * shape[1]].view(shape))
-        return np.asarray((wide[: out.numel()].view(shape).copy_(out) if len(wide) else out).numpy())
+        out = buffer[: shape[0] * shape[1]].view(shape)
+        product = function(torch.from_numpy(queries), torch.from_numpy(corpus).T, out=out)
+        return np.asarray(product.numpy())
 
     return multiply

@@ -1,7 +1,6 @@
 """Fast products of rounded vectors, and their error bounds: the certificate that an exact search missed nothing.
 
 int8       8-bit integers by torch: exact sums and the coarsest grid, so the most pairs stay unresolved
-bfloat16   8 significant bits by torch
 float32    torch's product, or NumPy's where torch is not loaded
 float64    no product: the exact score of every pair
 
@@ -11,15 +10,9 @@ query q and a corpus row c, with s and t their scales,
     q.c = s t (q^.c^ + q^.e_c + e_q.(c / t)),   so   |q.c - s t q^.c^| <= s |q^| t |e_c| + s |e_q| |c|
 
 by Cauchy and Schwarz. The product itself is exact for int8 (32-bit sums of whole numbers). In floating point it is off
-by at most P |q^| |c^|, for any order of summation, fused or not, with P = d u / (1 - d u):
-
-    float32    u = 2^-24
-    bfloat16   u = 2^-22, for units that round odd or twice, and the result rounded to bfloat16 once more, 2^-9
-
-and on a device, such as a GPU, in any of its modes,
-
-    bfloat16   u = 2^-21, for units that align and cut off what they add; multiplied in float32, with no other rounding
-    float32    u = 2^-21, and each factor cut to 10 bits after the first (TF32), 2^-9 of the product
+by at most P |q^| |c^|, for any order of summation, fused or not, with P = d u / (1 - d u) and u = 2^-24 for float32. On
+a device, such as a GPU, in any of its modes, u = 2^-21 for units that align and cut off what they add, and each factor
+may be cut to 10 bits after the first (TF32), 2^-9 of the product.
 
 A score is the float64 sum rounded to float32; that, the float64 sums, and the float32 arithmetic of the bound itself
 are within SLACK |q| |c|, SLACK = 2^-18 (each is a few times 2^-24 at most). Numbers below the range of float32 get a
@@ -46,7 +39,7 @@ from naysay.kernels import rounding
 from naysay.kernels.dots import DOT, L2
 from naysay.search._multiply import int8_is_exact, torch_is_loaded
 
-NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
+NAMES = ("auto", "int8", "float32", "float64")
 _SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
 _QUICK = 1 << 35  # products that float32 makes in the time in which torch is loaded, about
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
@@ -65,7 +58,7 @@ class Engine:
     """One kind of product."""
 
     name: str
-    codes: Any  # the dtype of rounded rows; bfloat16 is stored as uint16
+    codes: Any  # the dtype of rounded rows
     sum_error: float  # u, the relative rounding of each step of a sum
     result_error: float  # the relative rounding of a product after it was summed
     bytes: int  # memory for each product of a block, all buffers included
@@ -79,15 +72,13 @@ class Engine:
 
 _ENGINES = {
     "int8": Engine("int8", np.int8, 0.0, 0.0, 4, rounding.to_int8),
-    "bfloat16": Engine("bfloat16", np.uint16, 2.0**-22, 2.0**-9 * (1 + 2.0**-7), 6, rounding.to_bfloat16),
     "float32": Engine("float32", np.float32, 2.0**-24, 0.0, 4, rounding.to_float32),
     "float64": Engine("float64", np.float32, 0.0, 0.0, 4, None),
 }
-# On a device a sum is off by more in each step, in an order of its own. Products of bfloat16 are made in float32, which
-# holds them whatever it drops of its inputs; those of float32 may have inputs of 10 bits (TF32), as torch was told.
+# On a device a sum is off by more in each step, in an order of its own, and products of float32 may have inputs of 10
+# bits (TF32), as torch was told.
 _DEVICE_ENGINES = {
     "int8": _ENGINES["int8"],
-    "bfloat16": replace(_ENGINES["bfloat16"], sum_error=2.0**-21, result_error=0.0),
     "float32": replace(_ENGINES["float32"], sum_error=2.0**-21, result_error=2.0**-9 * (1 + 2.0**-7)),
 }
 
@@ -97,12 +88,12 @@ def choose(
 ) -> Engine:
     """Return the engine of that name, or by the rule of "auto"; `total` rows are searched for, these among them.
 
-    On a `device`, "auto" is the first of int8, bfloat16 and float32 whose bound is small enough, whatever the size.
+    On a `device`, "auto" is int8 if its bound is small enough, whatever the size, else float32.
 
     auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^35 and torch is
-            not loaded, which takes as long; else the first of int8 and bfloat16 that torch and the processor have
-            (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of the cosines within the
-            sample: vectors with one huge coordinate need a fine grid; else float32
+            not loaded, which takes as long; else int8 if torch and the processor have it (VNNI, AMX) and its bound is
+            at most half the standard deviation of the cosines within the sample: vectors with one huge coordinate
+            need a fine grid; else float32
     """
     if device is not None:
         return _on_device(name, width, sample, device)
@@ -111,10 +102,8 @@ def choose(
     widest = _WIDEST_INT8 if name == "int8" else _WIDEST_FLOAT
     if width > widest and name != "float64":
         raise_invalid("engine", f"'float64' for vectors wider than {widest}", repr(name))
-    if name in ("int8", "bfloat16"):
-        torch = need_torch()
-        if name == "int8" and not int8_is_exact(torch, width):
-            raise_invalid("engine", "one that this torch multiplies exactly", "'int8'", "Leave it at 'auto'.")
+    if name == "int8" and not int8_is_exact(need_torch(), width):
+        raise_invalid("engine", "one that this torch multiplies exactly", "'int8'", "Leave it at 'auto'.")
     return _ENGINES[name]
 
 
@@ -132,10 +121,8 @@ def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any], total: 
     features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
     vnni = any(features.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
     spread = _COARSE * _spread(sample)
-    if vnni and _bound(_ENGINES["int8"], sample) <= spread and int8_is_exact(torch, width):
-        return "int8"
-    half = any(features.get(name) for name in ("avx512_bf16", "amx_bf16"))
-    return "bfloat16" if half and _bound(_ENGINES["bfloat16"], sample) <= spread else "float32"
+    fits = vnni and _bound(_ENGINES["int8"], sample) <= spread and int8_is_exact(torch, width)
+    return "int8" if fits else "float32"
 
 
 def _spread(sample: NDArray[Any]) -> float:
@@ -160,9 +147,8 @@ def _on_device(name: str, width: int, sample: NDArray[Any], device: Any) -> Engi
     if name == "int8" and not exact:
         raise_invalid("engine", f"one that torch multiplies exactly on {device}", "'int8'", "Leave it at 'auto'.")
     if name == "auto":
-        spread = _COARSE * _spread(sample)
-        fitting = [one for one in ("int8", "bfloat16") if _bound(_DEVICE_ENGINES[one], sample) <= spread]
-        name = next((one for one in fitting if one != "int8" or exact), "float32")
+        fits = exact and _bound(_DEVICE_ENGINES["int8"], sample) <= _COARSE * _spread(sample)
+        name = "int8" if fits else "float32"
     return _DEVICE_ENGINES[name]
 
 

@@ -112,7 +112,7 @@ def search(
         depth: How many corpus rows to find for each query.
         metric: "cosine", "dot" or "l2". The score is higher for closer: for l2 it is minus the distance.
         exclude: Pairs (query row, corpus row) that are never returned, including those with the relation "ignore".
-        engine: "auto", "int8", "bfloat16", "float32" or "float64". It changes the speed, never the result.
+        engine: "auto", "int8", "float32" or "float64". It changes the speed, never the result.
         budget: Bytes of memory that the call may take, including its result. 1 GiB by default.
         threads: Threads of this call. `naysay.kernels.threads` by default.
         on_progress: Called during the search with the number of further queries done; the fractions sum to n.
