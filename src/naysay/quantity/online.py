@@ -239,7 +239,8 @@ def _least_squares(share: Floats, aucs: Floats, comparisons: Floats, *, free_sta
         best = min(fits, key=lambda fit: fit.cost)
         beginnings = [best.x]
         chance = np.clip(predicted(best.x), half, 1 - half)
-    information = best.jac.T @ best.jac
+    jacobian = np.asarray(best.jac, np.float64)
+    information = jacobian.T @ jacobian
     fitted = slice(3 - len(best.x), 3)
     covariance = np.zeros((3, 3))
     # A number that the probes do not determine gets a huge variance instead of an infinite one.
