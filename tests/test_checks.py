@@ -284,7 +284,6 @@ def test_a_number_that_no_array_can_have_as_a_size():
         lambda: ns.mine(vectors[:1], vectors, known, [2**62]),
         lambda: ns.quantity.realise(2.5, 2**62, ns.rng_for(0)),
         lambda: ns.quantity.simulated(2.0, points=2**62),
-        lambda: ns.quantity.turning_sweep(4, 2.0, points=2**62),
     ]
     for call in calls:
         with pytest.raises(NaysayError, match=r"must be at most [\d,]+, got 4611686018427387904"):

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 import naysay as ns
 from benchmarks.harness import RESULTS, write
 from naysay.quantity import auc, estimate
-from naysay.quantity.forecast import OnlineEstimate
-from naysay.quantity.online import Online
+from naysay.quantity.online import Online, OnlineEstimate
 
 STEPS, PROBES = 1000, 20
 Floats = NDArray[np.float64]

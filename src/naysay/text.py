@@ -94,9 +94,9 @@ def short_repr(result: Any, *properties: str) -> str:
     """Return a dataclass of results in a few lines: arrays by their shape, long parts by their length.
 
     Examples:
-        >>> from naysay.quantity import turning_sweep
-        >>> short_repr(turning_sweep(20, 2.4))
-        'TurningSweep(turning=0.15, turnings=array[29], values=array[29], constant=0.2676)'
+        >>> from naysay.quantity import shares
+        >>> short_repr(shares([1, 4], 1.0, 0.5))
+        'Shares(good=array[2], bad=array[2], easy=array[2])'
     """
     names = [*(each.name for each in fields(result) if each.repr), *properties]
     parts = (f"{name}={_short(getattr(result, name))}" for name in names)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_model import mean_effective
 
-from naysay.errors import NaysayError
 from naysay.quantity import auc, estimate, mean_effectiveness, separation, simulated
 
 SCORES = st.floats(0.3, 0.99)
@@ -161,42 +160,6 @@ def test_one_point_is_one_moment():
 def test_k_max_of_one():
     found = of_simulated(1, k_max=1)
     assert (found.k, found.at_edge, found.flat, found.curve.shape) == (1, True, (1, 1), (1,))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (
-            (0.5, [0.5]),
-            {},
-            "`train_auc` must be a number above 0.5 and at most 1, got 0.5. "
-            "At 0.5 labels carry no information, and no number of negatives helps.",
-        ),
-        (
-            (0.3, [0.5]),
-            {},
-            "`train_auc` must be a number above 0.5 and at most 1, got 0.3. At 0.5 labels",
-        ),
-        ((75, [0.5]), {}, "`train_auc` must be a number above 0.5 and at most 1, got 75."),
-        ((math.nan, [0.5]), {}, "`train_auc` must be a number above 0.5 and at most 1, got nan."),
-        (([0.7, 0.8], [0.5]), {}, "`train_auc` must be a number above 0.5 and at most 1, got [0.7, 0.8]."),
-        (("0.7", [0.5]), {}, "`train_auc` must be a number above 0.5 and at most 1, got '0.7'."),
-        ((0.7, []), {}, "`val_auc` must be a curve of at least one point, got none."),
-        ((0.7, [0.5, math.nan, 0.6]), {}, "`val_auc` must be a number, got nan at row 1 (1 such row)."),
-        ((0.7, [0.5, 1.5, -1]), {}, "`val_auc` must be between 0 and 1, got 1.5 at row 1 (2 such rows)."),
-        ((0.7, [[0.5], [0.6]]), {}, "`val_auc` must be of shape (T,), got shape (2, 1)."),
-        ((0.7, None), {}, "`val_auc` must be a number, or an array of numbers, got None."),
-        ((0.7, [0.5]), {"k_max": 0}, "`k_max` must be at least 1, got 0."),
-        ((0.7, [0.5]), {"k_max": 10.5}, "`k_max` must be a whole number, got 10.5."),
-        ((0.7, [0.5]), {"k_max": 10**8}, "`k_max` must be at most 10,000,000, got 100000000."),
-        ((0.7, [0.5]), {"weight": 1}, "`weight` must be a number above 0 and below 1, got 1."),
-        ((0.7, [0.5]), {"weight": -0.1}, "`weight` must be a number above 0 and below 1, got -0.1."),
-    ],
-)
-def test_estimate_rejects(arguments, options, message):
-    with pytest.raises(NaysayError) as caught:
-        estimate(*arguments, **options)
-    assert str(caught.value).startswith(f"estimate: {message}")
 
 
 def test_a_result_prints_in_a_few_lines():

@@ -8,8 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.errors import NaysayError
-from naysay.quantity._fit import probe
+from naysay.quantity.online import probe
 
 SCORES = st.integers(-3, 3)
 
@@ -96,37 +95,3 @@ def test_torch_and_numpy_agree():
     assert probe(positive.tolist(), negatives.tolist(), mask.tolist()) == expected
     half = torch.tensor([1.0, 2.0], dtype=torch.bfloat16), torch.tensor([[0.0], [3.0]], dtype=torch.bfloat16)
     assert probe(*half).auc == 0.5
-
-
-NAN = float("nan")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([[1.0]], [[1.0]]), "`positive` must be of shape (n,), got shape (1, 1)."),
-        (([1.0, 2.0], [1.0, 2.0]), "`negatives` must be of shape (n, m), got shape (2,)."),
-        (([1.0, 2.0], [[1.0]]), "`negatives` must be of shape (2, m), a row for each positive, got shape (1, 1)."),
-        (([1.0, 2.0], [[1.0], [1.0, 2.0]]), "`negatives` must be rows of one length, got rows of different lengths."),
-        ((["a"], [[1.0]]), "`positive` must be scores, got dtype <U1."),
-        (([1.0], [[True]]), "`negatives` must be scores, got dtype bool."),
-        (([1.0, NAN, NAN], [[1.0]] * 3), "`positive` must be finite scores, got nan at row 1 (2 such rows)."),
-        (
-            ([1.0, 2.0], [[1.0, 2.0], [3.0, -np.inf]]),
-            "`negatives` must be finite scores, got -inf at row 1, slot 1 (1 such row).",
-        ),
-        (([1.0, 2.0], [[1.0], [2.0]], [[1], [0]]), "`mask` must be True or False for each slot, got dtype int64."),
-        (
-            ([1.0, 2.0], [[1.0], [2.0]], [True, True]),
-            "`mask` must be of shape (2, 1), like the negatives, got shape (2,).",
-        ),
-        (([1.0], [[1.0, 2.0]]), "`negatives` must be scores for at least 2 rows, got 1 of 1 rows."),
-        (([1.0, 2.0], [[1.0], [2.0]], [[False], [True]]), "`negatives` must be scores for at least 2 rows, got 1 of 2"),
-        ((np.empty(0), np.empty((0, 3))), "`negatives` must be scores for at least 2 rows, got 0 of 0 rows."),
-        ((np.zeros(5), np.empty((5, 0))), "`negatives` must be scores for at least 2 rows, got 0 of 5 rows."),
-    ],
-)
-def test_what_it_rejects(arguments, message):
-    with pytest.raises(NaysayError) as caught:
-        probe(*arguments)
-    assert str(caught.value).startswith(message)

@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 from naysay import rng_for
 from naysay.errors import NaysayError
 from naysay.quantity import realise
-from naysay.quantity.realise import slots
+from naysay.quantity.schedules import slots
 
 NUMBERS = st.floats(0, 50) | st.integers(0, 50)
-
-
-def refusal(*arguments):
-    with pytest.raises(NaysayError) as caught:
-        realise(*arguments)
-    return str(caught.value)
 
 
 def untouched(rng, seed):
@@ -75,36 +69,6 @@ def test_torch_and_lists_are_numbers_too():
     expected = realise(np.array([0.5, 2.0, 3.25]), 3, rng_for(0)).tolist()
     assert realise([0.5, 2.0, 3.25], 3, rng_for(0)).tolist() == expected
     assert realise(torch.tensor([0.5, 2.0, 3.25]), 3, rng_for(0)).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("k", "size", "message"),
-    [
-        (-1, 3, "`k` must be finite and at least 0, got -1."),
-        (-0.5, 0, "`k` must be finite and at least 0, got -0.5."),
-        (float("nan"), 3, "`k` must be finite and at least 0, got nan."),
-        (float("inf"), 3, "`k` must be finite and at least 0, got inf."),
-        ([1, -2, -3], 3, "`k` must be finite and at least 0, got -2 at row 1 (2 such rows)."),
-        ([1.5, float("nan")], 2, "`k` must be finite and at least 0, got nan at row 1 (1 such row)."),
-        (1e30, 3, "`k` must be below 2^31, got 1e+30."),
-        (None, 3, "`k` must be a number, got None."),
-        (True, 3, "`k` must be a number, got True."),
-        ("3", 3, "`k` must be a number, got '3'."),
-        (1j, 3, "`k` must be a number, got 1j."),
-        ([1, 2], 3, "`k` must be one number, or one for each of the 3 rows, got shape (2,)."),
-        ([[1]], 1, "`k` must be one number, or one for each of the 1 rows, got shape (1, 1)."),
-        ([[1], [1, 2]], 2, "`k` must be rows of one length, got rows of different lengths."),
-        (1, -1, "`size` must be at least 0, got -1."),
-        (1, 2.0, "`size` must be a whole number, got 2.0."),
-    ],
-)
-def test_realise_rejects(k, size, message):
-    assert refusal(k, size, rng_for(0)) == f"realise: {message}"
-
-
-def test_a_generator_is_needed_where_it_is_used():
-    assert refusal(2.5, 3, None).startswith("realise: `rng` must be a numpy Generator, got None.")
-    assert realise(2, 3, None).tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("k", [3, 3.0, np.int8(3), np.array(3), torch.tensor(3)])

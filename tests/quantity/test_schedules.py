@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_model import plain_schedule
 
-from naysay.errors import NaysayError
 from naysay.quantity import Linear, adaptive
 from naysay.quantity.schedules import at_step
 
@@ -73,34 +72,6 @@ def test_it_prints_compares_and_pickles():
         k_at.peak = 3
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: adaptive(0.5, 10), "`peak` must be a finite number at least 1, got 0.5. Take the k of an estimate."),
-        (
-            lambda: adaptive(math.inf, 10),
-            "`peak` must be a finite number at least 1, got inf. Take the k of an estimate.",
-        ),
-        (lambda: adaptive(math.nan, 10), "`peak` must be a finite number at least 1, got nan."),
-        (lambda: adaptive("4", 10), "`peak` must be a finite number at least 1, got '4'."),
-        (lambda: adaptive(4, 0), "`steps` must be at least 1, got 0."),
-        (lambda: adaptive(4, 10.0), "`steps` must be a whole number, got 10.0."),
-        (
-            lambda: adaptive(4, 10, 10),
-            "`turning` must be a number at least 0 and at most 1, got 10. It is the share of steps in which k rises.",
-        ),
-        (lambda: adaptive(4, 10, math.nan), "`turning` must be a number at least 0 and at most 1, got nan."),
-        (lambda: adaptive(4, 10)(-1), "`step` must be at least 0, got -1.0."),
-        (lambda: adaptive(4, 10)([0, -1, -2]), "`step` must be at least 0, got -1.0 at row 1 (2 such rows)."),
-        (lambda: adaptive(4, 10)("0"), "`step` must be a number, or an array of numbers, got '0'."),
-    ],
-)
-def test_adaptive_rejects(call, message):
-    with pytest.raises(NaysayError) as caught:
-        call()
-    assert str(caught.value).startswith(f"Adaptive: {message}")
-
-
 # ---- Linear ---------------------------------------------------------------------------------------------------------
 
 ENDS = st.floats(-1e6, 1e6)
@@ -152,24 +123,3 @@ def test_equal_schedules_are_equal_and_frozen():
     assert Linear(1, 2, steps=3) == Linear(1, 2, steps=3) != Linear(1, 2, steps=4)
     with pytest.raises(AttributeError):
         Linear(1, 2, steps=3).start = 5
-
-
-@pytest.mark.parametrize("value", [True, "1", None, math.nan, math.inf])
-@pytest.mark.parametrize("name", ["start", "stop"])
-def test_linear_ends_must_be_finite_numbers(name, value):
-    ends = {"start": 0.0, "stop": 1.0} | {name: value}
-    with pytest.raises(NaysayError, match=rf"^Linear: `{name}` must be a finite number, got {value!r}\.$"):
-        Linear(**ends, steps=1)
-
-
-def test_linear_steps_are_a_whole_number_above_0():
-    with pytest.raises(NaysayError, match=r"^Linear: `steps` must be at least 1, got 0\.$"):
-        Linear(0, 1, steps=0)
-    with pytest.raises(NaysayError, match=r"^Linear: `steps` must be a whole number, got 1\.5\.$"):
-        Linear(0, 1, steps=1.5)
-
-
-@pytest.mark.parametrize("step", [None, "x", [1, 2], math.nan, 1j, True, np.zeros((2, 2))])
-def test_a_step_of_a_linear_schedule_is_one_number(step):
-    with pytest.raises(NaysayError, match=r"^Linear: `step` must be a number, got "):
-        Linear(1, 2, steps=3)(step)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.quantity import Linear
-from naysay.quantity.realise import slots
+from naysay.quantity.schedules import slots
 from naysay.rng import key_from
 from naysay.samplers import Dynamic
 from naysay.samplers._top_k import gumbel

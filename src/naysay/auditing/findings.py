@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from naysay.auditing._false_share import CorpusSample
 from naysay.auditing._training_set import SetScores
 from naysay.checks import public
-from naysay.quantity._fit import Probe, probe
+from naysay.quantity.effectiveness import auc, separation, simulated
 from naysay.quantity.estimate import estimate
-from naysay.quantity.separation import auc, separation
-from naysay.quantity.simulated import simulated
+from naysay.quantity.online import Probe, probe
 
 NEGLIGIBLE = 1e-3  # a negative with a smaller softmax weight contributes no useful gradient
 BANDS = ("easy", "hard", "suspected")

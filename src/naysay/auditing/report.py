@@ -16,9 +16,8 @@ from naysay.checks import check_kind, public
 from naysay.detectors.duplicates import REASONS
 from naysay.files import digest_of
 from naysay.locations import as_place, check_page
+from naysay.quantity.effectiveness import auc, simulated
 from naysay.quantity.estimate import estimate
-from naysay.quantity.separation import auc
-from naysay.quantity.simulated import simulated
 from naysay.report.charts import effectiveness
 from naysay.report.contents import Contents, Example, Examples, Table
 from naysay.report.html import write_report

@@ -17,9 +17,8 @@ from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
 from naysay.positives import POSITIVE
+from naysay.quantity.effectiveness import auc, separation, simulated
 from naysay.quantity.estimate import Estimate, estimate
-from naysay.quantity.separation import auc, separation
-from naysay.quantity.simulated import simulated
 from naysay.report.charts import difficulty_by_percentile, effectiveness, percentile_bins
 from naysay.report.contents import Chart, Example, Examples, ReviewPair, Table
 from naysay.report.threshold_tables import threshold_tables

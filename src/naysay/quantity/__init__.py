@@ -1,13 +1,18 @@
 """HOW MANY negatives: estimates of the best k, schedules, and fractional k."""
 
-from naysay.quantity.effectiveness import Shares, effectiveness, mean_effectiveness, reliability, shares
+from naysay.quantity.effectiveness import (
+    Shares,
+    auc,
+    effectiveness,
+    mean_effectiveness,
+    reliability,
+    separation,
+    shares,
+    simulated,
+)
 from naysay.quantity.estimate import Estimate, estimate
-from naysay.quantity.forecast import OnlineEstimate
-from naysay.quantity.online import Online
-from naysay.quantity.realise import realise
-from naysay.quantity.schedules import Adaptive, Linear, adaptive
-from naysay.quantity.separation import auc, separation
-from naysay.quantity.simulated import TurningSweep, simulated, turning_sweep
+from naysay.quantity.online import Online, OnlineEstimate
+from naysay.quantity.schedules import Adaptive, Linear, adaptive, realise
 
 __all__ = [
     "Adaptive",
@@ -16,7 +21,6 @@ __all__ = [
     "Online",
     "OnlineEstimate",
     "Shares",
-    "TurningSweep",
     "adaptive",
     "auc",
     "effectiveness",
@@ -27,5 +31,4 @@ __all__ = [
     "separation",
     "shares",
     "simulated",
-    "turning_sweep",
 ]

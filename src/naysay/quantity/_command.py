@@ -20,9 +20,8 @@ from naysay.files import check_target, read_array, write_whole
 from naysay.locations import check_apart
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
 from naysay.quantity._figures import figure
+from naysay.quantity.effectiveness import Floats, auc, simulated
 from naysay.quantity.estimate import Estimate, estimate
-from naysay.quantity.separation import Floats, auc
-from naysay.quantity.simulated import simulated
 from naysay.text import first_line, json_file
 
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both

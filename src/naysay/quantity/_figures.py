@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from naysay.plots import Spec, axis, layer, stacked
-from naysay.quantity.effectiveness import effectiveness, mean_effectiveness, shares
+from naysay.quantity.effectiveness import auc, effectiveness, mean_effectiveness, shares, simulated
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.schedules import adaptive
-from naysay.quantity.separation import auc
-from naysay.quantity.simulated import simulated
 
 WEIGHTS = (0.8, 0.85, 0.9, 0.95)
 STAGES = (0.0, 0.25, 0.5, 0.75, 1.0)

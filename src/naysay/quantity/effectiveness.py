@@ -1,36 +1,106 @@
-"""Training effectiveness: the paper's model of one positive with k negatives, and of what training gains from them.
+"""The model behind the number of negatives: separation, reliability, and what training gains from k negatives.
 
-    A      the label is reliable: the positive's true score is above those of all k negatives
-           P(A) = integral phi(x - mu) Phi(x)^k dx                                               Eq. 3
-    B      the same for the model's scores, with mu' in place of mu                              Eq. 4
+The score of a negative is drawn from N(0, 1), that of a positive from N(mu, 1). mu is called the separation:
+
+    AUC = P(positive > negative) = Phi(mu / sqrt 2)        mu = sqrt(2) Phi^-1(AUC)              Eq. 7
+
+A label is *reliable* if the positive's true score is above those of all k negatives. mu is the separation of the
+labels, mu' that of the model.
+
+    P(A) = integral phi(x - mu) Phi(x)^k dx                the label is reliable                 Eq. 3
+    P(B) = the same with mu' in place of mu                the model is right                    Eq. 4
     good = P(A) (1 - P(B))     bad = P(B) (1 - P(A))     easy = 1 - good - bad                   Eq. 5
     v    = w (good - bad) + (1 - w) easy                                                         Eq. 6
 
-mu is the separation of the labels, mu' that of the model (`separation` of an AUC).
-Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need?
+Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? The paper solves its Eq. 7 by bisection;
+the closed form gives the same number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public, raise_invalid
-from naysay.quantity.separation import Floats
 from naysay.text import short_repr
 
+Floats = NDArray[np.float64]
+
 MAX_K_MAX = 10_000_000  # the curve takes 8 bytes for each k
-_TAIL = 9.0
-_CELLS = 1 << 18  # exponentials computed at once
-_DENSITY = float(1 / np.sqrt(2 * np.pi))
-# In float64 the result is 0 below the first, even for k = 1, and 1 above the second, even for the largest k.
-_MIN_MU, _MAX_MU = -60.0, 50.0
-# For all k at once: fixed nodes that serve k up to 1e7, at which a mu of _CERTAIN still gives 1 in float64.
-_BLOCK, _STEP, _CERTAIN = 128, 1 / 20, 20.0
+MAX_POINTS = 10_000_000  # of a simulated run
+
+
+@public
+def separation(auc: Any) -> Any:
+    """Convert an AUC to the separation sqrt(2) Phi^-1(auc).
+
+    0.5 gives 0, an AUC below 0.5 a negative number, 1 gives inf and 0 gives -inf.
+
+    Args:
+        auc: A number between 0 and 1, or an array of them.
+
+    Returns:
+        A float for a number, else a float64 array of the same shape.
+
+    Examples:
+        >>> round(separation(0.75), 5), round(separation(0.95), 5), separation(0.5)
+        (0.95387, 2.32617, 0.0)
+    """
+    from scipy.special import ndtri
+
+    values = as_floats("auc", auc)
+    check_all("auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
+    return plain_number(np.asarray(np.sqrt(2) * ndtri(values)))
+
+
+@public
+def auc(separation: Any) -> Any:
+    """Convert a separation to the AUC Phi(separation / sqrt 2): the inverse of `separation`.
+
+    From about 11.7 on the AUC rounds to 1, because float64 cannot represent the difference.
+
+    Args:
+        separation: A number, or an array of them.
+
+    Returns:
+        A float for a number, else a float64 array of the same shape.
+
+    Examples:
+        >>> round(auc(1.0), 4), auc(0.0)
+        (0.7602, 0.5)
+    """
+    from scipy.special import ndtr
+
+    return plain_number(np.asarray(ndtr(as_floats("separation", separation) / np.sqrt(2))))
+
+
+@public
+def simulated(separation: float, points: int = 60, end: float = 3.0) -> Floats:
+    """Simulate a run: mu'(t) = separation (1 - e^-t) at even t from 0 to `end`, both included.
+
+    The paper finds that real curves have this shape, and uses it for its Fig. 5.
+
+    Args:
+        separation: mu of the labels, which the model approaches; finite.
+        points: At least 2. The mean over a run depends on how it is sampled, and the best k with it: at separation
+            2.4, 60 points give 20 and 301 give 21.
+        end: The length of the run in time constants of the exponential; above 0. At 3 the model has come 95 % of
+            the way.
+
+    Returns:
+        (points,) float64.
+
+    Examples:
+        >>> simulated(1.0, points=4).round(3).tolist()
+        [0.0, 0.632, 0.865, 0.95]
+    """
+    mu = check_number("separation", separation, finite=True)
+    last = check_number("end", end, above=0, finite=True)
+    count = check_whole("points", points, 2, MAX_POINTS)
+    return np.asarray(-mu * np.expm1(-np.linspace(0, last, count)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +128,8 @@ def reliability(k: Any, separation: Any) -> Any:
 
     Exact cases: separation 0 gives 1 / (k + 1); k = 1 gives Phi(separation / sqrt 2), the AUC.
 
-    Computed by the trapezoid rule in log space. The relative error is below 1e-12 for k up to 1e12 and separations from
-    -20 to 20, against mpmath. Cost: some hundreds of exponentials for each pair, in blocks of 2 MB.
+    The relative error is below 1e-12 for k up to 1e12 and separations from -20 to 20, against mpmath. Cost: about a
+    thousand exponentials for each pair, in blocks of 2 MB.
 
     Args:
         k: Numbers of at least 1, whole or not, broadcast against `separation`.
@@ -124,10 +194,10 @@ def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, 
     """Return the mean of v over a run, for every whole k from 1 to k_max.
 
     v is linear in P(B), so the mean over the run needs one integral for each k, not T of them: that of Phi^k times the
-    mean of the T densities. The powers of Phi on fixed nodes are computed once and cached (1 MB). The absolute error is
-    below 1e-13. From k of about 1,000,000 on, v at neighbouring k differs by less than that.
+    mean of the T densities. The absolute error is below 1e-13. From k of about 1,000,000 on, v at neighbouring k
+    differs by less than that.
 
-    Cost: exponentials in O(T) and products of matrices in O(k_max), with a few hundred nodes for either.
+    Cost: exponentials in O(T) and products of matrices in O(k_max), with about a thousand nodes for either.
 
     Args:
         separation: mu, the separation of the labels; one number.
@@ -163,8 +233,11 @@ def check_points(parameter: str, points: Floats) -> Floats:
 
 def run_mean(separation: float, reached: Floats, weight: float, k_max: int) -> Floats:
     """`mean_effectiveness` of checked arguments."""
-    a, b = _for_every_k([np.array([separation]), reached], k_max)
-    return np.asarray(weight * (a - b) + (1 - weight) * (1 - a - b + 2 * a * b))
+    a = _mean_reliability(np.array([separation]), k_max)
+    b = _mean_reliability(reached, k_max)
+    good_minus_bad = a - b
+    easy = 1 - a - b + 2 * a * b
+    return np.asarray(weight * good_minus_bad + (1 - weight) * easy)
 
 
 def _shares(k: Any, separation: Any, reached: Any) -> tuple[Floats, Floats, Floats]:
@@ -179,98 +252,83 @@ def _shares(k: Any, separation: Any, reached: Any) -> tuple[Floats, Floats, Floa
 
 
 def _reliability(k: Any, parameter: str, mu: Any) -> Floats:
+    """Check both, and return P for each pair of the broadcast shape, a block of pairs at a time."""
     counts = as_floats("k", k)
     check_all("k", counts, np.isfinite(counts) & (counts >= 1), "finite and at least 1")
     means = as_floats(parameter, mu)
     try:
-        np.broadcast_shapes(counts.shape, means.shape)
+        shape = np.broadcast_shapes(counts.shape, means.shape)
     except ValueError:
         raise_invalid(parameter, "broadcastable against `k`", f"shape {means.shape} against {counts.shape}")
-    return _at(counts, means)
-
-
-# ---- P(mu, k) = integral phi(x - mu) Phi(x)^k dx ---------------------------------------------------------------------
-# The logarithm of the integrand, k log Phi(x) - (x - mu)^2 / 2, has a second derivative of at most -1. So it has one
-# peak, and 9 on either side of it hold all but 1e-17 of the integral. The trapezoid rule, whose error falls
-# exponentially for such functions, needs only a step that is small against the rise of Phi^k, about 1 / sqrt(2 ln k)
-# wide.
-
-
-def _at(k: Floats, mu: Floats) -> Floats:
-    """Return P for k broadcast against mu: some hundreds of exponentials each, a block at a time."""
-    counts, means = np.broadcast_arrays(k, np.clip(mu, _MIN_MU, _MAX_MU))
-    shape, counts, means = counts.shape, counts.ravel(), means.ravel()
+    counts = np.broadcast_to(counts, shape).ravel()
+    means = np.clip(np.broadcast_to(means, shape).ravel(), _MIN_MU, _MAX_MU)
     chances = np.empty(counts.size)
-    if not counts.size:
-        return chances.reshape(shape)
-    x, log_phi, step = _nodes(float(means.min()), float(means.max()), float(counts.max()))
-    rows = max(1, _CELLS // len(x))
-    for first in range(0, counts.size, rows):
-        part = slice(first, first + rows)
-        exponent = np.multiply.outer(counts[part], log_phi)
-        exponent -= 0.5 * (x - means[part, None]) ** 2
-        chances[part] = np.exp(exponent, out=exponent).sum(axis=1)
-    chances *= step * _DENSITY
+    if counts.size:
+        x, log_phi = _nodes(float(means.min()), float(means.max()), float(counts.max()))
+        pairs_at_once = max(1, _CELLS // len(x))
+        for first in range(0, counts.size, pairs_at_once):
+            block = slice(first, first + pairs_at_once)
+            log_integrand = np.multiply.outer(counts[block], log_phi) - 0.5 * (x - means[block, None]) ** 2
+            chances[block] = np.exp(log_integrand).sum(axis=1)
+    chances *= _STEP * _DENSITY
     chances[means == _MAX_MU] = 1.0
     return np.minimum(chances, 1.0).reshape(shape)  # rounding may leave 1 + 2e-16
 
 
-def _nodes(low: float, high: float, k: float) -> tuple[Floats, Floats, float]:
-    """Nodes for mu from `low` to `high` and up to k negatives: x, log Phi(x), and the step between them.
+# ---- The integral of phi(x - mu) Phi(x)^k ----------------------------------------------------------------------------
+# The logarithm of the integrand, k log Phi(x) - (x - mu)^2 / 2, has a second derivative of at most -1. So it has one
+# peak, and 9 on either side of it hold all but 1e-17 of the integral. The error of the trapezoid rule falls
+# exponentially with the ratio of the width of the rise of Phi^k, about 1 / sqrt(2 ln k), to the step.
 
-    The derivative k phi / Phi - (x - mu) is positive at mu, and still at mu / 2 if mu < 0; it is negative where x
-    exceeds both mu and sqrt(2 ln k) by 1. The peak lies between.
+_STEP = 1 / 32  # between nodes; enough for k up to 1e12
+_TAIL = 9.0  # around the peak
+_CELLS = 1 << 18  # exponentials computed at once: 2 MB
+_DENSITY = float(1 / np.sqrt(2 * np.pi))
+_MIN_MU, _MAX_MU = -60.0, 50.0  # P is 0 below the first even for k = 1, and 1 above the second, in float64
+_CERTAIN = 20.0  # a mu for which P is 1 in float64 for every k up to MAX_K_MAX
+_POWERS = 128  # powers of Phi computed at once
+
+
+def _nodes(low: float, high: float, k: float) -> tuple[Floats, Floats]:
+    """Nodes x for mu from `low` to `high` and up to k negatives, and log Phi(x).
+
+    The peak lies between the two ends: the derivative k phi / Phi - (x - mu) is positive at mu, and at mu / 2 if mu
+    is negative; it is negative where x exceeds both mu and sqrt(2 ln k) by 1.
     """
     from scipy.special import log_ndtr
 
-    rise = float(np.sqrt(2 * np.log(k)))
-    step = 1 / (4 * (1 + rise))
-    left, right = max(low, low / 2), max(high, rise) + 1
-    # Not arange(left, right, step), whose steps are rounded to the size of `left`.
-    x = left - _TAIL + step * np.arange(np.ceil((right - left + 2 * _TAIL) / step) + 1)
-    return x, log_ndtr(x), step
+    left = max(low, low / 2) - _TAIL
+    right = max(high, float(np.sqrt(2 * np.log(k)))) + 1 + _TAIL
+    x = _STEP * np.arange(np.floor(left / _STEP), np.ceil(right / _STEP) + 1)
+    return x, log_ndtr(x)
 
 
-def _for_every_k(curves: Sequence[Floats], k_max: int) -> Floats:
-    """(len(curves), k_max): the mean of P over the points (T,) of each curve, for k = 1 to k_max.
+def _mean_reliability(points: Floats, k_max: int) -> Floats:
+    """(k_max,) the mean over the points of P, for k = 1 to k_max.
 
-    The mean over points is taken inside the integral, of the densities. Phi^(128 b + j) = Phi^(128 b) Phi^j: a later
-    block of k is the same powers, 1 to 128, under densities multiplied by Phi^(128 b): products of matrices.
+    The mean is taken inside the integral, of the densities. Powers of Phi are Phi^(128 b) Phi^j with j = 1 to 128, so
+    all k of a block are one product of matrices.
     """
-    x, log_phi, powers = _powers()
-    densities = [_mean_density(x, points) for points in curves]
-    last = max(1, *map(len, densities))
-    weights = np.zeros((len(curves), last))
-    for row, density in enumerate(densities):
-        weights[row, : len(density)] = density
-    blocks, width = -(-k_max // _BLOCK), min(k_max, _BLOCK)
-    means = np.empty((blocks, len(curves), width))
-    several = max(1, _CELLS // (len(curves) * last))
-    for first in range(0, blocks, several):
-        part = slice(first, min(first + several, blocks))
-        base = np.exp(np.multiply.outer(np.arange(part.start, part.stop) * float(_BLOCK), log_phi[:last]))
-        # A stack of small products: one large one would start the threads of BLAS, which stall on a busy machine.
-        means[part] = (base[:, None] * weights) @ powers[:last, :width]
-    certain = np.array([np.mean(points >= _CERTAIN) for points in curves])
-    return np.asarray(means.swapaxes(0, 1).reshape(len(curves), -1)[:, :k_max] + certain[:, None])
+    uncertain = np.clip(points[points < _CERTAIN], _MIN_MU, None)
+    certain_share = 1 - len(uncertain) / len(points)
+    if not len(uncertain):
+        return np.ones(k_max)
+    x, log_phi = _nodes(float(uncertain.min()), float(uncertain.max()), float(k_max))
+    weights = _summed_density(x, uncertain) * (_STEP * _DENSITY / len(points))
+    powers = np.exp(np.multiply.outer(log_phi, np.arange(1.0, min(k_max, _POWERS) + 1)))
+    blocks = -(-k_max // _POWERS)
+    blocks_at_once = max(1, _CELLS // len(x))
+    means = []
+    for first in range(0, blocks, blocks_at_once):
+        exponents = float(_POWERS) * np.arange(first, min(first + blocks_at_once, blocks))
+        means.append((np.exp(np.multiply.outer(exponents, log_phi)) * weights) @ powers)
+    return np.asarray(np.concatenate(means).ravel()[:k_max] + certain_share)
 
 
-def _mean_density(x: Floats, points: Floats) -> Floats:
-    """The mean of phi(x - point), times the step, on the nodes up to 9 beyond the last point that is not certain."""
-    open_points = points[points < _CERTAIN]
-    last = int(np.searchsorted(x, open_points.max() + _TAIL)) if open_points.size else 0
-    total = np.zeros(last)
-    rows = max(1, _CELLS // max(last, 1))
-    for first in range(0, len(open_points), rows):
-        total += np.exp(-0.5 * (x[:last] - open_points[first : first + rows, None]) ** 2).sum(axis=0)
-    return np.asarray(total * (_STEP * _DENSITY / len(points)))
-
-
-@lru_cache(maxsize=1)
-def _powers() -> tuple[Floats, Floats, Floats]:
-    """Nodes x, log Phi(x), and (nodes, 128) powers Phi(x)^1 to Phi(x)^128: 1 MB, cached."""
-    from scipy.special import log_ndtr
-
-    x = _STEP * np.arange(np.ceil((_CERTAIN + 2 * _TAIL) / _STEP), dtype=np.float64) - _TAIL
-    log_phi = log_ndtr(x)
-    return x, log_phi, np.exp(np.multiply.outer(log_phi, np.arange(1.0, _BLOCK + 1)))
+def _summed_density(x: Floats, points: Floats) -> Floats:
+    """The sum over points of exp(-(x - point)^2 / 2), a block of points at a time."""
+    total = np.zeros(len(x))
+    points_at_once = max(1, _CELLS // len(x))
+    for first in range(0, len(points), points_at_once):
+        total += np.exp(-0.5 * (x - points[first : first + points_at_once, None]) ** 2).sum(axis=0)
+    return total

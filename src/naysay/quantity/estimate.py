@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from naysay.checks import as_floats, check_all, check_number, check_whole, public
-from naysay.quantity.effectiveness import MAX_K_MAX, check_points, check_weight, run_mean
-from naysay.quantity.separation import Floats, separation
+from naysay.quantity.effectiveness import MAX_K_MAX, Floats, check_points, check_weight, run_mean, separation
 from naysay.text import short_repr
 
 _FLAT = 0.01  # v within this share of the best counts as equally good

@@ -1,4 +1,4 @@
-"""Schedules: a parameter that changes with the training step, the number of negatives above all."""
+"""Schedules: a parameter that changes with the training step, the number of negatives above all; and fractional k."""
 
 from __future__ import annotations
 
@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public
+from naysay.arrays import to_numpy
+from naysay.checks import (
+    MOST_ROWS,
+    as_array,
+    as_floats,
+    check_all,
+    check_number,
+    check_whole,
+    plain_number,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.rng import key_from
 
 
 def check_peak(peak: Any) -> float:
@@ -53,8 +67,8 @@ def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
 
     Adaptive negative sampling: Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Its k
     "quickly grows" to the best and "slowly declines" to 1; straight lines are our reading of its Fig. 8. The turning
-    point at 10 % is the paper's, found by trial (its Fig. 12); `turning_sweep` computes it from the model. k is a
-    float, which samplers realise per row (`realise`).
+    point at 10 % is the paper's, found by trial (its Fig. 12). k is a float, which samplers realise per row
+    (`realise`).
 
     Args:
         peak: The largest k, at least 1: the k of an `estimate`.
@@ -110,3 +124,48 @@ class Linear:
         value = (1.0 - share) * self.start + share * self.stop  # exact at both ends
         whole = all(isinstance(end, int | np.integer) for end in (self.start, self.stop))
         return math.floor(value + 0.5) if whole else float(value)
+
+
+@public
+def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw whole numbers whose expectation is k: floor(k) + Bernoulli(k - floor(k)) for each row.
+
+    A whole k draws nothing from `rng`; otherwise one key is drawn, whatever the size.
+
+    Args:
+        k: A number of at least 0 and below 2^31, or (size,) of them.
+        size: The number of rows.
+        rng: The source of randomness, `naysay.rng_for(seed, step)`.
+
+    Returns:
+        (size,) int64, floor(k) or ceil(k) for each row.
+
+    Examples:
+        >>> from naysay import rng_for
+        >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
+        ([2, 2, 2], [2, 3])
+    """
+    return _realised(k, check_whole("size", size, 0, MOST_ROWS), rng)
+
+
+def slots(k: Any, size: int, rng: np.random.Generator) -> int | NDArray[np.int64]:
+    """Return what a sampler requests from its pool: k itself if it is one whole number, so that K is k for no rows."""
+    counts = _realised(k, size, rng)
+    one = np.asarray(to_numpy(k))
+    return int(one) if one.ndim == 0 and one == np.floor(one) else counts
+
+
+def _realised(k: Any, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    wanted = as_array("k", to_numpy(k))
+    if wanted.dtype.kind not in "iuf":
+        raise_invalid("k", "a number", shown(k))
+    if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != rows):
+        raise_invalid("k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
+    check_all("k", wanted, np.isfinite(wanted) & (wanted >= 0), "finite and at least 0")
+    check_all("k", wanted, wanted < 1 << 31, "below 2^31")
+    counts: NDArray[np.int64] = np.full(rows, np.floor(wanted).astype(np.int64))
+    fraction = wanted - np.floor(wanted)
+    if fraction.any():
+        key = key_from(rng)
+        counts += np.random.Generator(np.random.Philox(key=int(key))).random(rows) < fraction
+    return counts

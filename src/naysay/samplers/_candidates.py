@@ -16,8 +16,7 @@ from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.pools.in_batch import InBatch
 from naysay.pools.memory import Memory
 from naysay.positives import Positives
-from naysay.quantity.realise import slots
-from naysay.quantity.schedules import at_step
+from naysay.quantity.schedules import at_step, slots
 from naysay.rng import key_from
 from naysay.samplers._top_k import Choice, pick, pick_any, reasons, softened, take, take_highest
 from naysay.samplers.stored_vectors import StoredVectors
