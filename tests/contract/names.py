@@ -55,5 +55,5 @@ def learned(pool, module, optimizer, reward):
 
 
 def transformed(base, make):
-    """A sampler of changed vectors; `make(vectors, rng)` makes them."""
+    """A sampler of changed vectors; `make(ids, rng)` makes them."""
     return ns.samplers.Transformed(base, make)
