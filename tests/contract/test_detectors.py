@@ -125,7 +125,7 @@ def test_empty_slots_are_never_suspected():
 # ---- calibrated ------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.floats(-1, 1), min_size=19, max_size=60), st.sampled_from([0.05, 0.1, 0.3]))
+@given(st.lists(st.floats(-1, 1), min_size=19, max_size=60, unique=True), st.sampled_from([0.05, 0.1, 0.3]))
 def test_the_calibrated_threshold_is_an_order_statistic(scores, alpha):
     fitted = ns.detectors.Calibrated(alpha).fit(np.array(scores))
     rank = math.floor(alpha * (len(scores) + 1) + 1e-9)

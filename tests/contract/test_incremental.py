@@ -54,7 +54,7 @@ def test_equal_seeds_give_equal_labels_for_any_number_of_threads():
 
 def test_planted_groups_are_found():
     _, which = features()
-    detector = updated(1.0, GROUPS)
+    detector = updated(1.0, GROUPS, restarts=5)
     rates = ns.detectors.detection_rates(detector.labels[0], which)
     assert rates.true_positive > 0.9
     assert rates.true_negative > 0.9
