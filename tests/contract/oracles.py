@@ -67,7 +67,7 @@ def pair_score(query, item, metric="cosine"):
         total = 0.0
         for a, b in zip(one, other, strict=True):
             total += (a - b) * (a - b)
-        return np.float32(-math.sqrt(total))
+        return np.float32(0.0 - math.sqrt(total))
     dot = one_square = other_square = 0.0
     for a, b in zip(one, other, strict=True):
         dot += a * b
