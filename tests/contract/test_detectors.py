@@ -323,5 +323,3 @@ def test_one_positive_of_each_anchor_is_chosen():
     lowest = ns.detectors.lowest_scores(anchors, [0.5, 0.2, 0.9, 0.3, 0.1, 0.4], 4)
     assert lowest[:3].tolist() == [0.2, 0.9, 0.1]
     assert math.isnan(lowest[3])
-
-

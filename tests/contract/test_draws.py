@@ -296,9 +296,15 @@ def test_corruption_never_makes_a_known_triple(triples):
         found = {tuple(each) for each in made[row][filled].tolist()}
         assert not found & known
         assert triple not in found
-        candidates = {
-            (*triple[:side], other, *triple[side + 1 :]) for side in range(3) for other in range(2 if side == 1 else 5)
-        } - known - {triple}
+        candidates = (
+            {
+                (*triple[:side], other, *triple[side + 1 :])
+                for side in range(3)
+                for other in range(2 if side == 1 else 5)
+            }
+            - known
+            - {triple}
+        )
         assert len(found) == filled.sum() == min(12, len(candidates))
         for slot in np.flatnonzero(filled):
             side = int(got.side[row, slot])

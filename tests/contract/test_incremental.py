@@ -14,7 +14,9 @@ def features(seed=0, spread=0.4):
     """Vectors around some centres, and whose they are."""
     rng = np.random.default_rng(seed)
     which = rng.integers(0, GROUPS, N)
-    return (3 * rng.standard_normal((GROUPS, 5))[which] + spread * rng.standard_normal((N, 5))).astype(np.float32), which
+    return (3 * rng.standard_normal((GROUPS, 5))[which] + spread * rng.standard_normal((N, 5))).astype(
+        np.float32
+    ), which
 
 
 def updated(progress, clusters=(GROUPS, 10), **settings):

@@ -116,7 +116,9 @@ def test_an_unfinished_job_is_neither_continued_nor_lost_in_silence(folder, file
 
 
 def test_a_review_corrects_the_estimate(folder, files):
-    first = run("mine", *files, "-k", 5, "--review", 40, "--review-file", "review.jsonl", "-o", "a.jsonl", folder=folder)
+    first = run(
+        "mine", *files, "-k", 5, "--review", 40, "--review-file", "review.jsonl", "-o", "a.jsonl", folder=folder
+    )
     assert first.code == 0, first.err
     pairs = [json.loads(line) for line in (folder / "review.jsonl").read_text().splitlines()]
     assert len(pairs) == 40

@@ -209,9 +209,7 @@ def test_margin_mse_is_that_of_plain_loops():
 def test_gist_leaves_out_what_the_guide_scores_above_the_positive():
     world, rng = batch(6), np.random.default_rng(1)
     guide_positive, guide_negatives = rng.normal(size=5), rng.normal(size=(5, 6))
-    found = names.gist(
-        *tensors(world), guide_positive=guide_positive, guide_negatives=guide_negatives, temperature=0.5
-    )
+    found = names.gist(*tensors(world), guide_positive=guide_positive, guide_negatives=guide_negatives, temperature=0.5)
     kept = guide_negatives <= guide_positive[:, None]
     wanted = ns.losses.info_nce(*tensors(world), mask=kept, temperature=0.5)
     torch.testing.assert_close(found, wanted)

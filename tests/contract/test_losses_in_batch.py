@@ -51,9 +51,7 @@ def test_the_gradient_of_a_row_is_that_of_the_source(kind, seed, pairs, temperat
         moved = torch.cat([z[:i], row[None], z[i + 1 :]])
         loss = getattr(ns.losses, kind)(moved, partner, labels, temperature=temperature)[i]
         found = torch.autograd.grad(loss, row)[0].numpy()
-        np.testing.assert_allclose(
-            found, closed_form(z.numpy(), partner, labels, temperature, i), rtol=1e-9, atol=1e-9
-        )
+        np.testing.assert_allclose(found, closed_form(z.numpy(), partner, labels, temperature, i), rtol=1e-9, atol=1e-9)
 
 
 @BOTH

@@ -208,7 +208,9 @@ def test_weaker_feedback_gives_the_negatives_of_stronger_feedback():
     got = sampler.sample(ns.Query([0] * 50, positives=[0] * 50), 2, rng=RNG(0))
     assert set(got.ids.ravel().tolist()) == {1, 2}
     unobserved = names.MultiFeedback(levels, (1.0, 1.0), pool, 1.0)
-    assert set(unobserved.sample(ns.Query([0] * 50, positives=[0] * 50), 2, rng=RNG(0)).ids.ravel()) <= set(range(3, 10))
+    assert set(unobserved.sample(ns.Query([0] * 50, positives=[0] * 50), 2, rng=RNG(0)).ids.ravel()) <= set(
+        range(3, 10)
+    )
 
 
 def test_a_cache_climbs_to_the_hardest_items():
