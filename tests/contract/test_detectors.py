@@ -75,7 +75,7 @@ def test_bands_are_closed_below():
     assert flags.tolist() == [[0, 1], [1, 2]]
 
 
-# ---- rules by scores -------------------------------------------------------------------------------------------------
+# ---- rules by scores ------------------------------------------------------------------------------------------------
 
 LOWEST = np.array([0.8, 0.5, -0.4])
 
@@ -122,7 +122,7 @@ def test_empty_slots_are_never_suspected():
     assert names.MaxScore(0.4).suspicion(query, negatives)[0, 1] == 0
 
 
-# ---- calibrated ------------------------------------------------------------------------------------------------------
+# ---- calibrated -----------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.floats(-1, 1), min_size=19, max_size=60, unique=True), st.sampled_from([0.05, 0.1, 0.3]))
@@ -149,7 +149,7 @@ def test_at_most_alpha_of_unlabelled_positives_are_let_through():
     assert np.mean(missed) > 0.05
 
 
-# ---- other detectors -------------------------------------------------------------------------------------------------
+# ---- other detectors ------------------------------------------------------------------------------------------------
 
 
 def test_duplicates_of_a_positive_are_found_by_text_and_by_vector():
@@ -222,7 +222,7 @@ def test_combined_detectors_take_the_largest_suspicion():
     assert mean == pytest.approx(sum(each) / 2)
 
 
-# ---- policies --------------------------------------------------------------------------------------------------------
+# ---- policies -------------------------------------------------------------------------------------------------------
 
 SUSPICION = np.array([[0.9, 0.2, 0.5]])
 THREE = ns.Negatives(np.array([[4, 5, 6]]), log_q=np.log([[0.2, 0.3, 0.4]]))
@@ -245,7 +245,7 @@ def test_compacting_moves_what_is_left_to_the_front():
     assert ns.detectors.compact(ns.detectors.drop(THREE, SUSPICION)).ids.tolist() == [[5, -1, -1]]
 
 
-# ---- how good is a detector? ------------------------------------------------------------------------------------------
+# ---- how good is a detector? ----------------------------------------------------------------------------------------
 
 
 def test_evaluation_in_a_planted_world_is_counted_in_plain_loops():

@@ -97,7 +97,7 @@ def nearest_texts(table, k):
     return found
 
 
-# ---- sentence-transformers -------------------------------------------------------------------------------------------
+# ---- sentence-transformers ------------------------------------------------------------------------------------------
 
 
 class Encoder:
@@ -199,7 +199,7 @@ def test_suspected_cells_leave_the_loss(judge, suspected):
     assert int(loss.false_negatives.masked) == masked
 
 
-# ---- PyTorch Geometric -------------------------------------------------------------------------------------------------
+# ---- PyTorch Geometric ----------------------------------------------------------------------------------------------
 
 
 def test_non_edges_are_exact_and_as_many_as_exist():
@@ -216,7 +216,7 @@ def test_non_edges_are_exact_and_as_many_as_exist():
     assert torch.equal(torch.stack([i, j]), edges)
 
 
-# ---- pytorch-metric-learning --------------------------------------------------------------------------------------------
+# ---- pytorch-metric-learning ----------------------------------------------------------------------------------------
 
 
 def labelled_batch():
@@ -246,7 +246,7 @@ def test_a_loss_over_slots_is_a_loss_of_the_package():
     assert vectors.grad.abs().sum() > 0
 
 
-# ---- Lightning, whose own package is tested in an environment of its own ------------------------------------------------
+# ---- Lightning, whose own package is tested in an environment of its own --------------------------------------------
 
 
 def test_the_callback_of_lightning_passes_a_step_to_the_monitor(monkeypatch):

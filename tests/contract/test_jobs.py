@@ -17,7 +17,7 @@ from tests.contract.mined_world import Families
 WORLD = Families(n=300, others=600)
 DEEP = ["-k", "8", "--depth", "600", "--select", "softmax", "--temperature", "0.1"]
 
-# Runs the command line of its arguments, and ends itself when it is about to finish its n-th file, as a power cut would.
+# Runs the command line of its arguments, and kills itself when it is about to finish its n-th file.
 KILLED = """
 import os, signal, sys
 count, rename = int(sys.argv[1]), os.replace

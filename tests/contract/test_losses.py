@@ -156,7 +156,7 @@ def test_the_mask_of_negatives_goes_into_a_loss_as_it_is():
     assert value.item() == pytest.approx(math.log(1 + math.e), rel=1e-6)
 
 
-# ---- sampled softmax -------------------------------------------------------------------------------------------------
+# ---- sampled softmax ------------------------------------------------------------------------------------------------
 
 
 def test_sampled_softmax_estimates_the_full_softmax():
@@ -189,7 +189,7 @@ def test_the_log_q_of_a_mixture_is_the_logarithm_of_the_mean():
     assert np.exp(found)[0].tolist() == pytest.approx([0.35, 0.2])
 
 
-# ---- others ----------------------------------------------------------------------------------------------------------
+# ---- others ---------------------------------------------------------------------------------------------------------
 
 
 def test_margin_mse_is_that_of_plain_loops():
@@ -236,7 +236,7 @@ def test_the_hardest_rows_are_kept():
     assert [bool(value) for value in kept] == [False, True, False, True]
 
 
-# ---- golden values ---------------------------------------------------------------------------------------------------
+# ---- golden values --------------------------------------------------------------------------------------------------
 # Four anchors, positives and negatives in three dimensions, in float32. pytorch-metric-learning 2.9.0 (NTXentLoss), the
 # authors' code of HCL (debiased: beta = 0), lightly (DCLLoss, DCLWLoss), sentence-transformers 6.2.0 (MNRL).
 

@@ -93,7 +93,7 @@ def test_blocks_change_neither_values_nor_gradients(block):
         torch.testing.assert_close(one, other)
 
 
-# ---- in batch --------------------------------------------------------------------------------------------------------
+# ---- in batch -------------------------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 10_000))
@@ -166,7 +166,7 @@ def test_the_hinge_of_a_batch_is_a_hinge_over_its_slots():
     assert found.tolist() == pytest.approx(wanted.tolist(), rel=1e-9)
 
 
-# ---- instances and clusters -------------------------------------------------------------------------------------------
+# ---- instances and clusters -----------------------------------------------------------------------------------------
 
 
 def test_invariant_spreading_in_plain_loops():
@@ -190,7 +190,7 @@ def test_prototypes_are_a_softmax_over_centres():
     assert found[3].item() == 0
 
 
-# ---- large batches -----------------------------------------------------------------------------------------------------
+# ---- large batches --------------------------------------------------------------------------------------------------
 
 
 def test_a_cached_step_has_the_gradients_of_the_whole_batch():

@@ -44,7 +44,7 @@ def nearest():
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=14)
 
 
-# ---- order and bytes -------------------------------------------------------------------------------------------------
+# ---- order and bytes ------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10_000), st.integers(0, 8), st.sampled_from(METRICS), PAIRS, PAIRS)
@@ -111,7 +111,7 @@ def test_positives_may_be_pairs_ids_or_positives():
     assert all((ids == found[0]).all() for ids in found)
 
 
-# ---- what is excluded ------------------------------------------------------------------------------------------------
+# ---- what is excluded -----------------------------------------------------------------------------------------------
 
 
 def test_anchors_that_are_items_are_not_their_own_negatives():
@@ -135,7 +135,7 @@ def test_documents_of_the_same_text_are_duplicates():
     assert not (found.ids == (WORLD.labelled ^ 1)[:, None]).any()
 
 
-# ---- judges ----------------------------------------------------------------------------------------------------------
+# ---- judges ---------------------------------------------------------------------------------------------------------
 
 
 def test_auto_keeps_the_estimated_share_of_false_negatives_within_the_target(auto, nearest):
@@ -210,7 +210,7 @@ def test_a_calibrated_judge_misses_at_most_its_share():
     assert found.scores.max() < limit
 
 
-# ---- how many, which -------------------------------------------------------------------------------------------------
+# ---- how many, which ------------------------------------------------------------------------------------------------
 
 
 def test_k_may_differ_by_anchor():
@@ -299,7 +299,7 @@ def test_a_second_model_scores_the_candidates_again():
         assert found.scores[row, 0] == max(truth[row, item] for item in listed)
 
 
-# ---- short rows ------------------------------------------------------------------------------------------------------
+# ---- short rows -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_short", ["pad", "drop", "relax", "random"])
@@ -326,7 +326,7 @@ def test_a_short_row_can_be_an_error():
         mine(k=6, judge=names.MaxScore(-0.9), depth=25, on_short="raise")
 
 
-# ---- what comes of it ------------------------------------------------------------------------------------------------
+# ---- what comes of it -----------------------------------------------------------------------------------------------
 
 
 def test_every_negative_is_explained(auto):
@@ -375,7 +375,7 @@ def test_pairs_for_a_person_to_review_correct_the_estimate(auto):
     assert len(auto.pairs_to_review(30).anchors) == 30
 
 
-# ---- search ----------------------------------------------------------------------------------------------------------
+# ---- search ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -140,7 +140,7 @@ def test_negatives_mask_what_is_empty_attracted_or_ignored():
 def test_negatives_are_frozen_and_compared_by_identity():
     one, other = ns.Negatives(np.array([[1]])), ns.Negatives(np.array([[1]]))
     assert one != other
-    assert one == one  # noqa: PLR0124
+    assert one == one
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.ids = np.array([[2]])
 

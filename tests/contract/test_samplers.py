@@ -89,7 +89,7 @@ def test_k_may_be_a_fraction_or_a_number_for_each_row():
     assert counts.mean() == pytest.approx(1.3, abs=0.04)
 
 
-# ---- which -----------------------------------------------------------------------------------------------------------
+# ---- which ----------------------------------------------------------------------------------------------------------
 
 
 def test_dynamic_takes_the_highest_scores():
@@ -224,7 +224,7 @@ def test_a_cache_climbs_to_the_hardest_items():
     assert np.exp(last.log_q)[:, 0] == pytest.approx(1 / 3)
 
 
-# ---- judged ----------------------------------------------------------------------------------------------------------
+# ---- judged ---------------------------------------------------------------------------------------------------------
 
 
 def test_what_a_detector_suspects_is_dropped_and_the_next_ones_move_up():
@@ -256,7 +256,7 @@ def test_reweighting_lowers_the_weight_by_the_suspicion():
     assert got.weights == pytest.approx(1 - got.suspicion)
 
 
-# ---- made vectors ----------------------------------------------------------------------------------------------------
+# ---- made vectors ---------------------------------------------------------------------------------------------------
 
 
 def test_mochi_mixes_the_hardest_of_a_memory():

@@ -33,7 +33,7 @@ def load(**options):
     return ns.data.loader(KNOWN, SAMPLER, 32, **({"k": 3} | options))
 
 
-# ---- loader ----------------------------------------------------------------------------------------------------------
+# ---- loader ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_epoch_has_each_pair_once_with_the_negatives_of_its_step():
@@ -72,7 +72,7 @@ def test_k_may_be_a_schedule():
         assert batch.negatives.shape[1] in (math.floor(at(batch.query.step)), math.ceil(at(batch.query.step)))
 
 
-# ---- batches ---------------------------------------------------------------------------------------------------------
+# ---- batches --------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=20), st.integers(1, 5), st.integers(0, 99))
@@ -121,7 +121,7 @@ def test_a_plan_is_a_batch_sampler_of_a_data_loader():
     assert [list(map(int, batch)) for batch in again] == rows
 
 
-# ---- several processes, of which there is one here ---------------------------------------------------------------------
+# ---- several processes, of which there is one here ------------------------------------------------------------------
 
 
 def test_one_process_is_the_whole_batch():
@@ -133,7 +133,7 @@ def test_one_process_is_the_whole_batch():
     assert memory.ids.tolist() == list(range(8))
 
 
-# ---- what they did -----------------------------------------------------------------------------------------------------
+# ---- what they did --------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 1000), st.booleans())
@@ -186,7 +186,7 @@ def test_a_study_finds_the_planted_classes_among_the_hard():
     assert share[0] < 0.1
 
 
-# ---- rankings ----------------------------------------------------------------------------------------------------------
+# ---- rankings -------------------------------------------------------------------------------------------------------
 
 
 def test_ranking_is_counted_in_plain_loops():
@@ -200,7 +200,7 @@ def test_ranking_is_counted_in_plain_loops():
     assert found.hits(3) == pytest.approx(sum(rank <= 3 for rank in ranks) / 6)
 
 
-# ---- a planted world -----------------------------------------------------------------------------------------------------
+# ---- a planted world ------------------------------------------------------------------------------------------------
 
 
 def test_a_planted_world_knows_its_false_negatives():
@@ -215,7 +215,7 @@ def test_a_planted_world_knows_its_false_negatives():
     assert (again.item_vectors == world.item_vectors).all()
 
 
-# ---- texts to vectors ------------------------------------------------------------------------------------------------------
+# ---- texts to vectors -----------------------------------------------------------------------------------------------
 
 
 class Letters:
