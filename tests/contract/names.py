@@ -1,0 +1,59 @@
+"""Public names that differ between versions, by the concept behind them: a rename is one edit here.
+
+The names on the left are those of 0.2, the expressions on the right are those of the installed version.
+"""
+
+import naysay as ns
+
+# Detectors
+MaxScore = ns.detectors.Absolute
+Reviewer = ns.detectors.Guide
+max_score_judge = "absolute:{}".format
+
+# Samplers and batches
+PercentileRange = ns.samplers.Ring
+MultiFeedback = ns.samplers.Exposed
+RandomWalkBatches = ns.batches.Walk
+
+# Losses
+hard_negative_nce = ns.losses.hardness
+gist = ns.losses.guided
+all_items = ns.losses.whole_data
+invariant_spreading = ns.losses.spreading
+proto_nce = ns.losses.prototypes
+
+# Evaluation of rankings
+ranking = ns.evaluate.ranking
+
+# The module behind `ns.audit` and `ns.compare`, and the function that writes an audit as HTML
+report_audit = ns.auditing.report_audit
+
+# Options that change their names
+MMR = {"select": "mmr", "balance": 0.5}
+
+
+def from_table(table, **columns):
+    """Positives from any Arrow table."""
+    return ns.Positives.from_arrow(table, **columns)
+
+
+def split_positives(positives, share, rng):
+    """(kept, hidden): some known positives are hidden, for tests of detectors."""
+    split = ns.detectors.split_known(positives, share, rng=rng)
+    return split.kept, split.hidden
+
+
+def search(queries, corpus, depth, **options):
+    """(ids, scores) of an exact search."""
+    found = ns.search.search(queries, corpus, depth, **options)
+    return found.ids, found.scores
+
+
+def learned(pool, module, optimizer, reward):
+    """A sampler whose generator is a torch module."""
+    return ns.samplers.Learned(pool, ns.samplers.TorchModule(module, optimizer), reward)
+
+
+def transformed(base, make):
+    """A sampler of changed vectors; `make(ids, rng)` makes them."""
+    return ns.samplers.Transformed(base, make)

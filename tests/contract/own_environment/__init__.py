@@ -1,0 +1,1 @@
+"""Contracts of packages that only `make test-integrations` installs."""

@@ -1,0 +1,53 @@
+"""A job on Ray writes the bytes of a job without it, and continues one that was begun without it."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.contract.command import run
+from tests.contract.mined_world import Families
+from tests.contract.test_jobs import KILLED
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of Ray
+WORLD = Families(n=300, others=3000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ray")
+
+
+@pytest.fixture(scope="module")
+def files(folder):
+    return WORLD.write(folder)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--judge", "margin:0.05", "--metric", "l2"),
+        ("-k", "5", "--select", "random", "--depth", "40", "--on-short", "random"),
+    ],
+    ids=["auto", "margin", "random"],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ray_gives_the_same_bytes(folder, files, options, workers):
+    for output, engine in (("plain.parquet", ()), ("ray.parquet", ("--engine", "ray", "--workers", workers))):
+        done = run("mine", *files, *options, *engine, "-o", output, "--fresh", folder=folder)
+        assert done.code == 0, done.err
+    assert (folder / "ray.parquet").read_bytes() == (folder / "plain.parquet").read_bytes()
+
+
+def test_a_job_that_was_killed_is_finished_on_ray(folder, files):
+    job = ["mine", *files, "-k", "8", "--depth", "600", "--budget", "160MB", "-o"]
+    assert run(*job, "whole.parquet", folder=folder).code == 0
+    command = [sys.executable, "-c", KILLED, "3", *map(str, job), "half.parquet"]
+    killed = subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    done = run(*job, "half.parquet", "--resume", "--engine", "ray", "--workers", 2, folder=folder)
+    assert done.code == 0, done.err
+    assert (folder / "half.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
