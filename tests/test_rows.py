@@ -79,7 +79,7 @@ def test_look_ups_agree_with_plain_lists(sets, n_items):
         for anchor, item in zip(anchors.tolist(), items.tolist(), strict=True)
     ]
     assert rows.positions(*known, anchors, items).tolist() == expected
-    times = -(-(1 << 15) // len(items))
+    times = -(-(1 << 17) // len(items))
     assert rows.positions(*known, np.tile(anchors, times), np.tile(items, times)).tolist() == expected * times
     free = [[item for item in range(n_items) if item not in row] for row in lists]
     ranks = np.tile(np.arange(n_items), (len(lists), 1))

@@ -1,6 +1,6 @@
 """Sorted CSR rows as plain arrays: build, look up, merge, and the read-only form that compiled loops expect.
 
-All of this is NumPy, so that a first call compiles nothing. Pairs are sorted as one number each, anchor * n_items + item.
+All of this is NumPy, so that a first call compiles nothing. A pair is sorted as one number, anchor * n_items + item.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
 _POSITIVE, _IGNORE = 1, 2
-_COMPILED_FROM = 1 << 15  # pairs from which on looking them up by a compiled loop saves a millisecond and more
+_COMPILED_FROM = 1 << 17  # pairs from which on looking them up by a compiled loop saves a millisecond and more
 _CHECKED_AT_ONCE = 1 << 20  # pairs
 
 
