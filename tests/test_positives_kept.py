@@ -220,7 +220,7 @@ def scribble(folder: Path, name: str, array: np.ndarray):
         ),
         (
             lambda folder: scribble(folder, "indptr", np.array([0, 1, 10**12, 2, 2, 2])),
-            "a folder of ascending ids below 9 in every row, got row 1 damaged (2 such rows).",
+            "a folder of ascending ids below 9 in every row, got row 2 damaged (1 such row).",
         ),
     ],
 )

@@ -59,8 +59,7 @@ def pairs(
     check_lengths(anchors=len(anchor_ids), items=len(item_ids))
     rows_wanted = size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
     size = size_of("n_items", "items", n_items, item_ids, known_items)
-    unsorted = rows.grouped(anchor_ids, item_ids, rows_wanted, size)
-    made = _made(unsorted.indptr, unsorted.indices, size, known_anchors, known_items)
+    made = _made(rows.from_pairs(anchor_ids, item_ids, rows_wanted, size), size, known_anchors, known_items)
     if n_items is not None or known_items is not None:
         return made, 0
     return made, warn_of_gaps("n_items", "item", size, made["indices"], _TO_NUMBER["items"])
@@ -89,16 +88,15 @@ def columns(
 
 
 def _made(
-    indptr: Ids,
-    indices: NDArray[Any],
+    sorted_rows: tuple[rows.Rows, int],
     n_items: int,
     anchor_names: Vocabulary | None = None,
     item_names: Vocabulary | None = None,
 ) -> Made:
-    tidy, duplicates = rows.tidied(indptr, indices)
+    known, duplicates = sorted_rows
     return {
-        "indptr": tidy.indptr,
-        "indices": tidy.indices,
+        "indptr": known.indptr,
+        "indices": known.indices,
         "n_items": n_items,
         "duplicates": duplicates,
         "anchor_names": anchor_names,
@@ -159,7 +157,7 @@ def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tupl
     if falls.any():
         raise_invalid("indptr", rule, f"a decrease to {first_bad(starts[1:], falls)}")
     size = size_of("n_items", "indices", n_items, ids)
-    made = _made(starts, ids.astype(rows.index_type(size)), size)
+    made = _made(rows.from_csr(starts, ids, size), size)
     if n_items is not None:
         return made, 0
     return made, warn_of_gaps("n_items", "item", size, made["indices"], "number those that occur from 0")
@@ -173,8 +171,8 @@ def sparse_rows(matrix: Any) -> tuple[Made, int]:
         raise_invalid("matrix", "of two dimensions, anchors x items", f"shape {matrix.shape}")
     if matrix.format == "coo":  # its tocsr adds repeated entries up
         kept, (anchors, items) = matrix.data != 0, matrix.coords
-        grouped = rows.grouped(anchors[kept], items[kept], *map(int, matrix.shape))
-        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1])), 0
+        n_anchors, n_items = map(int, matrix.shape)
+        return _made(rows.from_pairs(anchors[kept], items[kept], n_anchors, n_items), n_items), 0
     sparse = matrix.tocsr()
     if sparse.nnz and not sparse.data.all():
         sparse = sparse.copy()

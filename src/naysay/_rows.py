@@ -1,8 +1,11 @@
-"""Sorted CSR rows as plain arrays: build, merge, and the read-only form that compiled loops expect."""
+"""Sorted CSR rows as plain arrays: build, look up, merge, and the read-only form that compiled loops expect.
+
+All of this is NumPy, so that a first call compiles nothing. A pair is sorted as one number, anchor * n_items + item.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +15,9 @@ from naysay.checks import raise_invalid
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
-_IGNORE = 2
-_NO_RELATION: NDArray[np.int8] = np.empty(0, np.int8)
+_POSITIVE, _IGNORE = 1, 2
+_COMPILED_FROM = 1 << 17  # pairs from which on looking them up by a compiled loop saves a millisecond and more
+_CHECKED_AT_ONCE = 1 << 20  # pairs
 
 
 class Rows(NamedTuple):
@@ -24,38 +28,7 @@ class Rows(NamedTuple):
     relation: NDArray[np.int8] | None = None
 
 
-def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
-    """Raise if saved arrays are damaged: a wrong id or offset could crash a compiled loop.
-
-    Types and lengths are checked, then every offset, id, filter bit and relation in one pass.
-    """
-    rule, indptr, indices = "a folder of matching arrays", arrays["indptr"], arrays["indices"]
-    types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
-    for name, kind in types.items():
-        array = arrays.get(name)
-        if array is None:
-            continue
-        if array.ndim != 1 or array.dtype != kind or (name != "indptr" and array.size != indices.size):
-            raise_invalid("path", rule, f"{name}: {array.shape} {array.dtype}")
-    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
-        raise_invalid("path", rule, f"indptr: not from 0 to {len(indices)}")
-    whole = [arrays.get(name, _NO_RELATION) for name in ("indptr", "indices", "filter", "relation")]
-    steps = 4 * (len(indices) + len(indptr))
-    raise_damaged(
-        f"ascending ids below {n_items} in every row", csr.damaged_rows, len(indptr) - 1, steps, n_items, *whole
-    )
-
-
-def raise_damaged(of: str, loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) -> None:
-    """Raise if `loop`, which returns the first damaged row and their number, finds any in a saved folder."""
-    found: list[tuple[int, int]] = []
-    given = [frozen(value) if isinstance(value, np.ndarray) else value for value in arguments]
-    in_rows(lambda start, stop: found.append(loop(start, stop, *given)), rows, steps)
-    damaged = sum(count for _, count in found)
-    if damaged:
-        row = min(first for first, count in found if count)
-        got = f"row {row} damaged ({damaged} such row{'s' if damaged > 1 else ''})"
-        raise_invalid("path", f"a folder of {of}", got)
+# ---- Small helpers ---------------------------------------------------------------------------------------------------
 
 
 def index_type(n_items: int) -> type[np.int32] | type[np.int64]:
@@ -66,9 +39,14 @@ def index_type(n_items: int) -> type[np.int32] | type[np.int64]:
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
     """The distinct values (n,), ascending. np.unique has a hash table, which is far slower if most are distinct."""
     ordered = np.sort(values)
-    fresh = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
-    return np.asarray(ordered[fresh])
+    return np.asarray(ordered[_first_of_equals(ordered)])
+
+
+def _first_of_equals(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each of some sorted values differs from the one before it."""
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
 
 
 def offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
@@ -94,25 +72,87 @@ def refrozen(value: Any) -> Any:
     return tuple(map(refrozen, value)) if type(value) is tuple else value
 
 
-def grouped(anchors: NDArray[Any], items: NDArray[Any], n_anchors: int, n_items: int) -> Rows:
-    """Group pairs into rows by one counting sort; the ids of a row are in no order."""
-    indptr = offsets(np.bincount(anchors, minlength=n_anchors))
-    indices = np.empty(len(items), index_type(n_items))
-    csr.scatter(anchors, items, indptr[:-1].copy(), indices)
-    return Rows(indptr, indices)
+# ---- Build -----------------------------------------------------------------------------------------------------------
 
 
-def tidied(indptr: NDArray[np.int64], indices: NDArray[Any]) -> tuple[Rows, int]:
-    """Rows ascending and distinct, and how many duplicates were merged. `indices` is used up."""
-    kept = np.empty(len(indptr) - 1, np.int64)
-    in_rows(csr.sort_rows, len(kept), 8 * len(indices), indptr, indices, kept)
-    packed = offsets(kept)
-    duplicates = len(indices) - int(packed[-1])
-    if duplicates == 0:
-        return Rows(indptr, indices), 0
-    out = np.empty(packed[-1], indices.dtype)
-    csr.pack_rows(indptr, packed, indices, out)
-    return Rows(packed, out), duplicates
+def from_pairs(anchors: NDArray[Any], items: NDArray[Any], n_anchors: int, n_items: int) -> tuple[Rows, int]:
+    """Rows ascending and distinct, and how many duplicates were merged."""
+    merged = _sorted_rows(anchors, items, None, n_anchors, n_items)
+    return merged, len(items) - len(merged.indices)
+
+
+def from_csr(indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> tuple[Rows, int]:
+    """The same of rows whose ids are in any order."""
+    n_anchors = len(indptr) - 1
+    return from_pairs(np.repeat(np.arange(n_anchors), np.diff(indptr)), indices, n_anchors, n_items)
+
+
+def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
+    """The union of rows; if a pair is in both, positive wins over ignore."""
+    anchors = np.concatenate([_anchors_of(one), _anchors_of(other)])
+    items = np.concatenate([one.indices, other.indices])
+    ignored = np.concatenate([_ignored(one), _ignored(other)])
+    return _sorted_rows(anchors, items, ignored if ignored.any() else None, n_anchors, n_items)
+
+
+def _anchors_of(rows: Rows) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
+
+
+def _ignored(rows: Rows) -> NDArray[np.bool_]:
+    return np.zeros(len(rows.indices), np.bool_) if rows.relation is None else rows.relation == _IGNORE
+
+
+def _sorted_rows(
+    anchors: NDArray[Any], items: NDArray[Any], ignored: NDArray[np.bool_] | None, n_anchors: int, n_items: int
+) -> Rows:
+    """Sort the pairs by anchor, then item, keep the first of equals, and count the pairs of each anchor."""
+    if n_anchors * n_items < 1 << 62:
+        keys = anchors.astype(np.int64) * np.int64(n_items) + items
+        if ignored is not None:  # the positive one of two equal pairs comes first
+            keys = 2 * keys + ignored
+        keys.sort()
+        pairs = keys if ignored is None else keys >> 1
+        first = _first_of_equals(pairs)
+        if not first.all():
+            keys, pairs = keys[first], pairs[first]
+        kept_ignored = None if ignored is None else (keys & 1).astype(np.bool_)
+        indptr = np.searchsorted(pairs, np.arange(n_anchors + 1) * np.int64(n_items))
+        kept_items = pairs - np.repeat(np.arange(n_anchors) * np.int64(n_items), np.diff(indptr))
+    else:  # numbers too large for one key
+        marks = np.zeros(len(items), np.bool_) if ignored is None else ignored
+        order = np.lexsort([marks, items, anchors])
+        anchors, items, marks = anchors[order], items[order], marks[order]
+        first = np.ones(len(items), np.bool_)
+        first[1:] = (anchors[1:] != anchors[:-1]) | (items[1:] != items[:-1])
+        indptr = offsets(np.bincount(anchors[first], minlength=n_anchors))
+        kept_items = items[first]
+        kept_ignored = None if ignored is None else marks[first]
+    relation = None
+    if kept_ignored is not None and kept_ignored.any():
+        relation = np.where(kept_ignored, _IGNORE, _POSITIVE).astype(np.int8)
+    return Rows(indptr.astype(np.int64, copy=False), kept_items.astype(index_type(n_items), copy=False), relation)
+
+
+def filter_of(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.uint8]:
+    """The membership filter of sorted rows: one byte per pair, see `kernels.csr`."""
+    bits = np.zeros(8 * len(indices), np.bool_)
+    for multiplier in (csr.HASH_A, csr.HASH_B):
+        bits[_filter_places(indptr, indices, multiplier)] = True
+    return np.packbits(bits, bitorder="little")
+
+
+def _filter_places(indptr: NDArray[np.int64], indices: NDArray[Any], multiplier: np.uint32) -> NDArray[np.int64]:
+    """The place of one of the two bits of each pair among the bits of all rows."""
+    ids = indices.astype(np.int64)
+    folded = (ids ^ (ids >> 32)).astype(np.uint32)
+    hashed = (folded * multiplier).astype(np.uint64)
+    degrees = np.diff(indptr)
+    within_row = (hashed * np.repeat(8 * degrees, degrees).astype(np.uint64)) >> np.uint64(32)
+    return np.repeat(8 * indptr[:-1], degrees) + within_row.astype(np.int64)
+
+
+# ---- Look up ---------------------------------------------------------------------------------------------------------
 
 
 def positions(
@@ -122,21 +162,54 @@ def positions(
     anchors: NDArray[Any],
     items: NDArray[Any],
 ) -> NDArray[np.int64]:
-    """The position of each pair in tidy rows with the filter `bits`, -1 if it is not there; shaped like `items`."""
-    found = np.empty(items.size, np.int64)
-    flat = (anchors.ravel(), items.ravel(), (indptr, indices, bits), found)
-    in_rows(csr.contains, items.size, 2 * items.size, *flat)
-    return found.reshape(items.shape)
+    """The position of each pair in sorted rows with the filter `bits`, -1 if it is not there; shaped like `items`."""
+    flat_anchors, flat_items = anchors.ravel(), items.ravel()
+    if items.size >= _COMPILED_FROM:
+        found = np.empty(items.size, np.int64)
+        in_rows(csr.contains, items.size, 2 * items.size, flat_anchors, flat_items, (indptr, indices, bits), found)
+        return found.reshape(items.shape)
+    valid = (flat_anchors >= 0) & (flat_items >= 0)
+    rows = np.where(valid, flat_anchors, 0) if len(indptr) > 1 else np.zeros(0, np.int64)
+    if not len(rows) or not len(indices):
+        return np.full(items.shape, -1, np.int64)
+    starts, stops = indptr[rows], indptr[rows + 1]
+    at = _lower_bounds(indices, starts, stops, flat_items)
+    inside = valid & (at < stops)
+    equal = inside & (indices[np.where(inside, at, 0)] == flat_items)
+    return np.where(equal, at, -1).reshape(items.shape)
+
+
+def _lower_bounds(
+    ordered: NDArray[Any], starts: NDArray[np.int64], stops: NDArray[np.int64], wanted: NDArray[Any]
+) -> NDArray[np.int64]:
+    """The first place in [start, stop) whose value is at least the wanted one: a binary search of all at once."""
+    low, high = starts.copy(), stops.copy()
+    while (low < high).any():
+        middle = (low + high) >> 1
+        smaller = (low < high) & (ordered[np.minimum(middle, len(ordered) - 1)] < wanted)
+        high = np.where(smaller | (low >= high), high, middle)
+        low = np.where(smaller, middle + 1, low)
+    return low
 
 
 def nth_negatives(
     indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int, anchors: NDArray[Any], ranks: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """The rank-th id below `n_items` that is not in the row, -1 past the last; shaped like `ranks`."""
-    found = np.empty(ranks.size, np.int64)
-    flat = (anchors.ravel(), ranks.ravel(), indptr, indices, n_items, found)
-    in_rows(csr.nth_negative, ranks.size, 4 * ranks.size, *flat)
-    return found.reshape(ranks.shape)
+    """The rank-th id below `n_items` that is not in the row, -1 past the last; shaped like `ranks`.
+
+    It is rank + j, where j is the number of ids p_j of the row with p_j - j <= rank.
+    """
+    rows, wanted = anchors.ravel(), ranks.ravel()
+    starts, stops = indptr[rows], indptr[rows + 1]
+    low, high = starts.copy(), stops.copy()
+    while (low < high).any():
+        middle = (low + high) >> 1
+        before = indices[np.minimum(middle, max(len(indices) - 1, 0))] - (middle - starts) <= wanted
+        before &= low < high
+        high = np.where(before | (low >= high), high, middle)
+        low = np.where(before, middle + 1, low)
+    found = wanted + (low - starts)
+    return np.where(wanted < n_items - (stops - starts), found, -1).reshape(ranks.shape)
 
 
 def counts_of_kind(
@@ -151,30 +224,61 @@ def counts_of_kind(
     return np.diff(offsets(relation[places] == kind)[ends])
 
 
-def filter_of(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.uint8]:
-    """The membership filter of tidy rows: one byte per pair."""
-    bits = np.zeros(len(indices), np.uint8)
-    in_rows(csr.fill_filter, len(indptr) - 1, 2 * len(indices), frozen(indptr), frozen(indices), bits)
-    return bits
+# ---- Check what was saved --------------------------------------------------------------------------------------------
 
 
-def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
-    """The union of tidy rows, row by row; if a pair is in both, positive wins over ignore."""
-    a, b = _prepared(one, n_anchors, n_items), _prepared(other, n_anchors, n_items)
-    kept = np.empty(n_anchors, np.int64)
-    steps = len(one.indices) + len(other.indices)
-    kind = index_type(n_items)
-    in_rows(csr.merge_rows, n_anchors, steps, a, b, kept, np.empty(0, kind), np.empty(0, np.int8), kept)
-    indptr = offsets(kept)
-    indices = np.empty(indptr[-1], kind)
-    related = one.relation is not None or other.relation is not None
-    relation = np.empty(len(indices) if related else 0, np.int8)
-    in_rows(csr.merge_rows, n_anchors, steps, a, b, indptr, indices, relation, kept)
-    return Rows(indptr, indices, relation if (relation == _IGNORE).any() else None)
+def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
+    """Raise if saved arrays are damaged: a wrong id or offset could crash a compiled loop.
+
+    Types and lengths are checked, then every offset, id, filter bit and relation, in blocks of rows.
+    """
+    rule, indptr, indices = "a folder of matching arrays", arrays["indptr"], arrays["indices"]
+    types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
+    for name, kind in types.items():
+        array = arrays.get(name)
+        if array is None:
+            continue
+        if array.ndim != 1 or array.dtype != kind or (name != "indptr" and array.size != indices.size):
+            raise_invalid("path", rule, f"{name}: {array.shape} {array.dtype}")
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
+        raise_invalid("path", rule, f"indptr: not from 0 to {len(indices)}")
+    falls = np.diff(indptr) < 0
+    damaged = np.flatnonzero(falls) if falls.any() else _damaged_rows(arrays, n_items)
+    raise_damaged(f"ascending ids below {n_items} in every row", damaged)
 
 
-def _prepared(rows: Rows, n_anchors: int, n_items: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Offsets with empty rows appended, ids of the common type, and relations, for the merging loops."""
-    indptr = np.pad(rows.indptr, (0, n_anchors + 1 - len(rows.indptr)), mode="edge")
-    relation = _NO_RELATION if rows.relation is None else rows.relation
-    return frozen(indptr), frozen(rows.indices.astype(index_type(n_items), copy=False)), frozen(relation)
+def _damaged_rows(arrays: Mapping[str, NDArray[Any]], n_items: int) -> NDArray[np.int64]:
+    """The rows that break what all loops rely on: a wrong id, filter bit or relation. Offsets rise."""
+    indptr, indices, bits, relation = (arrays.get(name) for name in ("indptr", "indices", "filter", "relation"))
+    if indptr is None or indices is None:
+        return np.empty(0, np.int64)
+    damaged = []
+    first = 0
+    while first < len(indptr) - 1:
+        # As many rows as have the pairs that are checked at once, and one row at least.
+        last = max(int(np.searchsorted(indptr, indptr[first] + _CHECKED_AT_ONCE)), first + 1)
+        last = min(last, len(indptr) - 1)
+        pairs = slice(int(indptr[first]), int(indptr[last]))
+        ids = np.asarray(indices[pairs])
+        starts = np.asarray(indptr[first : last + 1]) - pairs.start
+        wrong = (ids < 0) | (ids >= n_items)
+        rising = np.ones(len(ids), np.bool_)
+        rising[1:] = ids[1:] > ids[:-1]
+        rising[starts[:-1][starts[:-1] < len(ids)]] = True
+        wrong |= ~rising
+        if relation is not None:
+            wrong |= (relation[pairs] < _POSITIVE) | (relation[pairs] > _IGNORE)
+        if bits is not None:
+            for multiplier in (csr.HASH_A, csr.HASH_B):
+                places = _filter_places(starts, ids, multiplier)
+                wrong |= (np.asarray(bits[pairs])[places >> 3] >> (places & 7).astype(np.uint8)) & 1 == 0
+        damaged.append(first + np.unique(np.searchsorted(starts, np.flatnonzero(wrong), side="right") - 1))
+        first = last
+    return np.concatenate([*damaged, np.empty(0, np.int64)]).astype(np.int64)
+
+
+def raise_damaged(of: str, damaged: NDArray[np.int64]) -> None:
+    """Raise if rows of a saved folder are damaged."""
+    if len(damaged):
+        got = f"row {damaged[0]} damaged ({len(damaged)} such row{'s' if len(damaged) > 1 else ''})"
+        raise_invalid("path", f"a folder of {of}", got)

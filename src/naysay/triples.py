@@ -268,7 +268,16 @@ def _check_sound(triples: NDArray[Any], n_entities: int, n_relations: int) -> No
     if max(n_entities, n_relations) >= 1 << 31:
         raise_invalid("path", "a folder of fewer than 2^31 entities and relations", max(n_entities, n_relations))
     of = f"ascending triples of {n_entities} entities and {n_relations} relations"
-    raise_damaged(of, corrupt.damaged_triples, len(triples), 2 * triples.size, triples, n_entities, n_relations)
+    heads, relations, tails = triples.T
+    wrong = (triples < 0).any(axis=1) | (np.maximum(heads, tails) >= n_entities) | (relations >= n_relations)
+    before, after = triples[:-1], triples[1:]
+    same_head = before[:, HEAD] == after[:, HEAD]
+    same_pair = same_head & (before[:, RELATION] == after[:, RELATION])
+    falls = before[:, HEAD] > after[:, HEAD]
+    falls |= same_head & (before[:, RELATION] > after[:, RELATION])
+    falls |= same_pair & (before[:, TAIL] >= after[:, TAIL])
+    wrong[1:] |= falls
+    raise_damaged(of, np.flatnonzero(wrong))
 
 
 def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:

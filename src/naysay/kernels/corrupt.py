@@ -46,22 +46,6 @@ def find_rows(start: Any, stop: Any, triples: Any, index: Any, out: Any) -> None
             out[i, s] = row_of(triples[i, layout[s, 0]], triples[i, layout[s, 1]], s, index)
 
 
-@compiled
-def damaged_triples(start: Any, stop: Any, triples: Any, n_entities: Any, n_relations: Any) -> Any:
-    """The first row that is out of range or not above the row before, and how many such rows there are."""
-    first, damaged = stop, 0
-    for row in range(start, stop):
-        head, relation, tail = triples[row, 0], triples[row, 1], triples[row, 2]
-        wrong = min(head, relation, tail) < 0 or max(head, tail) >= n_entities or relation >= n_relations
-        if row > 0:
-            before = (triples[row - 1, 0], triples[row - 1, 1], triples[row - 1, 2])
-            wrong |= before >= (head, relation, tail)
-        if wrong:
-            first = min(first, row)
-            damaged += 1
-    return first, damaged
-
-
 @inlined
 def set_bounds(weight: Any, bounds: Any) -> Any:
     """Where each side ends on a scale of 2^64: a draw exceeds as many bounds as there are sides before its own."""

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import Rows, frozen, index_type, offsets, refrozen, tidied
+from naysay._rows import Rows, from_csr, frozen, offsets, refrozen
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, public, raise_invalid, whole_numbers
 from naysay.pools._slots import asked, check_known, check_settings, draw_listed, shortfall, shown_settings
@@ -62,7 +62,7 @@ class Local:
         _check_ids(rows, None if positives is None else positives.n_items)
         if not isinstance(lists, Positives):  # whose rows are in order
             highest = int(rows.indices.max(initial=-1))
-            rows, _ = tidied(rows.indptr, rows.indices.astype(index_type(highest + 1)))
+            rows, _ = from_csr(rows.indptr, rows.indices, highest + 1)
         if positives is not None:
             rows = _without_known(rows, positives)
         self.indptr, self.indices = frozen(rows.indptr), frozen(rows.indices)

@@ -20,6 +20,7 @@ from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.kernels.threads import check_threads, in_rows
 from naysay.kernels.threads import threads as usual_threads
+from naysay.search import _plain as plain
 from naysay.search.vectors import Vectors, floats
 
 Ids = NDArray[np.int64]
@@ -33,9 +34,7 @@ FETCHED = 2048  # rows of a file that are scored at a time
 
 def norms_of(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Return the norms of rows."""
-    norms = np.empty(len(rows))
-    dots.norms(0, len(rows), frozen(rows), norms)
-    return norms
+    return plain.norms(frozen(rows))
 
 
 @final
@@ -84,6 +83,9 @@ def pair_scores(
         part = order[start : start + step]
         sides = [frozen(taken(side, ids[part])) for side, ids in ((queries, anchors), (corpus, items))]
         lengths = [_lengths(side) for side in sides]
+        if plain.is_few(*sides):
+            scores[part] = plain.pair_scores(METRICS[metric], sides[0], lengths[0], sides[1], lengths[1])
+            continue
         out = np.empty((len(part), 1), np.float32)
         own, one = frozen(np.arange(len(part))[:, None]), frozen(np.ones(len(part), np.int64))
         arguments = (METRICS[metric], sides[0], lengths[0], sides[1], lengths[1], 0, one, own, out)
@@ -97,6 +99,10 @@ def _whole_pair_scores(
 ) -> NDArray[np.float32]:
     """The same for a corpus in memory, which is not copied: runs of pairs with one query, at most 64, at a time."""
     whole = frozen(floats(corpus.rows(0, corpus.n)))
+    if 2 * len(items) * corpus.width <= plain.FEW_NUMBERS:
+        row_norms = _lengths(whole) if given is None else given
+        left = taken(queries, anchors)
+        return plain.pair_scores(metric, left, plain.norms(left), whole[items], row_norms[items])
     norms, scores = _lengths(whole) if given is None else frozen(given), np.empty(len(items), np.float32)
     runs = np.count_nonzero(np.diff(anchors))
     order = np.arange(len(items)) if _GROUPED * runs < len(items) else np.lexsort((items, anchors))
@@ -119,10 +125,8 @@ def _whole_pair_scores(
 
 
 def _lengths(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """The norms of rows, by several threads."""
-    found = np.empty(len(rows))
-    in_rows(dots.norms, len(rows), rows.size, rows, found)
-    return frozen(found)
+    """The norms of rows, read-only."""
+    return frozen(plain.norms(rows))
 
 
 def taken(vectors: Vectors, ids: Ids) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from naysay._rows import frozen
 from naysay.checks import at_row, raise_invalid
 from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
+from naysay.search import _plain as plain
 from naysay.search._scores import Workers
 from naysay.search.vectors import Vectors, floats
 
@@ -52,7 +53,10 @@ def measured(vectors: Vectors, metric: int, threads: int) -> Measured:
         for start in range(0, vectors.n, step):
             rows = floats(vectors.rows(start, start + step))
             block = all_norms[start : start + step] if vectors.whole is not None else np.empty(len(rows))
-            workers.rows(dots.norms, len(rows), frozen(rows), block)
+            if plain.is_few(rows):
+                block[:] = plain.norms(rows)
+            else:
+                workers.rows(dots.norms, len(rows), frozen(rows), block)
             wrong = ~(block < _LARGEST_NORM)
             if metric == COSINE:
                 wrong |= block < SMALLEST_NORM

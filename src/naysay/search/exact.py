@@ -23,6 +23,7 @@ from naysay.checks import (
     shown,
 )
 from naysay.positives import Positives
+from naysay.search import _plain as plain
 from naysay.search._multiply import torch_is_loaded
 from naysay.search._plan import plan
 from naysay.search._products import NAMES, Engine, Rounded, Units, choose, is_small
@@ -215,6 +216,12 @@ class SearchOptions:
         sizes = plan(left, right, depth, engine, threads, self.budget)
         found, above = Found.empty(left.n, depth), np.zeros(left.n, np.int64)
         if left.n == 0 or right.n == 0:
+            return found, above
+        if engine.name == "float64" and self.engine == "auto":
+            rows = [floats(side.rows(0, side.n)) for side in (left, right)]
+            corpus_norms = plain.norms(rows[1]) if norms[1].norms is None else norms[1].norms
+            written = found.ids, found.scores, above
+            plain.best_rows(metric, *rows, corpus_norms, excluded, caps, written, self.on_progress)
             return found, above
         with Workers(threads, torch=engine.rounds and torch_is_loaded()) as workers:
             exact = ExactScores(metric, right, norms[1].norms)
