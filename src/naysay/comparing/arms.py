@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, final
 
 from naysay import catalog
-from naysay.catalog import Alias, Method
 from naysay.checks import public, raise_invalid, shown
 from naysay.comparing._data import KINDS
 from naysay.errors import NaysayError
@@ -74,7 +73,7 @@ def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({}))
         ('uniform', 'RNS')
     """
     names = (name for method in catalog.methods() for name in method.names if name not in own)
-    found = {**own, **{name: _code(*_found(name)) for name in names}}
+    found = {**own, **{name: _code(name) for name in names}}
     return tuple(name for name, code in found.items() if _missing(code, parts) == [])
 
 
@@ -132,7 +131,7 @@ def _named(name: str, own: Mapping[str, str]) -> str:
     names = {one.casefold(): one for one in (*own, *(one for method in catalog.methods() for one in method.names))}
     if name.casefold() not in names:
         try:
-            return _code(*_found(name))  # a loss or a detector
+            return _code(name)  # a loss or a detector
         except NaysayError:
             others = [kind.task.name for kind in KINDS.values() if name.casefold() in map(str.casefold, kind.task.own)]
             if others:
@@ -140,21 +139,14 @@ def _named(name: str, own: Mapping[str, str]) -> str:
             near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=_NEAR)
             hint = f"Did you mean {names[near[0]]!r}? " if near else ""
             raise_invalid("methods", "names of methods", repr(name), f"{hint}`naysay methods` lists them all.")
-    return _code(*_found(names[name.casefold()]))
+    return _code(names[name.casefold()])
 
 
-def _found(name: str) -> tuple[Any, Alias | None]:
-    row, alias = catalog.find(name)
-    return row, alias
-
-
-def _code(row: Any, alias: Alias | None) -> str:
-    """The composition of a method as an expression; empty for a loss, a detector, or an alias whose program differs."""
-    if not isinstance(row, Method):
-        return ""
-    if alias is None or alias.parts:
-        return row.parts if alias is None else alias.parts
-    return row.parts if alias.program == row.program else ""
+def _code(name: str) -> str:
+    """The composition of a sampler as an expression; empty for what is no sampler, or needs a loss over a batch."""
+    method = catalog.find(name)[0]
+    is_sampler = method.question in ("where", "which") and not method.batch_loss
+    return method.parts if is_sampler else ""
 
 
 def _missing(code: str, parts: Parts) -> list[str] | None:
