@@ -80,7 +80,7 @@ LAYERS = [
 ]
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
-    "torch": {"arrays", "losses", "tasks", "comparing", "demo", "integrations"},
+    "torch": {"arrays", "losses", "catalog", "tasks", "comparing", "demo", "integrations"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {

@@ -8,6 +8,7 @@ same table.
 """
 
 from naysay.catalog._filter import matching
-from naysay.catalog._table import Method, find, methods
+from naysay.catalog._method import Method
+from naysay.catalog._table import find, methods
 
 __all__ = ["Method", "find", "matching", "methods"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from naysay.catalog._table import Method, methods
+from naysay.catalog._method import Method
+from naysay.catalog._table import methods
 from naysay.checks import check_one_of, public, raise_invalid
 
 DATA = ("pairs", "graph", "triples", "texts", "images")

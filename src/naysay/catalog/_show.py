@@ -10,7 +10,8 @@ from rich.text import Text
 from naysay._commands import MethodsOptions
 from naysay._options import option_names
 from naysay.catalog._filter import matching
-from naysay.catalog._table import QUESTIONS, Method, find, methods
+from naysay.catalog._method import Method
+from naysay.catalog._table import QUESTIONS, find, methods
 from naysay.checks import raise_invalid, with_option_names
 
 

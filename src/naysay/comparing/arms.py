@@ -23,6 +23,7 @@ from naysay.text import first_line
 Parts = Mapping[str, Any]
 _OUTSIDE = re.compile(r",(?![^(]*\))")  # commas that are not in parentheses: a name is "DNS(M, N)"
 _NEAR = 0.7  # how alike a suggestion must be, from 0 to 1
+_SAMPLERS = ("where", "which")  # the questions of the catalogue that samplers answer
 _OWN = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 
 
@@ -72,7 +73,7 @@ def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({}))
         >>> fitting_methods({"Static": samplers.Static, "Everything": pools.Everything, "positives": None})[:2]
         ('uniform', 'RNS')
     """
-    names = (name for method in catalog.methods() for name in method.names if name not in own)
+    names = (name for name in _sampler_names() if name not in own)
     found = {**own, **{name: _code(name) for name in names}}
     return tuple(name for name, code in found.items() if _missing(code, parts) == [])
 
@@ -128,7 +129,7 @@ def _named(name: str, own: Mapping[str, str]) -> str:
     for known, code in own.items():
         if known.casefold() == name.casefold():
             return code
-    names = {one.casefold(): one for one in (*own, *(one for method in catalog.methods() for one in method.names))}
+    names = {one.casefold(): one for one in (*own, *_sampler_names())}
     if name.casefold() not in names:
         try:
             return _code(name)  # a loss or a detector
@@ -145,8 +146,16 @@ def _named(name: str, own: Mapping[str, str]) -> str:
 def _code(name: str) -> str:
     """The composition of a sampler as an expression; empty for what is no sampler, or needs a loss over a batch."""
     method = catalog.find(name)[0]
-    is_sampler = method.question in ("where", "which") and not method.batch_loss
+    if method.question == "elsewhere":
+        raise_invalid("methods", "names of methods", repr(name), method.summary)
+    is_sampler = method.question in _SAMPLERS and not method.batch_loss
     return method.parts if is_sampler else ""
+
+
+def _sampler_names() -> Iterator[str]:
+    for question in _SAMPLERS:
+        for method in catalog.methods(question):
+            yield from method.names
 
 
 def _missing(code: str, parts: Parts) -> list[str] | None:

@@ -1,25 +1,94 @@
-"""Turns the parts of a row into a program that runs as it is.
+"""A row of the catalogue, and its parts as a program that runs as it is.
 
-The imports come from the names that the parts use. They are looked up in the text of the package, so that printing a
-program needs neither torch nor the small data.
+The imports of a program come from the names that its parts use. They are looked up in the text of the package, so that
+printing a program needs neither torch nor the small data.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from naysay.catalog._table import Method
+from naysay.checks import public
 
 _PACKAGE = Path(__file__).parent.parent
 _FOLDERS = ("samplers", "pools", "batches", "quantity", "mining", "losses", "detectors")
 _WHOLE = {"np": "import numpy as np", "torch": "import torch"}
 _SINGLE = {"partial": "functools", "replace": "dataclasses", "rng_for": "naysay", "Negatives": "naysay"}
 _JUDGED = {"query": "negatives", "image_query": "image_negatives"}  # the negatives of a query that detectors judge
+
+
+@public
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One row of the catalogue: a method of the literature, and the parts of naysay that make it.
+
+    Attributes:
+        name: Its name; `also` has others. Two methods may share one of those ("RNS").
+        question: where, which, distrust, how_many, minimise, together, or elsewhere for a name without parts.
+        summary: What it does, in one sentence; `note` what is special about this name.
+        paper: Where it was published; `cited` adds "(not checked)" if it is `unchecked`.
+        parts: The expression that makes it. Its names are those of the package, or of `naysay.catalog.world`.
+        leaves_out: What the paper has and the parts do not; empty if nothing is known to be missing.
+        like: The row that has most of its fields.
+        query, k: With what a sampler is asked, and for how many.
+        before, after: Statements between making and use, and after it.
+        loss, batch_loss: The loss of its source, over scores, or over the vectors of a batch.
+        over: Of a loss, "slots", "vectors" or "step"; of a number, "estimate" or "schedule".
+        example: A script in the repository that trains with it.
+        see: For a name without parts, what to use.
+        data, needs, step: What it was made for, what it needs beside known pairs, and what a step costs.
+
+    Examples:
+        >>> from naysay import catalog
+        >>> catalog.find("LightGCN")[0].parts
+        'Static(Everything(positives, distinct=False))'
+    """
+
+    name: str
+    question: str
+    paper: str
+    summary: str
+    also: tuple[str, ...] = ()
+    like: str = ""
+    note: str = ""
+    formula: str = ""
+    cost: str = ""
+    unchecked: bool = False
+    parts: str = ""
+    query: str = "query"
+    k: str = "4"
+    before: str = ""
+    after: str = ""
+    loss: str = ""
+    batch_loss: str = ""
+    over: str = ""
+    needs_log_q: bool = False
+    without: tuple[str, ...] = ()
+    leaves_out: str = ""
+    example: str = ""
+    see: str = ""
+    data: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    step: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its names."""
+        return (self.name, *self.also)
+
+    @property
+    def cited(self) -> str:
+        """The paper, and that it was not checked if so."""
+        return f"{self.paper} (not checked)" if self.unchecked else self.paper
+
+    @property
+    def program(self) -> str:
+        """The parts as code that runs as it is: imports, parts, and their use; empty without parts."""
+        return program_of(self) if self.parts else ""
 
 
 def program_of(method: Method) -> str:
