@@ -55,6 +55,9 @@ def pair_model(n_anchors: int, n_items: int) -> World:
     def score(anchors: Tensor, ids: Tensor) -> Tensor:
         return torch.einsum("bd,bnd->bn", of_anchor[anchors], torch.nn.functional.embedding(ids, of_item))
 
+    def similarity(items: Tensor, ids: Tensor) -> Tensor:
+        return torch.einsum("bd,bnd->bn", of_item[items], torch.nn.functional.embedding(ids, of_item))
+
     def embed(ids: Any) -> Tensor:
         return torch.nn.functional.embedding(torch.as_tensor(ids), of_item)
 
@@ -62,6 +65,7 @@ def pair_model(n_anchors: int, n_items: int) -> World:
         return torch.nn.functional.embedding(torch.as_tensor(ids), of_anchor)
 
     scored = {"score": ns.samplers.in_blocks(score), "embed": embed, "embed_anchors": embed_anchors}
+    scored["similarity"] = ns.samplers.in_blocks(similarity)
     return {**scored, "of_anchor": of_anchor, "of_item": of_item}
 
 

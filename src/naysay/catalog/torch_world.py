@@ -5,6 +5,8 @@ Everything is made anew from fixed seeds on import. `model(query, negatives)` sc
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -28,7 +30,8 @@ def _unit(*shape: int) -> Tensor:
 
 def _linear(n_inputs: int, n_outputs: int) -> torch.nn.Linear:
     """A layer that does not start from the global generator."""
-    layer: torch.nn.Linear = torch.nn.utils.skip_init(torch.nn.Linear, n_inputs, n_outputs, dtype=torch.float64)
+    skip_init: Any = torch.nn.utils.skip_init
+    layer: torch.nn.Linear = skip_init(torch.nn.Linear, n_inputs, n_outputs, dtype=torch.float64)
     with torch.no_grad():
         layer.weight.copy_(0.2 * _normal(n_outputs, n_inputs))
         layer.bias.zero_()
@@ -60,7 +63,8 @@ def model(query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
 
 def _transe(triples: Tensor) -> Tensor:
     head, relation, tail = triples.unbind(dim=-1)
-    return -(_item_table[head] + _relation_table[relation] - _item_table[tail]).norm(dim=-1)
+    apart: Tensor = torch.linalg.vector_norm(_item_table[head] + _relation_table[relation] - _item_table[tail], dim=-1)
+    return -apart
 
 
 positive, scores = _normal(world.BATCH).requires_grad_(), _normal(world.BATCH, 8).requires_grad_()
@@ -89,8 +93,8 @@ inputs = (_normal(64, 8), _normal(64, 8))  # of queries and of documents
 
 # ---- a network that makes negatives ----
 
-user_table = torch.nn.Embedding.from_pretrained(_anchor_table.detach(), freeze=False)
-item_table = torch.nn.Embedding.from_pretrained(_item_table.detach(), freeze=False)
+user_table = torch.nn.Embedding(world.N, world.WIDTH, _weight=_anchor_table.detach().clone())
+item_table = torch.nn.Embedding(world.N, world.WIDTH, _weight=_item_table.detach().clone())
 encoder, network = _linear(8, world.WIDTH), _linear(3 * world.WIDTH, world.WIDTH)
 optimizer = torch.optim.Adam(network.parameters())
 

@@ -60,7 +60,7 @@ def score(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
         head, relation, tail = np.moveaxis(ids, -1, 0)
         moved = item_vectors[head] + relation_vectors[relation]
         return np.asarray(-np.linalg.norm(moved - item_vectors[tail], axis=-1))
-    return np.einsum("bd,bnd->bn", anchor_vectors[anchors], item_vectors[ids])
+    return np.asarray(np.einsum("bd,bnd->bn", anchor_vectors[anchors], item_vectors[ids]))
 
 
 custom_score = score  # where a method has a score of its own; here it is the model's
@@ -69,7 +69,7 @@ custom_score = score  # where a method has a score of its own; here it is the mo
 @_for_tensors
 def similarity(positives: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """Of items, images or entities (B,) to others (B, n)."""
-    return np.einsum("bd,bnd->bn", item_vectors[positives], item_vectors[ids])
+    return np.asarray(np.einsum("bd,bnd->bn", item_vectors[positives], item_vectors[ids]))
 
 
 @_for_tensors
@@ -87,19 +87,19 @@ def softplus_score(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
 @_for_tensors
 def embed(ids: NDArray[Any]) -> NDArray[Any]:
     """The vectors of items."""
-    return item_vectors[ids]
+    return np.asarray(item_vectors[ids])
 
 
 @_for_tensors
 def embed_anchors(anchors: NDArray[Any]) -> NDArray[Any]:
     """The vectors of anchors."""
-    return anchor_vectors[anchors]
+    return np.asarray(anchor_vectors[anchors])
 
 
 @_for_tensors
 def score_pairs(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """A better, slower model: one score of each pair, (n,) and (n,) to (n,)."""
-    return (anchor_vectors[anchors] * item_vectors[ids]).sum(axis=1)
+    return np.asarray((anchor_vectors[anchors] * item_vectors[ids]).sum(axis=1))
 
 
 def target(own: Any, step: int) -> Any:
@@ -160,7 +160,7 @@ shown_and_others = np.concatenate([viewed.indices[viewed.indptr[:-1], None], _rn
 @_for_tensors
 def same_cluster(positives: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """1.0 where both are in one cluster."""
-    return 1.0 * (clusters[positives][:, None] == clusters[ids])
+    return np.asarray(clusters[positives][:, None] == clusters[ids], np.float64)
 
 
 @_for_tensors

@@ -62,7 +62,7 @@ class Arm:
 
 @public
 def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
-    """All names of a task's own methods, and of the catalogue whose composition uses only what the task offers.
+    """The names of a task's own methods, and of the catalogue's whose composition uses only what the task offers.
 
     Args:
         parts: {name: value} of what the task offers, such as `tasks.Recommender.parts()`.
@@ -71,9 +71,9 @@ def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({}))
     Examples:
         >>> from naysay import pools, samplers
         >>> fitting_methods({"Static": samplers.Static, "Everything": pools.Everything, "positives": None})[:2]
-        ('uniform', 'RNS')
+        ('uniform', 'BPR')
     """
-    names = (name for name in _sampler_names() if name not in own)
+    names = (method.name for method in _samplers() if method.name not in own)
     found = {**own, **{name: _code(name) for name in names}}
     return tuple(name for name, code in found.items() if _missing(code, parts) == [])
 
@@ -129,7 +129,7 @@ def _named(name: str, own: Mapping[str, str]) -> str:
     for known, code in own.items():
         if known.casefold() == name.casefold():
             return code
-    names = {one.casefold(): one for one in (*own, *_sampler_names())}
+    names = {one.casefold(): one for one in (*own, *(one for method in _samplers() for one in method.names))}
     if name.casefold() not in names:
         try:
             return _code(name)  # a loss or a detector
@@ -152,10 +152,9 @@ def _code(name: str) -> str:
     return method.parts if is_sampler else ""
 
 
-def _sampler_names() -> Iterator[str]:
+def _samplers() -> Iterator[catalog.Method]:
     for question in _SAMPLERS:
-        for method in catalog.methods(question):
-            yield from method.names
+        yield from catalog.methods(question)
 
 
 def _missing(code: str, parts: Parts) -> list[str] | None:

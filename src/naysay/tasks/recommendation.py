@@ -38,8 +38,10 @@ _DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
 TOP = 20
 CANDIDATES, MARGIN, RHO, TRIALS = 16, 1.0, 1.0, 50
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
-_SAMPLERS = ("Static", "UserOriented", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "MixGCF")
-_SAMPLERS += ("NearPositive", "AdaptiveOversampling")
+_SAMPLERS = (
+    *("Static", "UserOriented", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "MixGCF"),
+    *("NearPositive", "AdaptiveOversampling"),
+)
 _POOLS = ("Everything", "InBatch", "popularity", "item_oriented", "log_uniform")
 
 
