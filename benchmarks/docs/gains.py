@@ -6,13 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
-ARMS = {
-    "in-batch only": "in-batch",
-    "random": "random",
-    "nearest": "nearest",
-    "share 0.95": "95 % rule",
-    "auto": "`auto`",
-}
+RIVALS = {"in-batch only": "in-batch", "random": "random", "nearest": "nearest", "share 0.95": "95 % rule"}
 IN_README = ("debH, T = 0.02", "deb, T = 0.02", "scifact, T = 0.05")
 IN_CHOOSING = (
     *(
@@ -25,17 +19,26 @@ IN_CHOOSING = (
     ),
     *("tokens, T = 0.05", "scifact, T = 0.05"),
 )
+OF_BANDS = ("debH, T = 0.02", "debH, T = 0.05", "deb, T = 0.02", "deb, T = 0.05")
 
 
-def gains(judging: dict[str, Any], names: tuple[str, ...], table: Table) -> str:
-    """nDCG@10 of each arm by task, and how far `auto` is ahead of the nearest and of the 95 % rule, by seed."""
-    headings = ("data", "false among the nearest", *ARMS.values(), "`auto` - nearest", "`auto` - 95 % rule")
+def gains(judging: dict[str, Any], names: tuple[str, ...], table: Table, arm: str = "auto") -> str:
+    """nDCG@10 of an arm and its rivals by task, and how far it is ahead of the nearest and of the 95 % rule, by seed."""
+    shown = f"`{arm}`"
+    headings = (
+        "data",
+        "false among the nearest",
+        *RIVALS.values(),
+        shown,
+        f"{shown} - nearest",
+        f"{shown} - 95 % rule",
+    )
     rows = []
     for name in names:
         arms = judging["tasks"][name]["arms"]
         false = f"{100 * arms['nearest']['false_share']['mean']:.1f} %"
-        quality = (f"{100 * arms[arm]['ndcg']['mean']:.1f}" for arm in ARMS)
-        over = (_points(arms["auto"][f"over {other}"]) for other in ("nearest", "share 0.95"))
+        quality = (f"{100 * arms[one]['ndcg']['mean']:.1f}" for one in (*RIVALS, arm))
+        over = (_points(arms[arm][f"over {other}"]) for other in ("nearest", "share 0.95"))
         rows.append((name, false, *quality, *over))
     return table(headings, rows)
 

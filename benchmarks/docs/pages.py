@@ -35,6 +35,7 @@ from benchmarks.harness import RESULTS, ROOT
 
 PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "methods.md", ROOT / "README.md"
 CHOOSING = ROOT / "docs" / "choosing.md"
+THRESHOLDS = ROOT / "docs" / "thresholds.md"
 COMPARE = ROOT / "docs" / "compare.md"
 DISTRIBUTED = ROOT / "docs" / "distributed.md"
 EVIDENCE_IMAGES = ROOT / "docs" / "evidence-images.md"
@@ -208,6 +209,12 @@ def choosing() -> str:
     return between(text, marks("costs"), samplers.cost_classes(result("costs"), table))
 
 
+def thresholds() -> str:
+    """The page about thresholds with its table of gains."""
+    made = gains.gains(result("judging"), gains.OF_BANDS, table, "bands")
+    return between(THRESHOLDS.read_text(), marks("gains"), made)
+
+
 def compare() -> str:
     """The page about `naysay compare` with its sentence of speed."""
     return between(COMPARE.read_text(), marks("runners"), runners.sentence(result("runners")))
@@ -269,6 +276,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
+    made[THRESHOLDS] = thresholds()
     made[DISTRIBUTED] = distributed()
     made[EVIDENCE_IMAGES] = evidence_images()
     made[EVIDENCE] = claims()
