@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.docs import methods as page
+from benchmarks.docs import pages
 from benchmarks.speed.catalogue import cost_class, shape_of
 from naysay import catalog
 from naysay._commands import MethodsOptions
@@ -113,3 +114,23 @@ def test_the_questions_quote_measured_figures():
     generator = json.loads((ROOT / "benchmarks" / "results" / "hard_sources.json").read_text())["threads_1"]
     assert f"costs about {generator['Learned, exact']['ratio']:.1f} times `Dynamic`" in text
     assert len(re.findall(r"^## \d\. .*\?$", text, re.MULTILINE)) == 6
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/choosing.md", "docs/thresholds.md"])
+def test_a_gain_over_the_nearest_stands_beside_what_else_could_be_done(name):
+    text = (ROOT / name).read_text()
+    block = text.split("<!-- gains:")[1].split("<!-- end of gains -->")[0]
+    headings, _, *rows = [line.strip("| ").split(" | ") for line in block.splitlines()[1:]]
+    assert headings[2:6] == ["in-batch", "random", "nearest", "95 % rule"]
+    assert headings[-2].endswith("- nearest")
+    assert headings[-1].endswith("- 95 % rule")
+    for row in rows:
+        nearest, rule, arm, gain, over_rule = (float(row[place].split()[0]) for place in (4, 5, 6, 7, 8))
+        assert gain == pytest.approx(arm - nearest, abs=0.11)  # each is rounded
+        assert over_rule == pytest.approx(arm - rule, abs=0.11)
+    assert "points more nDCG" not in text  # a gain is in a table, not in a sentence of its own
+
+
+@pytest.mark.parametrize("name", ["distrust", "mining", "judging"])
+def test_results_are_quoted_as_they_were_written(name):
+    assert pages.result(name) == json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())

@@ -23,7 +23,7 @@ OF_BANDS = ("debH, T = 0.02", "debH, T = 0.05", "deb, T = 0.02", "deb, T = 0.05"
 
 
 def gains(judging: dict[str, Any], names: tuple[str, ...], table: Table, arm: str = "auto") -> str:
-    """nDCG@10 of an arm and its rivals by task, and how far it is ahead of the nearest and of the 95 % rule, by seed."""
+    """nDCG@10 of an arm and its rivals by task, and how far it is ahead of the nearest and of the 95 % rule."""
     shown = f"`{arm}`"
     headings = (
         "data",
