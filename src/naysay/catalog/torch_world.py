@@ -71,11 +71,6 @@ positive, scores = _normal(world.BATCH).requires_grad_(), _normal(world.BATCH, 8
 log_q = torch.full((world.BATCH, 8), -float(np.log(world.N)), dtype=torch.float64)
 
 
-def teacher(scores: Tensor) -> Tensor:
-    """The scores that a teacher gives: here the same ones, half as far apart."""
-    return scores.detach() / 2
-
-
 # ---- the vectors of a batch, which an encoder made ----
 
 anchors, keys = _unit(world.BATCH, world.WIDTH), _unit(world.BATCH, world.WIDTH)  # of the rows of `query`

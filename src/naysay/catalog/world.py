@@ -126,6 +126,14 @@ neighbours = np.argsort(-(item_vectors @ item_vectors.T), axis=1)[:, 1:11]  # th
 memory = Memory(256, positives)  # a queue of earlier batches
 memory.push(np.arange(256), np.full(256, -1), vectors=item_vectors[:256])
 generator = Factors(N, N, 8)  # what `Learned` trains
+
+
+@_for_tensors
+def generator_score(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+    """What the generator thinks of items: its logits."""
+    return np.asarray(generator.logits(anchors, ids))
+
+
 batch_and_corpus = np.concatenate([query.positives, _rng.integers(0, N, 16)])  # the batch's items, and 16 of any
 
 
