@@ -243,6 +243,13 @@ def test_synco_makes_six_kinds():
     assert lengths[negatives.source == 3] == pytest.approx(0.01, rel=1e-4)  # along the gradient
 
 
+def test_reinforced_ns_has_one_candidate_that_was_shown():
+    pool = run(catalog.find("Reinforced NS")[0])["sampler"].pool
+    drawn = pool.draw(world.query, 30, rng=ns.rng_for(0)).ids
+    assert (drawn >= 0).all()
+    assert (world.viewed.contains(world.query.anchors, drawn).sum(axis=1) == 1).all()
+
+
 def test_fairneg_follows_the_shares():
     sampler = run(catalog.find("FairNeg")[0])["sampler"]
     drawn = sampler.sample(world.query_of(np.arange(400)), 8, rng=ns.rng_for(0)).ids

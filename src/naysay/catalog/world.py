@@ -162,7 +162,9 @@ ties = Positives.from_edges(_rng.integers(0, N, (1200, 2)), n_nodes=N)  # who kn
 clusters = np.argmax(item_vectors @ item_vectors[:8].T, axis=1)  # of items, images or entities; eight of them
 group_shares = np.array([0.45, 0.55])  # of the negatives, for popular and other items
 is_popular = counts >= np.median(counts)
-shown_and_others = np.concatenate([viewed.indices[viewed.indptr[:-1], None], _rng.integers(0, N, (N, 29))], axis=1)
+_seen = viewed.union(positives).contains(np.arange(N), np.tile(np.arange(N), (N, 1)))
+_others = np.argsort(_rng.random((N, N)) + _seen, axis=1)[:, :29]  # random items that were neither viewed nor taken
+shown_and_others = np.concatenate([viewed.indices[viewed.indptr[:-1], None], _others], axis=1)
 
 
 @_for_tensors
