@@ -1,29 +1,39 @@
-"""Runs the programs of the catalogue."""
+"""Runs the programs of the catalogue on its small world."""
 
-import ast
-import functools
+import importlib
 import re
 
-import torch
+from naysay.catalog import torch_world, world
+
+CHANGED_BY_USE = re.compile(r"\b(memory|generator|network|optimizer|encoder|user_table|item_table|refresh)\b")
 
 
-def run(code, name="example"):
-    """The names that a program leaves behind. Its functions that are written for NumPy also take and return tensors."""
-    tree = ast.parse(code)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and not re.search(r"torch|ns\.losses", ast.unparse(node)):
-            node.decorator_list.append(ast.Name("also_for_tensors", ast.Load()))
-    names = {"also_for_tensors": also_for_tensors, "__name__": name}
-    exec(compile(ast.fix_missing_locations(tree), name, "exec"), names)
+def run(method):
+    """The names that the program of a method leaves behind. Parts of the world that change by use are made anew."""
+    if CHANGED_BY_USE.search(method.program):
+        importlib.reload(world)
+        importlib.reload(torch_world)
+    names = {}
+    exec(compile(method.program, method.name, "exec"), names)
     return names
 
 
-def also_for_tensors(function):
-    @functools.wraps(function)
-    def call(*arguments, **named):
-        if not any(isinstance(argument, torch.Tensor) for argument in arguments):
-            return function(*arguments, **named)
-        arrays = [argument.numpy() if isinstance(argument, torch.Tensor) else argument for argument in arguments]
-        return torch.from_numpy(function(*arrays, **named))
+def known_of(method):
+    """What a sampler of this row must never return."""
+    known = {"query": "positives", "node_query": "graph", "triple_query": "known_triples", "image_query": "views"}
+    return getattr(world, known[method.query])
 
-    return call
+
+def maker_of(method):
+    """How the checks make queries for a sampler of this row: with vectors, which some need."""
+    return {"query": query_of, "node_query": node_query_of}.get(method.query)
+
+
+def query_of(anchors):
+    return world.query_of(anchors, step=400)
+
+
+def node_query_of(nodes):
+    graph = world.graph
+    neighbours = graph.indices[graph.indptr[nodes]]
+    return type(world.node_query)(nodes, positives=neighbours, vectors=world.item_vectors[nodes], step=400)

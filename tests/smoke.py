@@ -49,7 +49,7 @@ def main() -> None:
     check("naysay --version", run("--version").strip() == f"naysay {ns.__version__}")
     check("naysay methods", "uniform" in run("methods").lower())
     name = ns.catalog.methods()[0].name
-    check(f"naysay methods {name} prints its example", "import naysay" in run("methods", name))
+    check(f"naysay methods {name} prints its program", "from naysay.pools import" in run("methods", name))
     check("naysay howmany", run("howmany", "--train-auc", "0.75", "--val-auc", "0.52,0.61,0.66") != "")
 
 

@@ -1,25 +1,16 @@
-"""The losses of the catalogue: each is listed, runs, and keeps the promises of a loss."""
+"""The losses over vectors keep the promises of a loss: each gets vectors that have the scores of slots."""
 
 import functools
 
 import pytest
 import torch
-from catalog_programs import run
 
 import naysay as ns
 from naysay import catalog
 from naysay.losses import attract, eliminate, in_batch, in_batch_hinge, prototypes, spreading, sup_con, whole_data
-from naysay.testing import PromiseBroken
 
-ROWS = {loss.name: loss for loss in catalog.losses()}
-SLOTS = [loss for loss in catalog.losses() if loss.over == "slots"]
-HELPERS = {  # they minimise nothing
-    "losses.cached_step",
-    "losses.concentrations",
-    "losses.distinct_log_q",
-    "losses.gather_rows",
-    "losses.keep_hardest",
-    "losses.mixture_log_q",
+VECTORS = {
+    loss.name for loss in catalog.methods("minimise") if loss.over == "vectors" and loss.name.startswith("losses.")
 }
 
 
@@ -133,52 +124,11 @@ OVER_VECTORS = {
 }
 
 
-def test_every_loss_is_listed():
-    assert {f"losses.{name}" for name in ns.losses.__all__} - HELPERS == set(ROWS)
-    assert set(OVER_VECTORS) == {loss.name for loss in catalog.losses() if loss.over == "vectors"}
-
-
-@pytest.mark.parametrize("loss", ROWS.values(), ids=ROWS)
-def test_every_example_runs(loss):
-    values = run(loss.example)["values"]
-    assert values.ndim == 1
-    assert values.isfinite().all()
-    assert (values > 0).any()
-
-
-@pytest.mark.parametrize("loss", SLOTS, ids=lambda loss: loss.name)
-def test_every_loss_over_slots_keeps_its_promises(loss):
-    ns.check_loss(run(loss.example)["loss"], needs_log_q=loss.needs_log_q, without=loss.without)
-
-
-@pytest.mark.parametrize("loss", SLOTS, ids=lambda loss: loss.name)
-def test_a_promise_is_given_up_only_where_it_fails(loss):
-    for promise in loss.without:
-        rest = [other for other in loss.without if other != promise]
-        with pytest.raises(PromiseBroken, match=promise):
-            ns.check_loss(run(loss.example)["loss"], needs_log_q=loss.needs_log_q, without=rest)
+def test_every_loss_over_vectors_is_here():
+    assert set(OVER_VECTORS) == VECTORS
 
 
 @pytest.mark.parametrize("name", OVER_VECTORS)
 def test_every_loss_over_vectors_keeps_its_promises(name):
     for loss, without in OVER_VECTORS[name]:
         ns.check_loss(loss, without=without)
-
-
-@pytest.mark.parametrize("loss", ROWS.values(), ids=ROWS)
-def test_what_a_loss_is_over_is_known(loss):
-    assert loss.over in ("slots", "vectors")
-
-
-def test_names_lead_to_losses():
-    for name, wanted in (
-        ("InfoNCE", "info_nce"),
-        ("info_nce", "info_nce"),
-        ("LOSSES.BPR", "bpr"),
-        ("gist", "guided"),
-        ("HCL", "hardness"),
-        ("NT-Xent", "in_batch"),
-        ("SupCon", "sup_con"),
-    ):
-        assert catalog.find(name) == (ROWS[f"losses.{wanted}"], None)
-    assert catalog.find("BPR")[0].name == "uniform"  # the sampler of that paper has the bare name

@@ -6,9 +6,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from catalog_programs import run
 
 from benchmarks.docs import methods as page
+from benchmarks.docs import pages
 from benchmarks.speed.catalogue import cost_class, shape_of
 from naysay import catalog
 from naysay._commands import MethodsOptions
@@ -17,25 +17,18 @@ from naysay.catalog._show import show
 from naysay.errors import NaysayError
 
 ROOT = Path(__file__).parent.parent
-METHODS = catalog.methods()
+METHODS = (*catalog.methods("where"), *catalog.methods("which"))
+MEASURED = [method for method in METHODS if not method.like]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_fields_are_filled_and_fit_the_program(method):
+def test_fields_are_filled_and_fit_the_parts(method):
     assert method.data
     assert set(method.data) <= set(DATA)
     assert set(method.needs) <= set(NEEDS)
     assert method.step in STEPS
-    names = run(method.example, method.program)
-    if names["query"].anchors.ndim == 2:
-        assert "triples" in method.data
-    elif "known = ns.Positives.from_edges(" in method.example and "words" not in method.example:
-        assert "graph" in method.data
-    function = re.search(r"^def (score|similarity|embed|closeness|cosine)\(", method.example, re.MULTILINE)
-    if function:
-        assert "scores" in method.needs, function[0]
-    if "scores" not in method.needs:
-        assert method.kind not in ("hard", "mixed") or "extra" in method.needs
+    if re.search(r"\b(score|similarity|embed|probability)\b", method.parts) and not method.like:
+        assert "scores" in method.needs
 
 
 def test_the_filter_is_that_of_a_plain_loop():
@@ -79,7 +72,7 @@ def test_the_page_has_the_choices_and_what_they_filter_by():
         assert f"<option>{value}</option>" in made["filter"]
     assert '<form id="filter" hidden>' in made["filter"]  # shown by the script alone
     headings, _, *rows = made["methods"].splitlines()
-    assert headings.split(" | ")[2:5] == ["data", "needs", "step"]
+    assert headings.split(" | ")[4:7] == ["data", "needs", "step"]
     for method, row in zip(METHODS, rows, strict=True):
         assert f"| {', '.join(method.data)} | {', '.join(method.needs) or 'none'} | {method.step} |" in row
     assert not re.search(r"https?://|src=", made["filter"])  # works without a network
@@ -87,7 +80,7 @@ def test_the_page_has_the_choices_and_what_they_filter_by():
 
 def test_classes_are_those_that_were_measured():
     found = json.loads((ROOT / "benchmarks" / "results" / "costs.json").read_text())["methods"]
-    assert {method.name: method.step for method in METHODS} == {name: row["class"] for name, row in found.items()}
+    assert {method.name: method.step for method in MEASURED} == {name: row["class"] for name, row in found.items()}
     for name, row in found.items():
         assert row["class"] == cost_class(row["ratio"])
         assert row["data"] == shape_of(catalog.find(name)[0])
@@ -113,7 +106,7 @@ def test_the_questions_quote_measured_figures():
     figures = re.findall(r"[+-]?\d+\.\d+ ± \d+\.\d+", text)
     assert len(figures) > 20
     assert [figure for figure in figures if figure not in measured] == []
-    by_hand = re.sub(r"<!-- costs.*?end of costs -->", "", text, flags=re.DOTALL)
+    by_hand = re.sub(r"<!-- (costs|gains).*?end of (costs|gains) -->", "", text, flags=re.DOTALL)
     decimals = re.findall(r"(?<![\w.,])\d+\.\d+(?![\w,])", by_hand)
     printed = set(re.findall(r"(?<![\d.])\d+\.\d+", measured))
     settings = {"0.02", "0.05"}  # temperatures and alpha
@@ -121,4 +114,23 @@ def test_the_questions_quote_measured_figures():
     generator = json.loads((ROOT / "benchmarks" / "results" / "hard_sources.json").read_text())["threads_1"]
     assert f"costs about {generator['Learned, exact']['ratio']:.1f} times `Dynamic`" in text
     assert len(re.findall(r"^## \d\. .*\?$", text, re.MULTILINE)) == 6
-    assert len(text.splitlines()) < 120
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/choosing.md", "docs/thresholds.md"])
+def test_a_gain_over_the_nearest_stands_beside_what_else_could_be_done(name):
+    text = (ROOT / name).read_text()
+    block = text.split("<!-- gains:")[1].split("<!-- end of gains -->")[0]
+    headings, _, *rows = [line.strip("| ").split(" | ") for line in block.splitlines()[1:]]
+    assert headings[2:6] == ["in-batch", "random", "nearest", "95 % rule"]
+    assert headings[-2].endswith("- nearest")
+    assert headings[-1].endswith("- 95 % rule")
+    for row in rows:
+        nearest, rule, arm, gain, over_rule = (float(row[place].split()[0]) for place in (4, 5, 6, 7, 8))
+        assert gain == pytest.approx(arm - nearest, abs=0.11)  # each is rounded
+        assert over_rule == pytest.approx(arm - rule, abs=0.11)
+    assert "points more nDCG" not in text  # a gain is in a table, not in a sentence of its own
+
+
+@pytest.mark.parametrize("name", ["distrust", "mining", "judging"])
+def test_results_are_quoted_as_they_were_written(name):
+    assert pages.result(name) == json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())

@@ -97,16 +97,17 @@ def test_completion_in_a_process_of_its_own():
 def test_methods_lists_every_row():
     done = naysay("methods")
     assert done.code == 0
-    for method in catalog.methods():
-        assert method.name in done.out
+    shown = " ".join(done.out.split())
+    assert [method.name for method in catalog.methods() if method.name not in shown] == []
+    assert all(f"({question})" in done.out for question in ("where", "which", "distrust", "how_many"))
 
 
 def test_methods_shows_one_row_in_full():
     done = naysay("methods", "uniform")
-    method, _ = catalog.find("uniform")
-    for text in (method.formula, method.parts, "O(1) per draw", "Yang et al.", "BPR, LightGCN"):
+    [method] = catalog.find("uniform")
+    for text in (method.formula, method.parts, "O(1) per draw", "Yang et al."):
         assert text in done.out
-    assert method.example in done.out
+    assert method.program in done.out
 
 
 def test_methods_can_be_filtered():
@@ -123,18 +124,24 @@ def test_methods_can_be_filtered():
 
 def test_methods_says_what_a_name_is_that_is_no_row():
     done = naysay("methods", "SeqGAN")
-    assert done.out.startswith("SeqGAN: not a sampler\n")
+    assert done.out.startswith("SeqGAN (elsewhere)\n")
     assert "samplers.Learned" in done.out
     assert "OHEM" in naysay("methods").out
 
 
 @pytest.mark.parametrize("name", ["word2vec", "TransE", "DeepWalk"])
-def test_methods_shows_an_alias_with_its_note_and_a_program(name):
+def test_methods_shows_what_a_name_is_and_its_program(name):
     done = naysay("methods", name)
-    method, alias = catalog.find(name)
-    assert f"{name}, a name for {method.name}" in done.out
-    assert alias.note.split()[0] in done.out
-    assert alias.example in done.out
+    [method] = catalog.find(name)
+    assert method.like in done.out
+    assert method.note.split()[0] in done.out
+    assert method.program in done.out
+
+
+def test_methods_shows_all_meanings_of_a_name():
+    done = naysay("methods", "RNS")
+    assert "uniform (where)" in done.out
+    assert "ReinforcedNS (which)" in done.out
 
 
 def test_an_unknown_method_is_one_sentence_and_exit_2():

@@ -11,18 +11,15 @@ WIDE = "class C:\n    def wide(self, a, b, c, d, e, f, g, h, i):\n        pass\n
 
 def tree(folder):
     (folder / "kernels").mkdir()
-    (folder / "catalog" / "examples").mkdir(parents=True)
     (folder / "one.py").write_text("x = 1\n")
     (folder / "two.py").write_text(LONG + WIDE)
     (folder / "kernels" / "three.py").write_text(LONG + "x = 1\n" * 300)
-    (folder / "catalog" / "examples" / "four.py").write_text("x = 1\ny = 2\n")
     return folder
 
 
 def test_lines_files_bodies_and_parameters_are_counted(tmp_path):
     sizes = size.measure(tree(tmp_path))
     assert (sizes["lines"], sizes["files"], sizes["median_lines"]) == (1 + 76 + 373, 3, 76)
-    assert (sizes["example_lines"], sizes["example_files"]) == (2, 1)
     assert sizes["files_over_300_lines"] == [("kernels/three.py", 373)]
     assert sizes["bodies_over_70_lines"] == [("two.py:1 long", 71)]
     assert sizes["functions_over_8_parameters"] == [("two.py:75 wide", 9)]

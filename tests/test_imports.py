@@ -22,9 +22,6 @@ from naysay import checks
 
 SOURCE = Path(naysay.__file__).parent
 FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
-PROGRAMS = sorted(
-    (SOURCE / "catalog" / "examples").glob("*.py")
-)  # data of the catalogue: they import naysay as users do
 LAYERS = [
     "errors",
     "_urls",
@@ -83,7 +80,7 @@ LAYERS = [
 ]
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
-    "torch": {"arrays", "losses", "tasks", "comparing", "demo", "integrations"},
+    "torch": {"arrays", "losses", "catalog", "tasks", "comparing", "demo", "integrations"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {
@@ -112,7 +109,7 @@ HEAVY = {
 def trees():
     """{dotted name: syntax tree} of all source files."""
     found = {}
-    for path in sorted(set(SOURCE.rglob("*.py")) - set(PROGRAMS)):
+    for path in sorted(SOURCE.rglob("*.py")):
         parts = ("naysay", *path.relative_to(SOURCE).with_suffix("").parts)
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
     return found
@@ -257,7 +254,7 @@ def test_every_module_is_in_one_layer():
 
 
 def test_folders_are_two_deep():
-    depths = {len(path.relative_to(SOURCE).parts) for path in set(SOURCE.rglob("*.py")) - set(PROGRAMS)}
+    depths = {len(path.relative_to(SOURCE).parts) for path in SOURCE.rglob("*.py")}
     assert depths == {1, 2}
 
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.code.size [PATH] [--json]
 
-PATH is a folder of Python files, src/naysay by default. Programs in `examples/` folders are data and counted apart.
+PATH is a folder of Python files, src/naysay by default.
 The body of a function starts after its signature and docstring. Compiled kernels, the folder `kernels/` and functions
 that are decorated with `compiled` or `njit`, may have long bodies.
 """
@@ -53,10 +53,8 @@ def is_kernel(path: Path, function: Function) -> bool:
 
 def measure(folder: Path) -> dict[str, Any]:
     """The sizes of one tree. Long things are listed, largest first, as [where, size]."""
-    paths = [path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts]
-    programs = [path for path in paths if "examples" in path.relative_to(folder).parts]
-    sources = [path for path in paths if path not in programs]
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in paths}
+    sources = [path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts]
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources}
     long_bodies, long_signatures = [], []
     for path in sources:
         for function in functions(path):
@@ -71,8 +69,6 @@ def measure(folder: Path) -> dict[str, Any]:
         f"files_over_{MAX_FILE}_lines": above([(str(p.relative_to(folder)), lengths[p]) for p in sources], MAX_FILE),
         f"bodies_over_{MAX_BODY}_lines": above(long_bodies, MAX_BODY),
         f"functions_over_{MAX_PARAMETERS}_parameters": above(long_signatures, MAX_PARAMETERS),
-        "example_lines": sum(lengths[path] for path in programs),
-        "example_files": len(programs),
     }
 
 

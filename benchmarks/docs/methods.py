@@ -1,12 +1,14 @@
-"""The tables of docs/methods.md, made from the catalogue."""
+"""The tables of docs/methods.md, made from the catalogue: samplers, with a filter, and the other questions."""
 
 from __future__ import annotations
 
+import ast
 from html import escape
 from itertools import combinations
 
 from naysay import catalog
 from naysay.catalog._filter import DATA, NEEDS, STEPS
+from naysay.catalog._table import QUESTIONS
 
 # The rules of `naysay.catalog.matching`, for the table whose headings are data, needs and step.
 SCRIPT = """\
@@ -36,34 +38,53 @@ document.addEventListener("DOMContentLoaded", () => {
 
 
 def blocks() -> dict[str, str]:
-    """{name of the block: its table}."""
+    """{name of the block: its content}."""
+    samplers = [one for question in ("where", "which") for one in catalog.methods(question)]
+    others = [question for question in QUESTIONS if question not in ("where", "which")]
     return {
         "filter": _filter(),
-        "methods": _methods(),
-        "compositions": _compositions(),
-        "names": _names(),
-        "losses": _losses(),
-        "detectors": _detectors(),
-        "others": _others(),
+        "methods": _samplers(samplers),
+        **{question: _others(catalog.methods(question)) for question in others},
     }
 
 
-def _methods() -> str:
+def _samplers(methods: list[catalog.Method]) -> str:
     rows = [
         (
-            f"**{one.name}**",
-            ", ".join(one.names[1:]),
+            *_named(one),
+            one.question,
             ", ".join(one.data),
             ", ".join(one.needs) or "none",
             one.step,
-            one.kind,
-            one.pool,
-            one.formula,
-            one.cited,
+            *_made(one),
         )
-        for one in catalog.methods()
+        for one in methods
     ]
-    return _table(("name", "other names", "data", "needs", "step", "kind", "pool", "formula", "paper"), rows)
+    headings = ("name", "other names", "what", "question", "data", "needs", "step", "parts", "leaves out", "paper")
+    return _table(headings, rows)
+
+
+def _others(methods: tuple[catalog.Method, ...]) -> str:
+    return _table(
+        ("name", "other names", "what", "parts", "leaves out", "paper"),
+        [(*_named(one), *_made(one)) for one in methods],
+    )
+
+
+def _named(one: catalog.Method) -> tuple[str, str, str]:
+    """Name, other names, and what it does."""
+    formula = f"`{one.formula.replace('`', '')}`" if one.formula else ""
+    script = f"Script: `{one.example}`." if one.example else ""
+    said = (one.note or one.summary, formula, one.cost, script)
+    return f"**{one.name}**", ", ".join(one.also), " ".join(part for part in said if part)
+
+
+def _made(one: catalog.Method) -> tuple[str, str, str]:
+    """Parts, what they leave out, and the paper."""
+    codes = [f"`{ast.unparse(ast.parse(code, mode='eval'))}`" for code in (one.parts, one.loss, one.batch_loss) if code]
+    k = f"k = `{one.k}`" if one.question in ("where", "which", "how_many") and one.parts and not one.over else ""
+    see = f"see {one.see}" if one.see else ""
+    return ", ".join(part for part in (*codes, k, see) if part), one.leaves_out, one.cited
 
 
 def _filter() -> str:
@@ -80,55 +101,6 @@ def _filter() -> str:
     return "\n".join(
         ['<form id="filter" hidden>', *lists, "<output></output>", "</form>", "<script>", SCRIPT, "</script>"]
     )
-
-
-def _compositions() -> str:
-    rows = [(f"**{one.name}**", one.summary, f"`{one.parts}`", one.cost) for one in catalog.methods()]
-    return _table(("name", "draws", "parts", "cost"), rows)
-
-
-def _names() -> str:
-    rows = []
-    for method in catalog.methods():
-        rows += [(also, method.name, "Another name of the method.", method.cited) for also in method.also]
-        rows += [
-            (alias.name, method.name, alias.note + (f" `{alias.parts}`" if alias.parts else ""), alias.cited)
-            for alias in method.aliases
-        ]
-    return _table(("name", "method", "terms", "paper"), rows)
-
-
-def _losses() -> str:
-    rows = [
-        (f"**{one.name}**", ", ".join(one.also), one.summary, one.over, f"`{one.formula}`", one.cost, one.cited)
-        for one in catalog.losses()
-    ]
-    return _table(("name", "other names", "minimises", "over", "formula", "cost", "paper"), rows)
-
-
-def _detectors() -> str:
-    rows = [
-        (
-            f"**{one.name}**",
-            ", ".join(one.also),
-            one.kind,
-            one.summary,
-            f"`{one.formula.replace('`', '')}`",
-            f"`{one.parts}`",
-            one.cost,
-            one.cited,
-        )
-        for one in catalog.detectors()
-    ]
-    return _table(("name", "other names", "kind", "flags", "suspicion", "parts", "cost", "paper"), rows)
-
-
-def _others() -> str:
-    rows = [
-        (f"**{one.name}**", ", ".join(one.also), one.status, one.note, f"`{one.parts}`" if one.parts else "", one.cited)
-        for one in catalog.others()
-    ]
-    return _table(("name", "other names", "status", "what it is", "parts, or what is nearest", "paper"), rows)
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

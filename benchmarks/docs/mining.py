@@ -23,7 +23,7 @@ END = """\
 pairs of texts and a stand-in model with fixed vectors, d = {width}; output: a Dataset with {k} negatives per row, by
 a relative margin of {margin:g}. There are as many documents as queries. Each runs in its own process, alternating,
 best of up to three; memory is the peak of the call above the level before it. Rows are compared slot by slot. A tie
-is two scores within 1e-6 of each other; "at the threshold" is a score within 1e-6 of the margin: float32 sums in
+is two scores within 1e-6 of each other; "on the line" is a score within 1e-6 of the margin: float32 sums in
 another order cannot separate them.
 """
 HAND = """\

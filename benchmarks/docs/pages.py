@@ -19,6 +19,7 @@ from benchmarks.docs import (
     claims_percentiles,
     difficulty,
     evidence,
+    gains,
     hidden_positives,
     integrations,
     losses,
@@ -34,6 +35,7 @@ from benchmarks.harness import RESULTS, ROOT
 
 PAGE, METHODS, README = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "methods.md", ROOT / "README.md"
 CHOOSING = ROOT / "docs" / "choosing.md"
+THRESHOLDS = ROOT / "docs" / "thresholds.md"
 COMPARE = ROOT / "docs" / "compare.md"
 DISTRIBUTED = ROOT / "docs" / "distributed.md"
 EVIDENCE_IMAGES = ROOT / "docs" / "evidence-images.md"
@@ -41,15 +43,6 @@ INTEGRATIONS = ROOT / "docs" / "integrations.md"
 EVIDENCE = ROOT / "docs" / "evidence.md"
 SCALE = ROOT / "docs" / "scale.md"
 PICTURES = ("growth-items.svg", "growth-positives.svg")
-# Names that have changed since some results were written. The numbers are as they were written.
-RENAMED = {
-    "Twins, by text     ": "Duplicates, by text",
-    "Twins": "Duplicates",
-    "twins": "duplicates",
-    "on the line": "at the threshold",
-    "one line, by both": "one threshold, by both",
-    "a line for each relation": "one threshold per relation",
-}
 
 
 PREFACE = """\
@@ -57,7 +50,8 @@ PREFACE = """\
 
 Every number here is read from `benchmarks/results/*.json`. The scripts alternate naysay and the peer in one run, each
 in its own environment, and keep the best of several repetitions. Absolute numbers depend on the machine; compare the
-ratios. Machine: {cpu}, {cores} cores, Python {python}, NumPy {numpy}, numba {numba}.
+ratios. Machine: {cpu}, {cores} cores, Python {python}, NumPy {numpy}, numba {numba}. Names are quoted as the
+results have them: "twins" are duplicates, a "line" is a threshold.
 """
 DRAWS = """\
 Recommendation: 50,000 users x 40,000 items, 1.9 M positives, batches of 4,096. naysay also computes exact `log_q`.
@@ -71,11 +65,8 @@ It grows when the tables no longer fit in the processor's cache.
 
 
 def result(name: str) -> dict[str, Any]:
-    """One result file, in the present names."""
-    text = (RESULTS / f"{name}.json").read_text()
-    for old, new in RENAMED.items():
-        text = text.replace(old, new)
-    found: dict[str, Any] = json.loads(text)
+    """One result file, as it was written."""
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
     return found
 
 
@@ -197,9 +188,10 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its two generated blocks."""
+    """The README with its generated blocks."""
     printed = "\n".join(result("demonstration")["printed"])
     text = between(README.read_text(), marks("demo"), f"```text\n{printed}\n```")
+    text = between(text, marks("gains"), gains.gains(result("judging"), gains.IN_README, table))
     return between(text, marks("speed"), speed(result("sampling"), 1))
 
 
@@ -212,8 +204,15 @@ def catalogue() -> str:
 
 
 def choosing() -> str:
-    """The page of questions with its table of costs."""
-    return between(CHOOSING.read_text(), marks("costs"), samplers.cost_classes(result("costs"), table))
+    """The page of questions with its tables of gains and costs."""
+    text = between(CHOOSING.read_text(), marks("gains"), gains.gains(result("judging"), gains.IN_CHOOSING, table))
+    return between(text, marks("costs"), samplers.cost_classes(result("costs"), table))
+
+
+def thresholds() -> str:
+    """The page about thresholds with its table of gains."""
+    made = gains.gains(result("judging"), gains.OF_BANDS, table, "bands")
+    return between(THRESHOLDS.read_text(), marks("gains"), made)
 
 
 def compare() -> str:
@@ -277,6 +276,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     made = {PAGE: page(), README: readme(), METHODS: catalogue(), CHOOSING: choosing(), COMPARE: compare()}
+    made[THRESHOLDS] = thresholds()
     made[DISTRIBUTED] = distributed()
     made[EVIDENCE_IMAGES] = evidence_images()
     made[EVIDENCE] = claims()

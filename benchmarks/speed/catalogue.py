@@ -4,7 +4,7 @@
 
 --only   measure these rows; others stay as they are in the file
 
-The composition of each row (`parts` in methods.toml) is made on one world of its data: pairs, a graph or triples. A
+The `parts` of each row of methods.toml that is like no other are made on one world: pairs, a graph or triples. A
 step is sample, and observe where the sampler has it, for the same batch and the same k. Dynamic scores 32 candidates,
 by dot products of d = 64 in torch, in blocks, on one thread. Other samplers have as many as their row says, or 32.
 Ratios are of the processor's time, the best of several steps, with a step of Dynamic before each.
@@ -36,6 +36,10 @@ CLASSES = {"low": 0.5, "medium": 2.0}  # up to so many times Dynamic; above that
 ENOUGH = 5.0  # processor's seconds for one row: slow steps need fewer repetitions
 FEW = 32  # rows of a batch where a step of BATCH rows would take longer than that, also for Dynamic
 World = dict[str, Any]
+LARGE = {  # the sizes of their papers, where those of the small world would show nothing
+    "AdversarialBank": lambda size, width: ns.samplers.AdversarialBank(65_536, 128),
+    "MoCHi": lambda pool, embed, n_hard: ns.samplers.MoCHi(pool, embed, n_hard=1024),
+}
 
 
 def vectors(n: int, seed: int) -> Tensor:
@@ -51,10 +55,18 @@ def pair_model(n_anchors: int, n_items: int) -> World:
     def score(anchors: Tensor, ids: Tensor) -> Tensor:
         return torch.einsum("bd,bnd->bn", of_anchor[anchors], torch.nn.functional.embedding(ids, of_item))
 
-    def embed(ids: Tensor) -> Tensor:
+    def similarity(items: Tensor, ids: Tensor) -> Tensor:
+        return torch.einsum("bd,bnd->bn", of_item[items], torch.nn.functional.embedding(ids, of_item))
+
+    def embed(ids: Any) -> Tensor:
         return torch.nn.functional.embedding(torch.as_tensor(ids), of_item)
 
-    return {"score": ns.samplers.in_blocks(score), "embed": embed, "of_anchor": of_anchor, "of_item": of_item}
+    def embed_anchors(ids: Any) -> Tensor:
+        return torch.nn.functional.embedding(torch.as_tensor(ids), of_anchor)
+
+    scored = {"score": ns.samplers.in_blocks(score), "embed": embed, "embed_anchors": embed_anchors}
+    scored["similarity"] = ns.samplers.in_blocks(similarity)
+    return {**scored, "of_anchor": of_anchor, "of_item": of_item}
 
 
 def pairs() -> World:
@@ -64,8 +76,9 @@ def pairs() -> World:
     rng, model, net = np.random.default_rng(0), pair_model(n_users, n_items), torch.nn.Linear(3 * WIDTH, WIDTH)
     pool, of_item = ns.pools.Everything(positives), model["of_item"]
     users_of = rng.integers(0, n_users, (2, 50_000))
-    few = rng.permutation(len(users))[: len(users) // 4]
-    bought = ns.Positives.from_pairs(users[few], items[few], n_users, n_items)
+    viewed = ns.Positives.from_pairs(
+        rng.integers(0, n_users, 300_000), rng.integers(0, n_items, 300_000), n_users, n_items
+    )
     memory = ns.pools.Memory(65_536, positives)
     entries = np.tile(np.arange(n_items), 18)[:65_536]
     memory.push(entries, np.full(len(entries), -1), vectors=of_item[entries])
@@ -83,22 +96,22 @@ def pairs() -> World:
         "trials": CANDIDATES,
         "scale": 0.05 * n_items,
         "size": 65_536,
-        "item_factors": of_item.numpy(),
-        "bought": bought,
-        "clicked": positives,
-        "vectors": of_item.numpy(),
-        "name": "absolute",
-        "Memory": lambda size, known: memory,  # filled
+        "item_vectors": of_item.numpy(),
+        "anchor_vectors": model["of_anchor"].numpy(),
+        "viewed": viewed,
+        "memory": memory,
+        "positive_scores": np.full(n_users, 0.9),
+        "probability": model["score"],  # which is above 0 here
         "target": lambda own, step: own - 0.1,
         "lists": (-(model["of_anchor"] @ of_item.T)).topk(100, dim=1).indices.numpy(),
         "neighbours": (of_item @ of_item.T).topk(11, dim=1).indices[:, 1:].numpy(),
         "ties": ns.Positives.from_pairs(*users_of, n_users, n_users),
-        "consumed": positives,
         "make": lambda ids, rng: model["embed"](ids) + 0.01,
-        "detector": ns.detectors.Absolute(0.9),
-        "generator": lambda user, liked, other, noise: other + net(torch.cat([user, liked, other], dim=-1)),
+        "network": net,
         "optimizer": torch.optim.Adam(net.parameters()),
-        "loss": lambda user, liked, made: ns.losses.bpr((user * liked).sum(-1), (user[:, None] * made).sum(-1)),
+        "triplet_loss": lambda user, liked, made: ns.losses.bpr((user * liked).sum(-1), (user[:, None] * made).sum(-1)),
+        "user_table": model["embed_anchors"],
+        "item_table": model["embed"],
     }
     order = rng.permutation(len(users))[:BATCH]
     anchors = torch.from_numpy(users[order])
@@ -112,9 +125,9 @@ def graph() -> World:
     known, model = ns.Positives.from_edges(*edges, N_NODES), pair_model(N_NODES, N_NODES)
     query = ns.Query(torch.from_numpy(edges[0][:BATCH]), positives=torch.from_numpy(edges[1][:BATCH]), step=1)
     dynamic = ns.samplers.Dynamic(ns.pools.Everything(known), model["score"], CANDIDATES)
-    half = ns.Positives.from_edges(*edges[:, : N_EDGES // 2], N_NODES)  # walks of one step may end at other neighbours
-    nodes = {"n_nodes": N_NODES, "is_item": np.ones(N_NODES, bool)}
-    return {**model, **nodes, "graph": known, "known": half, "counts": None, "query": query, "dynamic": dynamic}
+    weights = np.random.default_rng(2).integers(1, 9, known.count().sum())
+    nodes = {"n_nodes": N_NODES, "is_item": np.ones(N_NODES, bool), "edge_counts": weights, "positives": known}
+    return {**model, **nodes, "graph": known, "query": query, "dynamic": dynamic}
 
 
 def triples() -> World:
@@ -142,19 +155,9 @@ def shape_of(method: catalog.Method) -> str:
 
 
 def sampler_of(method: catalog.Method, world: World) -> Any:
-    """The composition of a row on a world; without the loss of rows that name one."""
-    code = method.parts.split(" or ")[0].split(", and ")[0]
-
-    def of_anchors(anchors: Any) -> Tensor:
-        return torch.nn.functional.embedding(torch.as_tensor(anchors), world["of_anchor"])
-
-    given = {
-        "Generated": lambda *parts: ns.samplers.Generated(*parts, embed_anchors=of_anchors),
-        "AdaptiveOversampling": lambda known, factors, embed, scale: ns.samplers.AdaptiveOversampling(
-            known, factors, of_anchors, scale
-        ),
-    }
-    return eval(code, {**vars(ns.samplers), **vars(ns.pools), **given, **world})  # text of the package
+    """The parts of a row on a world; without what the row does before its first draw, and without a loss."""
+    names = {**vars(ns.samplers), **vars(ns.pools), **vars(ns.detectors), "torch": torch, "np": np, **LARGE, **world}
+    return eval(method.parts, names)  # text of the package
 
 
 def step_of(sampler: Any, world: World, batch: int) -> Callable[[], int]:
@@ -217,7 +220,7 @@ def main() -> None:
     sizes = {"batch": BATCH, "k": K, "width": WIDTH, "candidates": CANDIDATES, "classes": CLASSES}
     target = args.out or RESULTS / "costs.json"
     rows: dict[str, Any] = json.loads(target.read_text())["methods"] if args.only and target.exists() else {}
-    for method in catalog.methods():
+    for method in (one for question in ("where", "which") for one in catalog.methods(question) if not one.like):
         if not args.only or method.name in args.only:
             shape = shape_of(method)
             found = measure(sampler_of(method, worlds[shape]), worlds[shape], args.repeats)

@@ -7,7 +7,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from naysay.errors import MissingExtraError
+from naysay.errors import MissingExtraError, how_to_install
 
 
 def need_package(name: str, least: str, *, below: str = "", module: str | None = None, extra: str = "") -> Any:
@@ -20,7 +20,7 @@ def need_package(name: str, least: str, *, below: str = "", module: str | None =
         module: What to import, if its name is not that of the package with underscores.
         extra: The extra of naysay that installs it, if there is one.
     """
-    command = f"Run: pip install 'naysay[{extra}]'" if extra else f"Run: pip install '{name}>={least}'"
+    command = how_to_install(extra) if extra else f"Run: pip install '{name}>={least}'"
     try:
         found: Any = importlib.import_module(module or name.replace("-", "_"))
     except ImportError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.errors import MissingExtraError
+from naysay.errors import MissingExtraError, how_to_install
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def need_torch(extra: str = "torch") -> Any:
     try:
         import torch
     except ImportError as error:
-        message = f"torch is not installed. Run: pip install 'naysay[{extra}]'"
+        message = f"torch is not installed. {how_to_install(extra)}"
         raise MissingExtraError(message) from error
     return torch
 

@@ -93,7 +93,7 @@ def about(*, version: Annotated[bool, typer.Option("--version", help="Print the 
 @app.command()
 @_takes(MethodsOptions)
 def methods(options: MethodsOptions) -> None:
-    """List the catalogue, or the methods that fit; or show one: paper, formula, parts, cost and an example."""
+    """List all methods by question, or those that fit; or show one: paper, what it leaves out, and parts that run."""
     from naysay.catalog._show import show
 
     show(options)

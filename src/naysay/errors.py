@@ -39,3 +39,8 @@ class NaysayWarning(UserWarning):
 
 def _with_caller(caller: str | None, message: str) -> str:
     return message if caller is None else f"{caller}: {message}"
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs an extra. naysay is on no package index, so it is installed from a clone."""
+    return f"Run in a clone of naysay: pip install '.[{extra}]'"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from naysay._urls import Place
 from naysay.checks import raise_invalid
-from naysay.errors import MissingExtraError
+from naysay.errors import MissingExtraError, how_to_install
 
 Spec = dict[str, Any]
 KINDS = (".svg", ".png")
@@ -41,7 +41,7 @@ def need_vl_convert() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        message = "vl-convert-python is not installed. Run: pip install 'naysay[report]'"
+        message = f"vl-convert-python is not installed. {how_to_install('report')}"
         raise MissingExtraError(message) from error
     return vl_convert
 

@@ -14,6 +14,7 @@ import torch.distributed as dist
 import naysay as ns
 from naysay import catalog
 from naysay._slots import PER_SLOT
+from naysay.catalog import world
 from naysay.distributed import WholeBatch, in_shares, observe_all, update_on_first
 from naysay.errors import NaysayError
 from naysay.losses import eliminate, gather_rows, in_batch, in_batch_hinge, sup_con
@@ -22,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from catalog_programs import run
 
 SECONDS = 240  # for all processes to start, meet and end, on a busy machine
-METHODS = [method.program for method in catalog.methods()]
-AMONG_THREE = ("uniform", "corruption", "cached", "learned", "in_batch", "memory_queue", "mixed_sources", "judged")
+METHODS = [method.name for question in ("where", "which") for method in catalog.methods(question) if not method.like]
+AMONG_THREE = ("uniform", "corruption", "cached", "learned", "in-batch", "memory-queue", "mixed-sources", "judged")
 SHARES = {1: (), 2: (0.3,), 3: (0.5, 0.5)}  # where a batch is cut; of three processes the second has no rows
 N, ITEMS, WIDTH = 40, 90, 6
 
@@ -65,15 +66,11 @@ def refusal(call, *arguments, **named):
 # ---- samplers -------------------------------------------------------------------------------------------
 
 
-def draws_as_one(place, program):
+def draws_as_one(place, name):
     """Two steps of a sampler of the catalogue, with all that it learns, against one process."""
-    example, samplers = next(one for one in catalog.methods() if one.program == program).example, []
-    generator = torch.get_rng_state()
-    for _ in range(2):  # two of the same, which share no model
-        torch.set_rng_state(generator)
-        names = run(example, program)
-        samplers.append(names["sampler"])
-    alone, query, together = samplers[0], names["query"], WholeBatch(samplers[1], place[2])
+    method = catalog.find(name)[0]
+    samplers = [run(method)["sampler"] for _ in range(2)]  # two of the same, which share no model
+    alone, query, together = samplers[0], getattr(world, method.query), WholeBatch(samplers[1], place[2])
     rows = own_rows(place, len(query))
     own, zeros = part_of(query, rows), np.zeros(len(query))
     wrong = ""  # not returned at once: the other processes wait for the rest
@@ -442,8 +439,8 @@ def work(rank, folder):
     for size, group in ((2, two), (3, None)):
         if rank < size:
             place = (rank, size, group)
-            for program in METHODS if size == 2 else AMONG_THREE:
-                found[size, program] = answer(draws_as_one, place, program)
+            for name in METHODS if size == 2 else AMONG_THREE:
+                found[size, name] = answer(draws_as_one, place, name)
             for name in learners():
                 found[size, name] = answer(learns_as_one, place, name)
             for name, loss in LOSSES.items():

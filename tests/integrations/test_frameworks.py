@@ -32,7 +32,7 @@ def test_a_missing_framework_is_named_with_its_command(package, monkeypatch):
     with pytest.raises(MissingExtraError) as caught:
         _frameworks.need(package)
     extra = _frameworks.VERSIONS[package][0]
-    assert str(caught.value) == f"{package} is not installed. Run: pip install 'naysay[{extra}]'"
+    assert str(caught.value) == f"{package} is not installed. Run in a clone of naysay: pip install '.[{extra}]'"
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_a_version_that_does_not_fit_is_named(version, fits, monkeypatch):
         return
     with pytest.raises(MissingExtraError) as caught:
         _frameworks.need("torch-geometric")
-    message = f"torch-geometric must be at least 2.6 and below 3, got {version}. Run: pip install 'naysay[pyg]'"
-    assert str(caught.value) == message
+    assert f"at least 2.6 and below 3, got {version}. " in str(caught.value)
+    assert "pip install '.[pyg]'" in str(caught.value)
 
 
 def test_a_torch_generator_decides_and_moves_on():

@@ -273,7 +273,10 @@ def test_without_ray(tmp_path, monkeypatch, capsys):
         main(["mine", "pairs.parquet", "--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-o", "out.jsonl",
               "--corpus", "docs.parquet", "--engine", "ray"])  # fmt: skip
     assert caught.value.code == 2
-    assert capsys.readouterr().err == "naysay: mine: ray is not installed. Run: pip install 'naysay[ray]'\n"
+    assert (
+        capsys.readouterr().err
+        == "naysay: mine: ray is not installed. Run in a clone of naysay: pip install '.[ray]'\n"
+    )
     assert sorted(tmp_path.glob("*out*")) == []
 
 

@@ -170,5 +170,5 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtraError) as caught:
         check_picture("plot", tmp_path / "plot.SVG")
-    message = "vl-convert-python is not installed. Run: pip install 'naysay[report]'"
+    message = "vl-convert-python is not installed. Run in a clone of naysay: pip install '.[report]'"
     assert str(caught.value) == message

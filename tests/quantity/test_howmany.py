@@ -246,7 +246,7 @@ def test_a_error_is_one_sentence_and_exit_2(arguments, message):
 def test_a_missing_extra_is_one_sentence_and_exit_2(monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     done = rules.run(["howmany", "--separation", "1", "--plot", "a.svg"])
-    message = "naysay: howmany: vl-convert-python is not installed. Run: pip install 'naysay[report]'\n"
+    message = "naysay: howmany: vl-convert-python is not installed. Run in a clone of naysay: pip install '.[report]'\n"
     assert (done.code, done.out, done.err) == (2, "", message)
 
 

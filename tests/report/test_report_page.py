@@ -235,7 +235,7 @@ def test_without_the_extra_there_are_tables_and_a_note(monkeypatch, tmp_path):
     assert page.all("div", role="img") == []
     assert len([1 for given, _ in page.all("script") if "type" not in given]) == 1
     assert len([1 for given, _ in page.all("details") if "open" in given]) == 4
-    assert "pip install 'naysay[report]'" in "".join(text for _, text in page.all("li"))
+    assert "pip install '.[report]'" in "".join(text for _, text in page.all("li"))
     assert "Share of scores over the score" in "".join(text for _, text in page.all("p"))
 
 

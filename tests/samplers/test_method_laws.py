@@ -6,7 +6,6 @@ import torch
 from scipy.stats import chisquare, hypergeom
 
 import naysay as ns
-from naysay.catalog import find
 from naysay.losses import in_batch, info_nce, keep_hardest, mixture_log_q, sampled_bce
 from naysay.pools import Everything, Memory, TieWalks
 from naysay.samplers import (
@@ -134,31 +133,6 @@ def test_a_cache_of_large_scores(keep):
     np.testing.assert_allclose(drawn.log_q, 0.0)
 
 
-def test_one_candidate_of_each_row_was_shown():
-    """ReinforcedNS: exactly one exposed candidate where there is any; without its bonus it is KBGAN on items."""
-    names: dict = {}
-    exec(find("ReinforcedNS")[1].example, names)
-    sampler, shown, known = names["sampler"], names["shown"], names["known"]
-    drawn = sampler._from.draw(names["query"], 30, ns.rng_for(0)).ids
-    free = [set(map(int, np.flatnonzero(shown.contains([a], np.arange(200)[None])[0]))) for a in range(50)]
-    free = [
-        items - set(map(int, np.flatnonzero(known.contains([a], np.arange(200)[None])[0])))
-        for a, items in enumerate(free)
-    ]
-    for row, items in zip(drawn, free, strict=True):
-        assert len(items & set(row.tolist())) == min(1, len(items))
-        assert len(set(row.tolist())) == 30
-
-
-def test_the_share_of_violating_triplets_is_kept():
-    """Smart mining: from a gap that hardly any triplet violates, and within bounds."""
-    names: dict = {}
-    exec(find("Smart mining")[1].example, names)
-    assert names["shares"][0] < 0.1
-    assert np.mean(names["shares"][60:]) == pytest.approx(1 / 3, abs=0.05)
-    assert 0.01 <= names["gap"] <= 10
-
-
 # ---- made from inputs ---------------------------------------------------------------------------------------------
 
 
@@ -169,26 +143,6 @@ def test_a_batch_of_one_ends_and_parents_are_recorded():
     assert all((jigsaw(image, 2, rng=ns.rng_for(seed)) != image).any() for seed in range(50))
     drawn = Transformed(Static(Everything(KNOWN)), lambda ids, rng: VECTORS[ids]).sample(QUERY, 3, rng=ns.rng_for(0))
     np.testing.assert_array_equal(drawn.parents, np.repeat(drawn.ids[:, :, None], 2, axis=2))
-
-
-def test_patches_are_of_the_image_itself():
-    """Ge et al.: every pixel has a value of its own here, and the encoder takes every fourth."""
-    names: dict = {}
-    exec(find("Ge et al. (patches)")[1].example, names)
-    names["images"], names["encoder"] = np.arange(6400.0).reshape(100, 8, 8), np.eye(64)[:, ::4]
-    ids = np.array([[3, 7], [99, 0]])
-    made = names["make"](ids, ns.rng_for(0))
-    assert (made // 64 == ids[:, :, None]).all()
-    assert (made != names["images"][ids].reshape(2, 2, 64)[:, :, ::4]).any(axis=2).all()
-
-
-def test_lists_of_bootstrapping_grow_until_nothing_new_is_wrong():
-    names: dict = {}
-    exec(find("Bootstrapping")[1].example, names)
-    assert len(names["sizes"]) > 2
-    assert (np.diff(names["sizes"]) > 0).all()
-    assert sum(map(len, names["lists"])) == names["sizes"][-1]
-    assert not names["known"].contains(names["query"].anchors, names["negatives"].ids).any()
 
 
 # ---- graphs -------------------------------------------------------------------------------------------------------

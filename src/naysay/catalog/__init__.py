@@ -1,26 +1,14 @@
-"""The catalogue: every method, loss and detector that runs, with its names in the literature.
+"""The catalogue: methods of the literature, and the parts that make each of them.
 
-`methods.toml` is the table; `examples/NAME.py` is one program per row. The program of a method leaves `known` (the
-positives that must never be drawn), `sampler`, `query` and `negatives` behind, that of a loss `loss` and `values`, that
-of a detector `detector`, `query`, `negatives` and `suspicion`. The tests run each program and pass what it made to
-`naysay.check_sampler`, `check_loss` or `check_detector`. `naysay methods`, the documentation and those tests read the
-same table. `names.toml` has the names that are no rows: spellings, other parts of the package, and what is not here.
+`methods.toml` is the table, sorted by the question that a method answers. The `parts` of a row are an expression in the
+public names of the package and in the names of one small world of data (`world.py`, `torch_world.py`). `Method.program`
+is that expression with its imports and its use; one test runs the program of every row and passes what it makes to
+`naysay.check_pool`, `check_sampler`, `check_detector` or `check_loss`. `naysay methods` and docs/methods.md print the
+same table.
 """
 
 from naysay.catalog._filter import matching
-from naysay.catalog._names import Other, others
-from naysay.catalog._table import Alias, Detector, Loss, Method, detectors, find, losses, methods
+from naysay.catalog._method import Method
+from naysay.catalog._table import find, methods
 
-__all__ = [
-    "Alias",
-    "Detector",
-    "Loss",
-    "Method",
-    "Other",
-    "detectors",
-    "find",
-    "losses",
-    "matching",
-    "methods",
-    "others",
-]
+__all__ = ["Method", "find", "matching", "methods"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from naysay.catalog._table import Method, methods
+from naysay.catalog._method import Method
+from naysay.catalog._table import methods
 from naysay.checks import check_one_of, public, raise_invalid
 
 DATA = ("pairs", "graph", "triples", "texts", "images")
@@ -12,7 +13,7 @@ STEPS = ("low", "medium", "high")
 
 @public
 def matching(data: str = "", needs: str = "", cost: str = "") -> tuple[Method, ...]:
-    """Return the methods that fit, in the order of the documentation.
+    """Return the samplers that fit, in the order of the table.
 
     Args:
         data: pairs, graph, triples, texts or images: what they were made for. Methods for pairs take any pairs, so
@@ -27,7 +28,7 @@ def matching(data: str = "", needs: str = "", cost: str = "") -> tuple[Method, .
     Examples:
         >>> from naysay import catalog
         >>> [method.name for method in catalog.matching("triples", "none")][:2]
-        ['corruption', 'bernoulli']
+        ['corruption', 'TransE']
     """
     if data:
         check_one_of("data", data, DATA)
@@ -36,7 +37,7 @@ def matching(data: str = "", needs: str = "", cost: str = "") -> tuple[Method, .
     given = _given(needs)
     return tuple(
         method
-        for method in methods()
+        for method in (*methods("where"), *methods("which"))
         if (not data or data in method.data)
         and (given is None or given.issuperset(method.needs))
         and (not cost or method.step in STEPS[: STEPS.index(cost) + 1])

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, final
 
 from naysay import catalog
-from naysay.catalog import Alias, Method
 from naysay.checks import public, raise_invalid, shown
 from naysay.comparing._data import KINDS
 from naysay.errors import NaysayError
@@ -24,6 +23,7 @@ from naysay.text import first_line
 Parts = Mapping[str, Any]
 _OUTSIDE = re.compile(r",(?![^(]*\))")  # commas that are not in parentheses: a name is "DNS(M, N)"
 _NEAR = 0.7  # how alike a suggestion must be, from 0 to 1
+_SAMPLERS = ("where", "which")  # the questions of the catalogue that samplers answer
 _OWN = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 
 
@@ -62,7 +62,7 @@ class Arm:
 
 @public
 def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
-    """All names of a task's own methods, and of the catalogue whose composition uses only what the task offers.
+    """The names of a task's own methods, and of the catalogue's whose composition uses only what the task offers.
 
     Args:
         parts: {name: value} of what the task offers, such as `tasks.Recommender.parts()`.
@@ -71,10 +71,10 @@ def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({}))
     Examples:
         >>> from naysay import pools, samplers
         >>> fitting_methods({"Static": samplers.Static, "Everything": pools.Everything, "positives": None})[:2]
-        ('uniform', 'RNS')
+        ('uniform', 'BPR')
     """
-    names = (name for method in catalog.methods() for name in method.names if name not in own)
-    found = {**own, **{name: _code(*_found(name)) for name in names}}
+    names = (method.name for method in _samplers() if method.name not in own)
+    found = {**own, **{name: _code(name) for name in names}}
     return tuple(name for name, code in found.items() if _missing(code, parts) == [])
 
 
@@ -129,10 +129,10 @@ def _named(name: str, own: Mapping[str, str]) -> str:
     for known, code in own.items():
         if known.casefold() == name.casefold():
             return code
-    names = {one.casefold(): one for one in (*own, *(one for method in catalog.methods() for one in method.names))}
+    names = {one.casefold(): one for one in (*own, *(one for method in _samplers() for one in method.names))}
     if name.casefold() not in names:
         try:
-            return _code(*_found(name))  # a loss or a detector
+            return _code(name)  # a loss or a detector
         except NaysayError:
             others = [kind.task.name for kind in KINDS.values() if name.casefold() in map(str.casefold, kind.task.own)]
             if others:
@@ -140,21 +140,21 @@ def _named(name: str, own: Mapping[str, str]) -> str:
             near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=_NEAR)
             hint = f"Did you mean {names[near[0]]!r}? " if near else ""
             raise_invalid("methods", "names of methods", repr(name), f"{hint}`naysay methods` lists them all.")
-    return _code(*_found(names[name.casefold()]))
+    return _code(names[name.casefold()])
 
 
-def _found(name: str) -> tuple[Any, Alias | None]:
-    row, alias = catalog.find(name)
-    return row, alias
+def _code(name: str) -> str:
+    """The composition of a sampler as an expression; empty for what is no sampler, or needs a loss over a batch."""
+    method = catalog.find(name)[0]
+    if method.question == "elsewhere":
+        raise_invalid("methods", "names of methods", repr(name), method.summary)
+    is_sampler = method.question in _SAMPLERS and not method.batch_loss
+    return method.parts if is_sampler else ""
 
 
-def _code(row: Any, alias: Alias | None) -> str:
-    """The composition of a method as an expression; empty for a loss, a detector, or an alias whose program differs."""
-    if not isinstance(row, Method):
-        return ""
-    if alias is None or alias.parts:
-        return row.parts if alias is None else alias.parts
-    return row.parts if alias.program == row.program else ""
+def _samplers() -> Iterator[catalog.Method]:
+    for question in _SAMPLERS:
+        yield from catalog.methods(question)
 
 
 def _missing(code: str, parts: Parts) -> list[str] | None:

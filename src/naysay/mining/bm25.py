@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen, offsets
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
-from naysay.errors import MissingExtraError
+from naysay.errors import MissingExtraError, how_to_install
 from naysay.kernels.postings import best_documents
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
@@ -139,6 +139,6 @@ def _need_bm25s() -> Any:
     try:
         bm25s: Any = importlib.import_module("bm25s")
     except ImportError as error:
-        message = "bm25s is not installed. Run: pip install 'naysay[text]'"
+        message = f"bm25s is not installed. {how_to_install('text')}"
         raise MissingExtraError(message) from error
     return bm25s

@@ -23,7 +23,7 @@ from naysay.report.trade_chart import trade_chart
 MAX_BYTES = 2_000_000
 _NO_CHARTS = (
     "This file has no charts, because vl-convert-python was not installed when it was written. The tables hold the "
-    "same figures. For charts run: pip install 'naysay[report]'"
+    "same figures. For charts run in a clone of naysay: pip install '.[report]'"
 )
 
 

@@ -17,7 +17,6 @@ from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, check_whole, public
 from naysay.evaluate import ranking
 from naysay.losses import info_nce
-from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._parts import (
     HELD_OUT,
@@ -39,7 +38,10 @@ _DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
 TOP = 20
 CANDIDATES, MARGIN, RHO, TRIALS = 16, 1.0, 1.0, 50
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
-_SAMPLERS = ("Static", "UserOriented", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "MixGCF")
+_SAMPLERS = (
+    *("Static", "UserOriented", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "MixGCF"),
+    *("NearPositive", "AdaptiveOversampling"),
+)
 _POOLS = ("Everything", "InBatch", "popularity", "item_oriented", "log_uniform")
 
 
@@ -172,19 +174,13 @@ class Recommender:
         offered: dict[str, Any] = {name: getattr(samplers, name) for name in _SAMPLERS}
         offered |= {name: getattr(pools, name) for name in _POOLS}
 
-        def adaptive(positives: Positives, factors: Tensor, _: Any, scale: float) -> Any:
-            embed_users: Callable[[Any], Any] = lambda users: self.table[users]  # noqa: E731
-            return samplers.AdaptiveOversampling(positives, factors, embed_users, scale)
+        def embed_anchors(users: Tensor) -> Tensor:
+            return self.table[users]
 
-        def near(pool: Any, _: Any, candidates: int, **settings: Any) -> Any:
-            return samplers.NearPositive(pool, self.similarity, candidates, **settings)
-
-        factors = self.table[self.first :]
-        own: dict[str, Any] = {"whole_data": self._whole_data}
-        own |= {"np": np, "AdaptiveOversampling": adaptive, "NearPositive": near, "pool": pools.Everything(known)}
+        own: dict[str, Any] = {"whole_data": self._whole_data, "np": np, "pool": pools.Everything(known)}
         data = {"positives": known, "known": known, "counts": known.item_counts(), "n_items": known.n_items}
         model: dict[str, Any] = {"score": self.score, "similarity": self.similarity, "embed": self.embed}
-        model |= {"item_factors": factors, "of_item": factors}
+        model |= {"embed_anchors": embed_anchors, "item_vectors": self.table[self.first :]}
         numbers = {"candidates": CANDIDATES, "margin": MARGIN, "rho": RHO, "trials": TRIALS}
         return offered | own | data | model | numbers | {"scale": max(1.0, 0.1 * known.n_items)}
 

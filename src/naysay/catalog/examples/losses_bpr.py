@@ -1,9 +1,0 @@
-"""losses.bpr: ranks the positive above each negative, pair by pair."""
-
-import torch
-
-import naysay as ns
-
-scores = torch.linspace(-1, 1, 36, dtype=torch.float64).reshape(9, 4).T  # 4 anchors: a positive and eight negatives
-loss = ns.losses.bpr
-values = loss(scores[:, 8], scores[:, :8])  # (4,), unreduced
