@@ -2,9 +2,19 @@
 
 import contextlib
 import io
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
+import naysay as ns
 from naysay.cli import main
+
+# For a process of its own: the same copy of the library as here, wherever it stands, and one thread.
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(Path(ns.__file__).resolve().parents[1]),
+    "OMP_NUM_THREADS": "1",
+    "NAYSAY_THREADS": "1",
+}
 
 
 def run(*words, folder="."):

@@ -9,7 +9,7 @@ import pytest
 
 import naysay as ns
 from tests.contract import names
-from tests.contract.command import run
+from tests.contract.command import ENVIRONMENT, run
 from tests.contract.mined_world import Families
 
 WORLD = Families(n=60, others=200)
@@ -111,7 +111,7 @@ def test_the_option_is_named_as_it_was_typed(folder):
 
 def test_the_real_program_ends_in_the_same_way(folder):
     command = [sys.executable, "-m", "naysay.cli", *WRONG["mine: no such file"]]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
 

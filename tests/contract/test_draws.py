@@ -145,7 +145,7 @@ def test_one_two_and_four_threads_draw_the_same(name):
         assert log_q is None or (log_q == found[0][1]).all()
 
 
-@EVERY_POOL
+@pytest.mark.parametrize("name", ["uniform", "weighted", "local", "memory", "k-hop", "walks"])
 def test_the_library_s_own_check_of_pools_passes(name):
     def query(anchors):
         return ns.Query(anchors, positives=(np.asarray(anchors) + 5) % 9)

@@ -1,7 +1,6 @@
 """naysay mine: the same bytes as in memory, for any budget and threads, after kills, and with a review in between."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import naysay as ns
-from tests.contract.command import run
+from tests.contract.command import ENVIRONMENT, run
 from tests.contract.mined_world import Families
 
 WORLD = Families(n=300, others=600)
@@ -58,9 +57,8 @@ def files(folder):
 
 
 def alone(folder, program, *words):
-    serial = {"OMP_NUM_THREADS": "1", "NAYSAY_THREADS": "1"}
     command = [sys.executable, "-c", program, *map(str, words)]
-    return subprocess.run(command, cwd=folder, env=os.environ | serial, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
 def hidden(folder):
@@ -96,12 +94,13 @@ def test_a_job_writes_what_mine_gives_in_memory(folder, files):
     assert mined.rule in done.out
 
 
-@pytest.mark.parametrize("options", [("--budget", "500MB"), ("--threads", "2"), ("--threads", "4", "--budget", "1GB")])
-def test_the_same_bytes_for_any_budget_and_number_of_threads(folder, files, options):
-    plain = run("mine", *files, "-k", 6, "-o", "plain.parquet", folder=folder)
-    other = run("mine", *files, "-k", 6, "-o", "other.parquet", *options, folder=folder)
-    assert (plain.code, other.code) == (0, 0), other.err
-    assert (folder / "plain.parquet").read_bytes() == (folder / "other.parquet").read_bytes()
+def test_the_same_bytes_for_any_budget_and_number_of_threads(folder, files):
+    found = set()
+    for options in ((), ("--budget", "160MB", "--threads", "2"), ("--threads", "4", "--budget", "1GB")):
+        done = run("mine", *files, "-k", 6, "-o", "any.parquet", *options, folder=folder)
+        assert done.code == 0, done.err
+        found.add((folder / "any.parquet").read_bytes())
+    assert len(found) == 1
 
 
 def test_an_unfinished_job_is_neither_continued_nor_lost_in_silence(folder, files):

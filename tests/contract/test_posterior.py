@@ -24,18 +24,18 @@ def fitted(seed, **settings):
 
 def test_the_estimate_covers_the_truth_in_nearly_all_worlds():
     covered = []
-    for seed in range(12):
+    for seed in range(8):
         detector, _, _, truth = fitted(seed)
         assert detector.fitted
         before = detector.summary.before
         covered.append(before.low <= truth[:, :K].mean() <= before.high)
         assert before.estimate == pytest.approx(truth[:, :K].mean(), abs=0.05)
-    assert sum(covered) >= 10
+    assert sum(covered) >= 7
 
 
 def test_the_cut_keeps_the_target_and_most_of_the_true_negatives():
     shares, kept_true = [], []
-    for seed in range(6):
+    for seed in range(4):
         detector, scores, own, truth = fitted(seed, false_share=0.05)
         suspicion = detector.posterior(scores, own)
         kept = suspicion < detector.threshold

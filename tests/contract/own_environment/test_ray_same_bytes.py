@@ -1,13 +1,13 @@
 """A job on Ray writes the bytes of a job without it, and continues one that was begun without it."""
 
-import os
 import signal
 import subprocess
 import sys
 
 import pytest
+import ray
 
-from tests.contract.command import run
+from tests.contract.command import ENVIRONMENT, run
 from tests.contract.mined_world import Families
 from tests.contract.test_jobs import KILLED
 
@@ -18,6 +18,16 @@ WORLD = Families(n=300, others=3000)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("ray")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def started():
+    """One Ray for all tests, whose workers load this copy of the library."""
+    runtime = {"env_vars": {"PYTHONPATH": ENVIRONMENT["PYTHONPATH"]}}
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    ray.init(num_cpus=4, object_store_memory=100 << 20, runtime_env=runtime, **quiet)
+    yield
+    ray.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +56,7 @@ def test_a_job_that_was_killed_is_finished_on_ray(folder, files):
     job = ["mine", *files, "-k", "8", "--depth", "600", "--budget", "160MB", "-o"]
     assert run(*job, "whole.parquet", folder=folder).code == 0
     command = [sys.executable, "-c", KILLED, "3", *map(str, job), "half.parquet"]
-    killed = subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, check=False)
+    killed = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     done = run(*job, "half.parquet", "--resume", "--engine", "ray", "--workers", 2, folder=folder)
     assert done.code == 0, done.err

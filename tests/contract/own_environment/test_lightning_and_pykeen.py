@@ -45,7 +45,7 @@ def test_a_trainer_of_lightning_logs_the_monitor():
     )
     trainer.fit(Model(), torch.utils.data.DataLoader(torch.arange(8), batch_size=4))
     assert len(seen) >= 2
-    assert all("score/negatives" in each for each in seen)
+    assert all("score/negatives" in each["scalars"] for each in seen)
 
 
 def test_negatives_in_pykeen_are_never_known_triples():
