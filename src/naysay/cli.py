@@ -171,7 +171,7 @@ def report(
     from naysay.report import report_run
 
     with with_option_names("report", {"path": "RUN", "output": "--output", "title": "--title"}):
-        page = report_run(run, run.with_suffix(".html") if output is None else output, title=title)
+        page = report_run(run, output, title=title)
     typer.echo(f"Wrote {page}.")
 
 
