@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import secrets
 import shutil
@@ -18,6 +17,7 @@ from typing import Any, TypeVar, final
 from naysay._urls import Url
 from naysay.checks import raise_invalid
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.files import FULL, disk_reason
 from naysay.text import first_line
 
 _CHUNK = 1 << 23  # bytes that are copied at a time
@@ -52,8 +52,8 @@ def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result]) -> _
         got, advice = f"{str(url)!r} ({text})", ""
         if isinstance(error, PermissionError) or _DENIED.search(text):
             got, advice = f"{str(url)!r}, to which the store denies access", "Check the credentials."
-        elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            rule, got = "a file that fits on this disk, where it is copied", repr(str(url))
+        elif isinstance(error, OSError) and error.errno in FULL:
+            rule, got = "a file that fits on this disk, where it is copied", f"{str(url)!r} ({disk_reason(error)})"
         elif isinstance(error, FileNotFoundError) or _MISSING.search(text):
             got = f"{str(url)!r}, which is not there"
     raise_invalid(parameter, rule, got, advice)  # not above: an error of the store, with the whole URL, would go along

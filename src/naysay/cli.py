@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, MethodsOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of, from_command, reader_of
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.text import printable
 
 _Options = TypeVar("_Options")
 _DIGITS = 4300  # of a whole number that Python reads
@@ -172,7 +173,7 @@ def report(
 
     with with_option_names("report", {"path": "RUN", "output": "--output", "title": "--title"}):
         page = report_run(run, output, title=title)
-    typer.echo(f"Wrote {page}.")
+    typer.echo(printable(f"Wrote {page}."))
 
 
 @app.command()
@@ -231,8 +232,21 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(130)
         if not isinstance(error, NaysayError | MissingExtraError | OSError | MemoryError):
             raise
-        typer.echo(f"naysay: {error}", err=True)
+        typer.echo(f"naysay: {_sentence(error)}", err=True)
         sys.exit(2)
+
+
+def _sentence(error: BaseException) -> str:
+    """What to print of an error: control characters are escaped, and an error of the system names its file."""
+    if not isinstance(error, OSError):
+        return printable(str(error))
+    from naysay.files import disk_reason, shown_path
+
+    if isinstance(error.filename, str | bytes):
+        what = f"{shown_path(os.fsdecode(error.filename))} cannot be read or written"
+    else:
+        what = "the output cannot be written"
+    return printable(f"{what} ({disk_reason(error)}).")
 
 
 def _check_digits(words: list[str]) -> None:

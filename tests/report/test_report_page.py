@@ -254,7 +254,7 @@ def test_a_report_is_written_whole_or_not_at_all(quick, tmp_path, monkeypatch, s
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(
-        NaysayError, match=r"^write_report: `path` must be a file that can be written, got .*No space left"
+        NaysayError, match=r"^write_report: `path` must be a file that can be written, got .*the disk is full"
     ):
         write_report(path, whole())
     assert path.read_text() == "before"

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from naysay._commands import MethodsOptions
+from naysay._console import SafeConsole
 from naysay._options import option_names
 from naysay.catalog._filter import matching
 from naysay.catalog._names import find_other, others
@@ -24,7 +25,7 @@ _TITLES = {
 
 def print_methods(console: Console | None = None) -> None:
     """Print all rows: name, other names, and summary."""
-    out = console or Console()
+    out = console or SafeConsole()
     for title, heading, rows in (
         ("naysay methods", "draws", methods()),
         ("naysay losses", "minimises", losses()),
@@ -59,7 +60,7 @@ def show(options: MethodsOptions) -> None:
 
 def print_matching(rows: tuple[Method, ...], console: Console | None = None) -> None:
     """Print some methods, with what they need and what a step costs."""
-    out = console or Console()
+    out = console or SafeConsole()
     table = Table(title="naysay methods", title_justify="left", header_style="bold", expand=False)
     table.add_column("name", no_wrap=True)
     for heading in ("data", "needs", "step", "draws"):
@@ -72,7 +73,7 @@ def print_matching(rows: tuple[Method, ...], console: Console | None = None) -> 
 
 def print_method(name: str, console: Console | None = None) -> None:
     """Print one row: paper, formula, parts, cost, and a program that runs as it is."""
-    out = console or Console()
+    out = console or SafeConsole()
     other = find_other(name)
     if other is not None:
         out.print(Text(f"{other.name}: {other.status}", style="bold"))

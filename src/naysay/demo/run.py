@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from naysay._console import SafeConsole
 from naysay.arrays import torch_in_one_thread
 from naysay.checks import check_bool, check_whole, public, raise_invalid
 from naysay.demo import _show as show
@@ -94,7 +95,7 @@ def run(
     check_whole("seed", seed, 0)
     check_bool("quick", quick)
     folder = check_folder("naysay-demo" if out is None else out)
-    screen = console or Console()
+    screen = console or SafeConsole()
     started = time.perf_counter()
     with torch_in_one_thread("demo"):
         from naysay.demo import choices, tutorial

@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from naysay._console import PLAIN, SafeConsole, progress_on
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
 from naysay._stores import find, named_as
@@ -26,7 +27,6 @@ from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
 from naysay.formats.write_negatives import check_options
 from naysay.jobs import _stores as stores
-from naysay.jobs._console import PLAIN, progress_bar
 from naysay.jobs._folder import FORMAT, JobFolder, opened
 from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
@@ -76,14 +76,14 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     job, mining = from_command(JobOptions, {"pairs": pairs, **options}), from_command(MiningOptions, options)
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
-    out = console or Console()
-    errors = Console(stderr=True, quiet=out.quiet)
+    out = console or SafeConsole()
+    errors = SafeConsole(stderr=True, quiet=out.quiet)
     place = _checked_place(job)
     if job.dry_run:
         return show_plan(job, mining, partial(errors.print, **PLAIN), partial(out.print, **PLAIN))
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = _beside(job.output, "naysay-lock")
-    with progress_bar(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
+    with progress_on(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:

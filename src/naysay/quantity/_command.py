@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from naysay._commands import HowmanyOptions
+from naysay._console import SafeConsole
 from naysay._options import option_names
 from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, with_option_names
 from naysay.files import check_target, read_array, write_whole
@@ -33,7 +34,7 @@ _KINDS = {".json": "JSON", ".npy": "NumPy"}  # all others are CSV
 @with_option_names("howmany", option_names(HowmanyOptions))
 def howmany(options: HowmanyOptions, *, console: Console | None = None) -> list[Estimate]:
     """Estimate k for one run from its AUCs, or for each separation on a simulated run; print, write and return."""
-    out, plot, json = console or Console(), options.plot, options.json
+    out, plot, json = console or SafeConsole(), options.plot, options.json
     for parameter, path in (("plot", plot), ("json", json)):
         if path is not None:
             check_target(parameter, path)

@@ -13,7 +13,7 @@ from naysay.locations import check_apart, check_page
 from naysay.plots import Spec, axis, layer
 from naysay.report.charts import named_series, short_names
 from naysay.report.contents import Chart, Contents, Table
-from naysay.report.html import write_report
+from naysay.report.html import write_page
 from naysay.report.run_log import TrainingRun, read_run
 from naysay.text import counted, number, percent, versions
 
@@ -76,7 +76,7 @@ def report_run(path: str | Path, output: str | Path | None = None, *, title: str
         provenance=versions("naysay") | {"log": str(log), "sha256 of the log": digest_of(log)},
         notes=run.notes,
     )
-    write_report(target, contents)
+    write_page("output", target, contents)
     return target
 
 
