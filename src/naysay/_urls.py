@@ -82,13 +82,16 @@ Place = Path | Url
 
 def read_place(flag: str, text: str) -> Place:
     """A path, or a URL; the URL of a file on this machine, file:///a/b, is a path."""
-    if _URL.fullmatch(text) is None:
-        return Path(text)
-    url = Url(text)
-    if url.scheme != "file":
-        return url
-    if url.host not in ("", "localhost"):  # file://a/b is no path of this machine: there is no such file
-        return Path(text)
-    from urllib.request import url2pathname  # slow to load
+    if _URL.fullmatch(text) is not None:
+        url = Url(text)
+        if url.scheme != "file":
+            return url
+        if url.host in ("", "localhost"):  # file://a/b is no path of this machine: there is no such file
+            from urllib.request import url2pathname  # slow to load
 
-    return Path(url2pathname(url.path))
+            text = url2pathname(url.path)
+    if "\0" in text:
+        from naysay.checks import raise_invalid  # slow to load
+
+        raise_invalid(flag, "a path without null bytes", repr(text))
+    return Path(text)

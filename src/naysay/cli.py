@@ -73,7 +73,11 @@ def _takes(declaration: type[_Options]) -> Callable[[Callable[[_Options], None]]
     def decorate(function: Callable[[_Options], None]) -> Callable[..., None]:
         @functools.wraps(function)
         def run(**given: Any) -> None:
-            function(from_command(declaration, given))
+            from naysay.checks import with_option_names  # slow to load
+
+            with with_option_names(function.__name__, {}):
+                options = from_command(declaration, given)
+            function(options)
 
         _show_parameters(run, *_parameters(declaration))
         return run

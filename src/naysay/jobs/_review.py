@@ -19,6 +19,7 @@ from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
 from naysay.locations import check_target, is_there
 from naysay.mining._review import ToReview
+from naysay.text import from_spreadsheet_cell, spreadsheet_cell
 
 Ids = NDArray[np.int64]
 ANSWER = "false_negative"
@@ -64,11 +65,18 @@ def write_review(path: Path, pairs: Mapping[str, list[Any]], queries: Side, corp
     rows_of = list(zip(*columns, strict=True))
     with io.StringIO(newline="") as text:
         if kind == ".csv":
-            csv.writer(text).writerows([COLUMNS, *(["" if one is None else one for one in row] for row in rows_of)])
+            csv.writer(text).writerows([COLUMNS, *(map(_cell, row) for row in rows_of)])
         else:
             objects = (dict(zip(COLUMNS, row, strict=True)) for row in rows_of)
             text.writelines(f"{json.dumps(one, ensure_ascii=False)}\n" for one in objects)
         path.write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def _cell(value: Any) -> Any:
+    """A value in a CSV file. A text is never a formula; a negative score is a number."""
+    if value is None:
+        return ""
+    return spreadsheet_cell(value) if isinstance(value, str) else value
 
 
 def _plain(text: str) -> str:
@@ -95,6 +103,8 @@ def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDAr
     found = []
     for column, (name, side, what) in enumerate(zip(_IDS, (queries, corpus), ("anchors", "documents"), strict=True), 1):
         values = [str(rows[place][column]) for place in chosen]
+        if path.suffix.lower() == ".csv":
+            values = list(map(from_spreadsheet_cell, values))
         numbers = _rows_of(values, side)
         for place, value, row in zip(chosen, values, numbers.tolist(), strict=True):
             if row < 0:
