@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -296,3 +297,52 @@ def test_a_review_has_no_formulas_and_is_read_back(tmp_path, ending):
     assert all(float(row["score"]) for row in rows)
     write(review, [row | {"false_negative": "no"} for row in rows])
     run("-o", str(tmp_path / "second.jsonl"), "--reviewed", str(review))
+
+
+class Kill(BaseException):
+    """In place of a signal."""
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_job_that_is_killed_after_its_review_file_goes_on(world, monkeypatch, ending):
+    file, report = world.folder / f"asked{ending}", "report.html"
+    world.run(review=20, review_file=file, report=report)
+    wanted = {path: path.read_bytes() for path in (file, world.folder / "out.jsonl", world.folder / report)}
+    for path in wanted:
+        path.unlink()
+    own = os.replace
+
+    def killed(source, target):
+        own(source, target)
+        if target == file:
+            raise Kill
+
+    with monkeypatch.context() as patched, pytest.raises(Kill):
+        patched.setattr(os, "replace", killed)
+        world.run(review=20, review_file=file, report=report)
+    assert file.read_bytes() == wanted[file]
+    assert world.job().is_dir()
+    with pytest.raises(NaysayError, match="--resume"):
+        world.run(review=20, review_file=file, report=report)
+    world.run(review=20, review_file=file, report=report, resume=True)
+    assert {path: path.read_bytes() for path in wanted} == wanted
+    assert not world.job().exists()
+
+
+def test_a_review_that_a_person_filled_in_meanwhile_is_kept(world, monkeypatch):
+    file = world.folder / "asked.csv"
+    own = os.replace
+
+    def killed(source, target):
+        own(source, target)
+        if target == file:
+            raise Kill
+
+    with monkeypatch.context() as patched, pytest.raises(Kill):
+        patched.setattr(os, "replace", killed)
+        world.run(review=20, review_file=file)
+    filled(world, file)
+    answers = file.read_bytes()
+    with pytest.raises(NaysayError, match="--review-file"):
+        world.run(review=20, review_file=file, resume=True)
+    assert file.read_bytes() == answers

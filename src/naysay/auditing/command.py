@@ -67,7 +67,8 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
         with with_option_names("audit", {"path": "--report"}):
             report_audit(result, options.report, files=files)
     print_audit(result, out)
-    return _passes(result, limit, options.fail_on, out)
+    has_scores = any(value is not None for value in vectors.values())
+    return _passes(result, limit, options.fail_on, out, has_scores=has_scores)
 
 
 def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> None:
@@ -98,7 +99,7 @@ def _limit(text: str | None) -> float | None:
     return share
 
 
-def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> bool:
+def _passes(result: Audit, limit: float | None, fail_on: str, out: Console, *, has_scores: bool) -> bool:
     """Print and return whether one end of the interval, or the estimate, is within the limit."""
     if limit is None:
         return True
@@ -106,8 +107,10 @@ def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> b
     numbers = {"upper": share.high, "estimate": share.estimate}
     if result.is_unknown:
         if share.low <= limit:
-            rule = "left out where only proven false negatives can be counted"
-            raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, or a model.")
+            why = share.notes[-1].removeprefix("unknown: ")
+            advice = "" if has_scores else "Pass vectors, or a model."
+            rule = "left out where the share of false negatives is unknown"
+            raise_invalid("--fail-above", rule, f"{percent(limit)} ({why})", advice)
         text, passes = f"{percent(share.low)} are certainly false", False
     else:
         other = next(name for name in _ENDS if name != fail_on)

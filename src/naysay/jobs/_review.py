@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from naysay._urls import Place
 from naysay.checks import raise_invalid, shown
+from naysay.files import digest_of
 from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
-from naysay.locations import check_target, is_there
+from naysay.locations import check_target, is_there, local
 from naysay.mining._review import ToReview
 from naysay.text import from_spreadsheet_cell, spreadsheet_cell
 
@@ -31,13 +32,25 @@ _ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "fals
 
 
 def check_review_file(path: Place) -> None:
-    """Raise if pairs to review cannot be written there. A file that exists may have been filled in by a person."""
+    """Raise if pairs to review cannot be written there."""
     if path.suffix.lower() not in _ENDINGS:
         raise_invalid("--review-file", f"a file that ends in {', '.join(_ENDINGS[:-1])} or .parquet", repr(str(path)))
     check_target("--review-file", path)
-    if is_there("--review-file", path):
-        advice = "Move it away, or pass another --review-file."
-        raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
+
+
+def check_new_review(path: Place, written: str | None) -> None:
+    """Raise if there is a file, which a person may have filled in.
+
+    The file that this job wrote before it was killed is accepted: it has the checksum `written`.
+    """
+    if not is_there("--review-file", path):
+        return
+    if written is not None:
+        with local("--review-file", path) as copy:
+            if digest_of(copy) == written:
+                return
+    advice = "Move it away, or pass another --review-file."
+    raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
 
 
 def as_record(pairs: ToReview) -> dict[str, list[Any]]:
