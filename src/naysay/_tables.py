@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_array, at_row, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, at_row, raise_invalid, shown, shown_names, whole_numbers
 from naysay.errors import NaysayWarning
 from naysay.files import check_source, raise_unreadable
 from naysay.locations import check_table, local, shards
@@ -324,6 +324,6 @@ def check_columns(present: Sequence[Any], wanted: Mapping[str, str | None]) -> N
         if not isinstance(name, str) or name not in present:
             near = difflib.get_close_matches(str(name), present, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else ""
-            raise_invalid(parameter, "one of the columns " + ", ".join(map(repr, present)), shown(name), advice)
+            raise_invalid(parameter, f"one of the columns {shown_names(present)}", shown(name), advice)
         if present.count(name) > 1:
             raise_invalid(parameter, "the name of exactly one column", f"{name!r}, {present.count(name)} times")

@@ -317,9 +317,10 @@ def test_a_job_that_is_killed_after_its_review_file_goes_on(world, monkeypatch, 
         if target == file:
             raise Kill
 
-    with monkeypatch.context() as patched, pytest.raises(Kill):
+    with monkeypatch.context() as patched:
         patched.setattr(os, "replace", killed)
-        world.run(review=20, review_file=file, report=report)
+        with pytest.raises(Kill):
+            world.run(review=20, review_file=file, report=report)
     assert file.read_bytes() == wanted[file]
     assert world.job().is_dir()
     with pytest.raises(NaysayError, match="--resume"):
@@ -338,9 +339,10 @@ def test_a_review_that_a_person_filled_in_meanwhile_is_kept(world, monkeypatch):
         if target == file:
             raise Kill
 
-    with monkeypatch.context() as patched, pytest.raises(Kill):
+    with monkeypatch.context() as patched:
         patched.setattr(os, "replace", killed)
-        world.run(review=20, review_file=file)
+        with pytest.raises(Kill):
+            world.run(review=20, review_file=file)
     filled(world, file)
     answers = file.read_bytes()
     with pytest.raises(NaysayError, match="--review-file"):

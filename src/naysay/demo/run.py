@@ -133,7 +133,7 @@ def run(
     show.print_choices(screen, result)
     screen.print(result.summary, style="bold", highlight=False)
     screen.print(result.advice, highlight=False)
-    screen.print(f"Report of the mined negatives: {result.report}", highlight=False, soft_wrap=True)
+    screen.print(f"Report of the mined negatives: {result.report}", markup=False, highlight=False, soft_wrap=True)
     screen.print(f"Took {time.perf_counter() - started:.0f} s.", highlight=False)
     return result
 

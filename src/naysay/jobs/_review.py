@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._urls import Place
-from naysay.checks import raise_invalid, shown
+from naysay.checks import raise_invalid, shown, shown_names
 from naysay.files import digest_of
 from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
@@ -104,7 +104,7 @@ def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDAr
         names = column_names(option, path)
         missing = [name for name in wanted if names.count(name) != 1]
         if missing:
-            got = f"{path.name!r} with {', '.join(map(repr, names)) or 'none'}"
+            got = f"{path.name!r} with {shown_names(names)}"
             raise_invalid(option, f"a file of --review, with the columns {', '.join(wanted)}", got)
         parts = [list(zip(*batch, strict=True)) for batch in batches(option, path, wanted, optional=(ANSWER,))]
     rows = [(place, *row) for place, row in enumerate(row for part in parts for row in part)]

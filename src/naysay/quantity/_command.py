@@ -16,7 +16,7 @@ from rich.text import Text
 from naysay._commands import HowmanyOptions
 from naysay._console import SafeConsole
 from naysay._options import option_names
-from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, with_option_names
+from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, shown_names, with_option_names
 from naysay.files import check_target, read_array, write_whole
 from naysay.locations import check_apart
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
@@ -210,7 +210,7 @@ def _place_of(names: list[str], wanted: str) -> int:
     lower = [name.lower() for name in names]
     usual = [lower.index(name) for name in _NAMES if lower.count(name) == 1]
     if not usual:
-        got = "columns " + ", ".join(map(repr, names))
+        got = f"columns {shown_names(names)}"
         raise_invalid("val_auc", "one column, or one that is named auc or val_auc", got, "Choose one with `column`.")
     return usual[0]
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._tables import parquet_batches, parquet_schema
-from naysay.checks import check_one_of, raise_invalid, shown
+from naysay.checks import check_one_of, raise_invalid, shown, shown_names
 from naysay.errors import NaysayError
 from naysay.files import disk_reason, raise_unreadable
 
@@ -241,7 +241,7 @@ def _column(parameter: str, schema: Any, wanted: str | None) -> str:
         return wanted
     fitting = [field.name for field in schema if _float_type(field.type) is not None]
     if len(fitting) != 1:
-        got = "columns " + ", ".join(map(repr, schema.names)) if schema.names else "no columns"
+        got = f"columns {shown_names(schema.names)}" if schema.names else "no columns"
         advice = "Choose with `column`." if fitting else ""
         raise_invalid(parameter, "a table with one column of lists of floats", got, advice)
     return str(fitting[0])
