@@ -31,6 +31,7 @@ LAYERS = [
     "_lock",
     "_packages",
     "text",
+    "_console",
     "_intervals",
     "_options",
     "_commands",
@@ -103,7 +104,7 @@ HEAVY = {
     },
     "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "evaluate", "tasks", "demo"},
     "faiss": {"detectors", "search"},
-    "rich": {"encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
+    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
     "typer": {"cli"},
 }
 

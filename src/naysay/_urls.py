@@ -7,6 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import final
 from urllib.parse import parse_qsl, unquote, urlencode
 
+from naysay.errors import NaysayError
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)([^?]*)\??(.*)", re.DOTALL)  # one letter is a drive
 _SHOWN = ("endpoint_override", "region", "scheme")  # parts of a query that are no secrets
 _CONTAINERS = ("abfs", "abfss")  # schemes whose URLs have the container where others have the user
@@ -91,7 +93,7 @@ def read_place(flag: str, text: str) -> Place:
 
             text = url2pathname(url.path)
     if "\0" in text:
-        from naysay.checks import raise_invalid  # slow to load
-
-        raise_invalid(flag, "a path without null bytes", repr(text))
+        error = NaysayError(f"`{flag}` must be a path without null bytes, got {text!r}.")
+        error.parameter = flag
+        raise error
     return Path(text)
