@@ -12,7 +12,7 @@ OWN := .venv-integrations
 PYTHONS ?= python3.11 python3.12 python3.13
 
 demo: $(RUNS)
-	$(BIN)/naysay demo
+	$(BIN)/naysay demo --out demo
 
 # The checks need one core each, and the tests two: beside each other, no core is idle.
 test: $(READY)

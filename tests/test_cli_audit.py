@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,3 +80,28 @@ def test_it_fails_with_1_above_the_limit(files, naysay):
 )
 def test_wrong_input_is_one_sentence_and_exit_2(arguments, sentence, naysay):
     assert naysay("audit", *arguments) == (2, "", sentence)
+
+
+def test_an_unknown_estimate_is_null_and_the_gate_says_why(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = ({"anchor": f"q{row}", "positive": f"d{row}", "negative": f"d{row + 9}"} for row in range(5))
+    Path("train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    rng = np.random.default_rng(0)
+    np.save("q.npy", rng.normal(size=(5, 4)).astype(np.float32))
+    np.save("c.npy", rng.normal(size=(10, 4)).astype(np.float32))
+    vectors = ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy"]
+    for name, ids in (("query", [f"q{row}" for row in range(5)]), ("corpus", [f"d{row}" for row in range(14)])):
+        used = ids if name == "query" else [*ids[:5], *ids[9:]]
+        Path(f"{name}.txt").write_text("\n".join(used))
+        vectors += [f"--{name}-ids", f"{name}.txt"]
+    for given in ([], vectors):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["audit", "train.jsonl", *given, "--json", "audit.json", "--fail-above", "2%"])
+        error = capsys.readouterr().err
+        assert ended.value.code == 2
+        assert error.startswith("naysay: audit: `--fail-above` ")
+        assert error.count("\n") == 1
+        assert "unknown" in error
+        assert "19 are needed" in error  # why
+        assert ("Pass vectors" in error) == (not given)
+        assert json.loads(Path("audit.json").read_text())["false_share"]["estimate"] is None

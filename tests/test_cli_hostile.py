@@ -152,9 +152,7 @@ def test_a_full_disk_for_temporary_files_is_not_blamed_on_the_input(world, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.write", full)
-    message = (
-        r"the folder for temporary files, .* cannot be written \(No space left on device\). Set TMPDIR to a folder"
-    )
+    message = r"the folder for temporary files, .* cannot be written \(the disk is full\). Set TMPDIR to a folder"
     with pytest.raises(NaysayError, match=message):
         open_vectors("c.parquet")
 

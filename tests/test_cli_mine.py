@@ -118,14 +118,12 @@ def test_a_line_of_numbers_one_of_advice_and_the_rule(folder):
 def test_ctrl_c_leaves_a_job_that_can_be_resumed(folder, whole):
     stopped = stop(folder, "stopped.parquet", "part-", 2, signal.SIGINT)
     assert (stopped.returncode, stopped.stdout) == (130, "")
-    assert stopped.stderr == "naysay: mine: stopped; run again with --resume\n"
+    assert stopped.stderr == "naysay: mine: stopped. Run the same command with --resume to continue.\n"
     assert not (folder / "stopped.parquet").exists()
     again = run(folder, *FILES, *DEEP, "-o", "stopped.parquet")
     assert again.returncode == 2
-    assert again.stderr == (
-        "naysay: mine: `--output` must be one without an unfinished job, got the job in "
-        "'.stopped.parquet.naysay-job'. Continue it with --resume, or start again with --fresh.\n"
-    )
+    assert again.stderr.count("\n") == 1
+    assert all(word in again.stderr for word in ("'.stopped.parquet.naysay-job'", "--resume", "--fresh", " done"))
     assert run(folder, *FILES, *DEEP, "-o", "stopped.parquet", "--resume").returncode == 0
     assert (folder / "stopped.parquet").read_bytes() == whole[1]
 

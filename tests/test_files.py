@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from naysay import files, locations
-from naysay.checks import shown
 from naysay.errors import NaysayError
 from naysay.jobs._stores import _clear
 
@@ -85,7 +84,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
 def test_errors_of_the_disk_name_the_parameter_if_there_is_one(tmp_path):
     missing = tmp_path / "no" / "numbers"
-    rule = f"`out` must be a file that can be written, got {shown(str(missing))} (No such file or directory)."
+    rule = f"`out` must be a file that can be written, got {str(missing)!r} (No such file or directory)."
 
     def write():
         with files.draft_of(missing, "out") as draft:

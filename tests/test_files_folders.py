@@ -1,6 +1,7 @@
 """Folders of arrays: whole or not at all, no pickle, and one sentence for every kind of damage."""
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -122,19 +123,21 @@ def test_nothing_is_half_written(tmp_path, monkeypatch, exists, fails_at):
     if exists:
         save(target, n=1)
     before = contents(target) if exists else None
-    kind, place = {"array": (np, "save"), "header": (json, "dumps"), "rename": (os, "replace")}[fails_at.split()[-1]]
+    kind, place = {"array": (np.lib.format, "write_array"), "header": (json, "dumps"), "rename": (os, "replace")}[
+        fails_at.split()[-1]
+    ]
     real, calls = getattr(kind, place), []
 
     def failing(*arguments, **named):
         calls.append(1)
         if len(calls) == (2 if fails_at.startswith("second") else 1):
-            message = "No space left on device"
-            raise OSError(message)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments, **named)
 
     monkeypatch.setattr(kind, place, failing)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(NaysayError, match="the disk is full") as refusal:
         save(target, {"one": np.zeros(9), "more": np.zeros(9)}, n=2)
+    assert (refusal.value.parameter, str(target) in str(refusal.value)) == ("path", True)
     assert os.listdir(tmp_path) == (["rows"] if exists else [])
     if exists:
         assert contents(target) == before

@@ -28,6 +28,7 @@ LAYERS = [
     "_lock",
     "_packages",
     "text",
+    "_console",
     "_intervals",
     "_options",
     "_commands",
@@ -100,7 +101,7 @@ HEAVY = {
     },
     "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "evaluate", "tasks", "demo"},
     "faiss": {"detectors", "search"},
-    "rich": {"encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
+    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
     "typer": {"cli"},
 }
 

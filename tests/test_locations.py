@@ -220,7 +220,7 @@ def test_a_scheme_whose_package_is_missing_names_it(monkeypatch):
         open_vectors("hf://datasets/a/b/c.npy")
     monkeypatch.setattr(builtins, "__import__", own)
 
-    def no_package(url):
+    def no_package(url, **_):
         raise ImportError(url)
 
     monkeypatch.setattr("fsspec.core.url_to_fs", no_package)
@@ -233,7 +233,7 @@ def test_a_pyarrow_without_a_store_asks_for_its_package(scheme, package, monkeyp
     def lacks(url):
         raise pa.ArrowNotImplementedError("built without it")
 
-    def no_package(url):
+    def no_package(url, **_):
         raise ImportError(url)
 
     monkeypatch.setattr("pyarrow.fs.FileSystem", SimpleNamespace(from_uri=lacks))

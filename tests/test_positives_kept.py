@@ -1,6 +1,8 @@
 """Positives joined, saved, mapped from disk and sent to other processes."""
 
 import copy
+import errno
+import os
 import pickle
 import shutil
 from multiprocessing.reduction import ForkingPickler
@@ -167,11 +169,10 @@ def test_a_failed_save_leaves_the_old_one(tmp_path, monkeypatch):
     known.save(tmp_path / "known")
 
     def full(*_, **__):
-        message = "No space left on device"
-        raise OSError(message)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(np, "save", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(np.lib.format, "write_array", full)
+    with pytest.raises(ns.NaysayError, match=r"/known' \(the disk is full\)"):
         build([(1, 2)]).save(tmp_path / "known")
     assert [path.name for path in tmp_path.iterdir()] == ["known"]
     assert same(ns.Positives.load(tmp_path / "known"), known)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import _tables as tables
-from naysay.checks import as_floats, raise_invalid
+from naysay.checks import as_floats, raise_invalid, shown_names
 from naysay.files import check_file
 
 SUFFIXES = {".parquet": "", ".csv": ",", ".tsv": "\t", ".inter": "\t"}
@@ -37,7 +37,7 @@ def interaction_columns(parameter: str, path: Path, text: Sequence[str] = ()) ->
             found[name] = heading
         elif name in ("user", "item"):
             rule = f"a table with a column named {' or '.join(known[:2])}"
-            raise_invalid(parameter, rule, f"columns {', '.join(map(repr, present))}")
+            raise_invalid(parameter, rule, f"columns {shown_names(present)}")
     kinds = [found[name] for name in text]
     read = tables.read_csv(path, delimiter, kinds, **found) if delimiter else tables.read_parquet(path, **found)
     if not read.num_rows:

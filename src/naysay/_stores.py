@@ -6,6 +6,8 @@ import errno
 import re
 import secrets
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -18,6 +20,7 @@ from typing import Any, TypeVar, final
 from naysay._urls import Url
 from naysay.checks import raise_invalid
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.files import FULL, disk_reason
 from naysay.text import first_line
 
 _CHUNK = 1 << 23  # bytes that are copied at a time
@@ -32,6 +35,9 @@ _DENIED = re.compile(r"access.?denied|forbidden|unauthori[sz]ed|invalid.?access.
 _MISSING = re.compile(r"no.?such.?(bucket|key|file)|not.?found|does not exist|\b404\b", re.I)
 _READ, _WRITE = "a file that can be read", "a file that can be written"
 _SILENCE, _TRIES = 8.0, 3  # seconds that a server may stay silent, and how often it is asked
+_NO_ANSWER = 60.0  # seconds after which any store is given up that has not answered a question
+_NO_BYTES = 300.0  # seconds after which a copy is given up of which no further part has come or gone
+_HTTP, _NOT_FOUND = ("http", "https"), 404
 MAGIC = re.compile(r"[*?\[]")
 _Result = TypeVar("_Result")
 
@@ -41,19 +47,73 @@ def is_shard(name: str) -> bool:
     return name.lower().endswith(".parquet") and not name.startswith(("_", "."))
 
 
-def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result]) -> _Result:
-    """`ask()`, whose errors become one sentence without credentials. Each store raises errors of its own kinds."""
+class _SilentError(TimeoutError):
+    """A store that was given up, with the sentence."""
+
+
+def _answer(work: Callable[[Callable[[], None]], _Result], silence: float) -> _Result:
+    """work(on_part), in a thread; raise _SilentError if it neither ends nor calls `on_part` for so many seconds.
+
+    Many stores have no limit of their own, and none is the same for all. The thread of a store that is given up ends
+    with the process.
+    """
+    outcome: list[_Result] = []
+    errors: list[BaseException] = []
+    ended, last = threading.Event(), [time.monotonic()]
+
+    def on_part() -> None:
+        last[0] = time.monotonic()
+
+    def run() -> None:
+        try:
+            outcome.append(work(on_part))
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    threading.Thread(target=run, name="naysay-store", daemon=True).start()
+    while not ended.wait(max(0.01, last[0] + silence - time.monotonic())):
+        if time.monotonic() - last[0] >= silence:
+            raise _SilentError(_silent(silence))
+    if errors:
+        raise errors[0]
+    return outcome[0]
+
+
+def _silent(seconds: float) -> str:
+    return f"the server has not answered for {seconds:g} s"
+
+
+def _reason(error: BaseException) -> str:
+    """Why a store did not do what it was asked, in words."""
+    status = getattr(error, "status", None)
+    if isinstance(status, int):  # of an HTTP answer
+        return f"the server answers {status} {getattr(error, 'message', '')}".rstrip()
+    if isinstance(error, TimeoutError):
+        return str(error) if isinstance(error, _SilentError) else _silent(_SILENCE)
+    if isinstance(error, ConnectionRefusedError) or getattr(error, "errno", None) == errno.ECONNREFUSED:
+        return "the server refuses the connection"
+    if isinstance(error, NotImplementedError):
+        return "a store of this kind can only be read"
+    return first_line(error)
+
+
+def _asked(
+    parameter: str, url: Url, rule: str, ask: Callable[[Callable[[], None]], _Result], silence: float = _NO_ANSWER
+) -> _Result:
+    """`ask(on_part)`, whose errors become one sentence without credentials. Each store raises errors of its own."""
     try:
-        return ask()
+        return _answer(ask, silence)
     except (NaysayError, MissingExtraError):
         raise
     except Exception as error:
-        text = url.scrubbed(first_line(error))
+        text = url.scrubbed(_reason(error))
         got, advice = f"{str(url)!r} ({text})", ""
         if isinstance(error, PermissionError) or _DENIED.search(text):
             got, advice = f"{str(url)!r}, to which the store denies access", "Check the credentials."
-        elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            rule, got = "a file that fits on this disk, where it is copied", repr(str(url))
+        elif isinstance(error, OSError) and error.errno in FULL:
+            rule, got = "a file that fits on this disk, where it is copied", f"{str(url)!r} ({disk_reason(error)})"
         elif isinstance(error, FileNotFoundError) or _MISSING.search(text):
             got = f"{str(url)!r}, which is not there"
     raise_invalid(parameter, rule, got, advice)  # not above: an error of the store, with the whole URL, would go along
@@ -96,11 +156,38 @@ def _opened(parameter: str, url: Url) -> tuple[Any, str]:
         rule = "a path, or a URL of a scheme that pyarrow or fsspec has, such as s3:// or gs://"
         raise_invalid(parameter, rule, f"{url.scheme}://")
     try:
-        store, path = url_to_fs(url.given)
+        store, path = url_to_fs(url.given, **_limits(url.scheme))
     except ImportError:
         raise MissingExtraError(missing) from None
     store.invalidate_cache()
     return fs.PyFileSystem(fs.FSSpecHandler(store)), path
+
+
+def _limits(scheme: str) -> dict[str, Any]:
+    """Options of fsspec's store for a scheme: how long its server may stay silent."""
+    if scheme not in _HTTP:
+        return {}
+    import aiohttp
+
+    silence = aiohttp.ClientTimeout(total=None, sock_connect=_SILENCE, sock_read=_SILENCE)
+    return {"client_kwargs": {"timeout": silence}}
+
+
+def _own(store: Any) -> Any:
+    """Return fsspec's store inside pyarrow's; None if it is pyarrow's own."""
+    return getattr(getattr(store, "handler", None), "fs", None)
+
+
+def _info(store: Any, path: str, url: Url) -> Any:
+    """What a store tells of a path. Of HTTP, fsspec calls all that fails "not found": the true error is raised."""
+    if url.scheme in _HTTP:
+        try:
+            _own(store).info(path)
+        except FileNotFoundError as error:
+            cause = error.__cause__
+            if cause is not None and getattr(cause, "status", None) != _NOT_FOUND:
+                raise cause from None
+    return store.get_file_info(path)
 
 
 @final
@@ -126,14 +213,14 @@ class Remote:
 
 def find(parameter: str, url: Url) -> Remote:
     """List the files of a URL with their sizes and versions."""
-    return _asked(parameter, url, _READ, lambda: _found(parameter, url))
+    return _asked(parameter, url, _READ, lambda _: _found(parameter, url))
 
 
 def _found(parameter: str, url: Url) -> Remote:
     from pyarrow.fs import FileSelector, FileType
 
     store, path = _opened(parameter, url)
-    info = store.get_file_info(path)
+    info = _info(store, path, url)
     found = [info] if info.type == FileType.File else []
     if info.type == FileType.Directory:
         found = [one for one in store.get_file_info(FileSelector(path)) if is_shard(one.base_name)]
@@ -161,7 +248,7 @@ def _fits(path: str, pattern: str) -> bool:
 
 def _version(store: Any, info: Any) -> str:
     """What changes when a file is replaced: its size, its time, and the store's own tag where it has one."""
-    own = getattr(getattr(store, "handler", None), "fs", None)
+    own = _own(store)
     if own is not None:
         tag = own.ukey(info.path)
     else:
@@ -200,17 +287,20 @@ def fetch(parameter: str, remote: Remote, folder: Path, stem: str = "copy") -> C
         raise_invalid(parameter, "a file that fits on this disk, where it is copied", got)
     for one, target in zip(remote.files, copy.files, strict=True):
         rule = "a file that stays where it is while it is read"
-        _asked(parameter, remote.url, rule, partial(_copy, parameter, remote, one, target))
+        _asked(parameter, remote.url, rule, partial(_copy, parameter, remote, one, target), _NO_BYTES)
     return copy
 
 
-def _copy(parameter: str, remote: Remote, file: tuple[str, int, str], target: Path) -> None:
+def _copy(
+    parameter: str, remote: Remote, file: tuple[str, int, str], target: Path, on_part: Callable[[], None]
+) -> None:
     """Copy one of the files."""
     (path, size, version), count = file, 0
     with remote.store.open_input_stream(path, compression=None) as source, target.open("wb") as stream:
         while data := source.read(_CHUNK):
             stream.write(data)
             count += len(data)
+            on_part()
     if count != size:
         got = f"{count:,} of the {size:,} bytes that the store reports of {remote.shown(path)!r}"
         raise_invalid(parameter, "a file of the size that its store reports", got)
@@ -232,10 +322,14 @@ def named_as(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def check_url(parameter: str, url: Url) -> None:
-    """Raise if a file cannot be written there, as far as the store tells before: permissions show in the upload."""
+    """Raise if a file cannot be written there, as far as the store tells before.
+
+    Where an upload has another name until it is complete, an empty file of such a name is written and removed. In other
+    stores the permissions show in the upload.
+    """
     from pyarrow.fs import FileType
 
-    def check() -> None:
+    def check(_: Callable[[], None]) -> None:
         store, path = _opened(parameter, url)
         if not url.path:
             raise_invalid(parameter, "a file", repr(str(url)))
@@ -243,6 +337,11 @@ def check_url(parameter: str, url: Url) -> None:
             raise_invalid(parameter, "in an existing bucket", repr(str(url)))
         if store.get_file_info(path).type == FileType.Directory:
             raise_invalid(parameter, "a file", f"the folder {str(url)!r}")
+        if url.scheme not in _COMPLETE:
+            draft = _draft(path, url)
+            with store.open_output_stream(draft, compression=None):
+                pass
+            store.delete_file(draft)
 
     _asked(parameter, url, _WRITE, check)
 
@@ -251,11 +350,16 @@ def url_is_there(parameter: str, url: Url) -> bool:
     """Whether there is a file or a folder at a URL."""
     from pyarrow.fs import FileType
 
-    def ask() -> bool:
+    def ask(_: Callable[[], None]) -> bool:
         store, path = _opened(parameter, url)
-        return bool(store.get_file_info(path).type != FileType.NotFound)
+        return bool(_info(store, path, url).type != FileType.NotFound)
 
     return _asked(parameter, url, _WRITE, ask)
+
+
+def _draft(path: str, url: Url) -> str:
+    """A new name beside a file in a store."""
+    return str(PurePosixPath(path).with_name(f".{url.name}.{secrets.token_hex(8)}"))
 
 
 def upload(parameter: str, draft: Path, url: Url) -> None:
@@ -264,14 +368,15 @@ def upload(parameter: str, draft: Path, url: Url) -> None:
     A thread does it: Ctrl-C would end the upload, and a store takes what it has by then for the file.
     """
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(_asked, parameter, url, _WRITE, lambda: _upload(parameter, draft, url)).result()
+        work = partial(_upload, parameter, draft, url)
+        thread.submit(_asked, parameter, url, _WRITE, work, _NO_BYTES).result()
 
 
-def _upload(parameter: str, draft: Path, url: Url) -> None:
+def _upload(parameter: str, draft: Path, url: Url, on_part: Callable[[], None]) -> None:
     store, path = _opened(parameter, url)
     target = path
     if url.scheme not in _COMPLETE:
-        target = str(PurePosixPath(path).with_name(f".{url.name}.{secrets.token_hex(8)}"))
+        target = _draft(path, url)
     drafted = cut = target != path  # cut: whether what is at the target is to be removed after an error
     try:
         with draft.open("rb") as source, store.open_output_stream(target, compression=None) as stream:
@@ -282,6 +387,7 @@ def _upload(parameter: str, draft: Path, url: Url) -> None:
                 if not data:
                     break
                 stream.write(data)
+                on_part()
         there, size = store.get_file_info(target).size, draft.stat().st_size
         if there != size:
             cut = True

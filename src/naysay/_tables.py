@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_array, at_row, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, at_row, raise_invalid, shown, shown_names, whole_numbers
+from naysay.errors import NaysayWarning
 from naysay.files import check_source, raise_unreadable
 from naysay.locations import check_table, local, shards
 from naysay.text import first_line
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 _ROWS = 4096  # rows of a batch
 _BATCH = 1 << 22  # bytes of a batch
 _PAGE, _PAGE_ROWS = 1.6, 1024  # memory that a page takes while it is read, in its size; and rows of a page
+# Usual headings of the first column, the second, and so on, by the number of columns of a text file.
+_SOURCES = ("source", "src", "from", "head", "user", "user_id", "node", "node_id", "node1", "subject")
+_TARGETS = ("target", "dst", "to", "tail", "item", "item_id", "label", "class", "node2", "object")
+_RELATIONS = ("relation", "rel", "predicate", "property", "edge", "type", "label")
+_HEADINGS = {2: (_SOURCES, _TARGETS), 3: (_SOURCES, _RELATIONS, _TARGETS)}
 Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 
 
@@ -149,7 +156,10 @@ def read_csv(path: str | Path, delimiter: str, text: Sequence[str | None] = (), 
 
 
 def read_lines(path: str | Path, delimiter: str, columns: Sequence[str], skip: int = 0) -> pa.Table:
-    """All columns of a text file without a header, after `skip` lines, as strings, also if they look like numbers."""
+    """All columns of a text file, after `skip` lines, as strings, also if they look like numbers.
+
+    Such files have no header. A first line of usual headings is left out nevertheless, with a NaysayWarning.
+    """
     import pyarrow as pa
     from pyarrow import csv
 
@@ -157,7 +167,26 @@ def read_lines(path: str | Path, delimiter: str, columns: Sequence[str], skip: i
     reading = csv.ReadOptions(column_names=list(columns), skip_rows=skip)
     parsing = csv.ParseOptions(delimiter=delimiter, quote_char=False)
     text = csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.large_string()))
-    return _opened(path, lambda name: csv.read_csv(name, reading, parsing, text))
+    table = _opened(path, lambda name: csv.read_csv(name, reading, parsing, text))
+    return _without_header(table, path)
+
+
+def _without_header(table: pa.Table, path: str | Path) -> pa.Table:
+    """The table without its first row, if that has the usual headings and none of them is a name in another row."""
+    import pyarrow.compute as pc
+
+    if table.num_rows < 2:
+        return table
+    first = [str(column[0]) for column in table.columns]
+    headings = _HEADINGS.get(len(first), [()] * len(first))
+    usual = all(word.strip().casefold() in known for word, known in zip(first, headings, strict=True))
+    rest = zip(first, table.columns, strict=True)
+    if not usual or any(pc.index(column, word, start=1).as_py() >= 0 for word, column in rest):
+        return table
+    line = " ".join(first)
+    text = f"{str(path)!r}: the first line, {line!r}, is taken for a header. Remove it, or rename a node of that name."
+    warnings.warn(text, NaysayWarning, stacklevel=4)
+    return table.slice(1)
 
 
 def as_table(parameter: str, data: Any) -> pa.Table:
@@ -295,6 +324,6 @@ def check_columns(present: Sequence[Any], wanted: Mapping[str, str | None]) -> N
         if not isinstance(name, str) or name not in present:
             near = difflib.get_close_matches(str(name), present, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else ""
-            raise_invalid(parameter, "one of the columns " + ", ".join(map(repr, present)), shown(name), advice)
+            raise_invalid(parameter, f"one of the columns {shown_names(present)}", shown(name), advice)
         if present.count(name) > 1:
             raise_invalid(parameter, "the name of exactly one column", f"{name!r}, {present.count(name)} times")

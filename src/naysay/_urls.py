@@ -7,6 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import final
 from urllib.parse import parse_qsl, unquote, urlencode
 
+from naysay.errors import NaysayError
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)([^?]*)\??(.*)", re.DOTALL)  # one letter is a drive
 _SHOWN = ("endpoint_override", "region", "scheme")  # parts of a query that are no secrets
 _CONTAINERS = ("abfs", "abfss")  # schemes whose URLs have the container where others have the user
@@ -82,13 +84,16 @@ Place = Path | Url
 
 def read_place(flag: str, text: str) -> Place:
     """A path, or a URL; the URL of a file on this machine, file:///a/b, is a path."""
-    if _URL.fullmatch(text) is None:
-        return Path(text)
-    url = Url(text)
-    if url.scheme != "file":
-        return url
-    if url.host not in ("", "localhost"):  # file://a/b is no path of this machine: there is no such file
-        return Path(text)
-    from urllib.request import url2pathname  # slow to load
+    if _URL.fullmatch(text) is not None:
+        url = Url(text)
+        if url.scheme != "file":
+            return url
+        if url.host in ("", "localhost"):  # file://a/b is no path of this machine: there is no such file
+            from urllib.request import url2pathname  # slow to load
 
-    return Path(url2pathname(url.path))
+            text = url2pathname(url.path)
+    if "\0" in text:
+        error = NaysayError(f"`{flag}` must be a path without null bytes, got {text!r}.")
+        error.parameter = flag
+        raise error
+    return Path(text)

@@ -26,6 +26,7 @@ from naysay.text import first_line
 _PARAMETER = re.compile(r"`(\w+)`")
 _BY_CLASS = ("__init__", "__call__")  # methods whose errors are reported under the name of the class
 _MARK = "__naysay_public__"
+_NAMES_SHOWN = 20  # of a list of names in a message
 MOST_ROWS = (1 << 31) - 1  # of an array that is made with a number from the caller
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
@@ -194,7 +195,7 @@ def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
         return
     near = difflib.get_close_matches(value if isinstance(value, str) else "", options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""
-    raise_invalid(parameter, "one of " + ", ".join(map(repr, options)), shown(value), advice)
+    raise_invalid(parameter, f"one of {shown_names(options)}", shown(value), advice)
 
 
 def check_kind(parameter: str, value: object, kind: Any, rule: str, advice: str = "") -> None:
@@ -279,6 +280,15 @@ def first_bad(values: NDArray[Any], bad: NDArray[np.bool_], start: int = 0) -> s
 def at_row(value: object, row: int, count: int, slot: str = "") -> str:
     """'900 at row 3 (2 such rows)': what is wrong, where it is first, and in how many rows."""
     return f"{value} at row {row}{slot} ({count} such row{'s' if count > 1 else ''})"
+
+
+def shown_names(names: Sequence[object], none: str = "none") -> str:
+    """The first names of many, such as columns, for a message: 'id', 'text' and 19,980 more."""
+    if not names:
+        return none
+    first = ", ".join(map(shown, names[:_NAMES_SHOWN]))
+    more = len(names) - _NAMES_SHOWN
+    return first if more <= 0 else f"{first} and {more:,} more"
 
 
 def shown(value: object) -> str:

@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, MethodsOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of, from_command, reader_of
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.text import printable
 
 _Options = TypeVar("_Options")
 _DIGITS = 4300  # of a whole number that Python reads
@@ -72,7 +73,11 @@ def _takes(declaration: type[_Options]) -> Callable[[Callable[[_Options], None]]
     def decorate(function: Callable[[_Options], None]) -> Callable[..., None]:
         @functools.wraps(function)
         def run(**given: Any) -> None:
-            function(from_command(declaration, given))
+            from naysay.checks import with_option_names  # slow to load
+
+            with with_option_names(function.__name__, {}):
+                options = from_command(declaration, given)
+            function(options)
 
         _show_parameters(run, *_parameters(declaration))
         return run
@@ -171,8 +176,8 @@ def report(
     from naysay.report import report_run
 
     with with_option_names("report", {"path": "RUN", "output": "--output", "title": "--title"}):
-        page = report_run(run, run.with_suffix(".html") if output is None else output, title=title)
-    typer.echo(f"Wrote {page}.")
+        page = report_run(run, output, title=title)
+    typer.echo(printable(f"Wrote {page}."))
 
 
 @app.command()
@@ -231,8 +236,21 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(130)
         if not isinstance(error, NaysayError | MissingExtraError | OSError | MemoryError):
             raise
-        typer.echo(f"naysay: {error}", err=True)
+        typer.echo(f"naysay: {_sentence(error)}", err=True)
         sys.exit(2)
+
+
+def _sentence(error: BaseException) -> str:
+    """What to print of an error: control characters are escaped, and an error of the system names its file."""
+    if not isinstance(error, OSError):
+        return printable(str(error))
+    from naysay.files import disk_reason, shown_path
+
+    if isinstance(error.filename, str | bytes):
+        what = f"{shown_path(os.fsdecode(error.filename))} cannot be read or written"
+    else:
+        what = "the output cannot be written"
+    return printable(f"{what} ({disk_reason(error)}).")
 
 
 def _check_digits(words: list[str]) -> None:

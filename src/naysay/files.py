@@ -16,6 +16,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -30,11 +31,42 @@ _BUFFER = 1 << 20
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}(\.old|\.arrow)?")
 
 
+# What the errors of a disk mean, where the system's own words do not say it.
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file is larger than the system allows",
+}
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_PATH_LENGTH = 400  # characters of a path in a message
+
+
 def as_path(parameter: str, path: object) -> Path:
-    """Return a path as `Path`; raise if it is not one."""
-    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+    """Return a path as `Path`; raise if it is not one, or has a null byte, which no file has."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
         raise_invalid(parameter, "a path", shown(path))
+    if "\0" in name:
+        raise_invalid(parameter, "a path without null bytes", shown_path(name))
     return Path(path)
+
+
+def shown_path(path: str | Path) -> str:
+    """A path in quotes for a message. Of a very long one the beginning is left out: its end is the name of the file."""
+    text = repr(str(path))
+    return text if len(text) <= _PATH_LENGTH else f"'...{text[3 - _PATH_LENGTH :]}"
+
+
+def disk_reason(error: OSError) -> str:
+    """Why the system could not write, in words: "the disk is full"."""
+    if error.errno in _REASONS:
+        return _REASONS[error.errno]
+    return error.strerror or first_line(error)
+
+
+def raise_unwritable(parameter: str, path: Path, error: OSError) -> NoReturn:
+    """Raise the error for a file that the system could not write: which one, why, and what to do."""
+    advice = "Free some space, and run again." if error.errno in FULL else ""
+    raise_invalid(parameter, "a file that can be written", f"{shown_path(path)} ({disk_reason(error)})", advice)
 
 
 def check_target(parameter: str, path: Path) -> None:
@@ -44,7 +76,7 @@ def check_target(parameter: str, path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         mode = stat.S_IFREG
     except OSError as error:  # a name that is too long for any file, or links in a loop
-        _unwritable(parameter, path, error)
+        raise_unwritable(parameter, path, error)
     if not stat.S_ISREG(mode):  # a draft would replace /dev/null
         got = f"the folder {str(path)!r}" if stat.S_ISDIR(mode) else f"{str(path)!r}, a device or a pipe"
         raise_invalid(parameter, "a file", got)
@@ -58,7 +90,7 @@ def check_target(parameter: str, path: Path) -> None:
             draft.touch(exist_ok=False)
             draft.unlink()
     except OSError as error:
-        _unwritable(parameter, path, error)
+        raise_unwritable(parameter, path, error)
 
 
 def _made_without_name(folder: Path) -> bool:
@@ -76,7 +108,7 @@ def check_source(parameter: str, path: Path) -> None:
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         if not isinstance(error, OSError) or error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return
-        raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
+        raise_invalid(parameter, "a file that can be read", f"{shown_path(path)} ({error.strerror})")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe", "Copy it to a file first.")
 
@@ -111,7 +143,7 @@ def draft_of(path: Path, parameter: str | None = None) -> Iterator[Path]:
     except OSError as error:
         if parameter is None:
             raise
-        _unwritable(parameter, path, error)
+        raise_unwritable(parameter, path, error)
     finally:
         with suppress(OSError):
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
@@ -166,7 +198,7 @@ def write_whole(parameter: str, path: Path, data: bytes) -> None:
         with durable_stream(path) as stream:
             stream.write(data)
     except OSError as error:
-        _unwritable(parameter, path, error)
+        raise_unwritable(parameter, path, error)
 
 
 def sync(path: Path) -> None:
@@ -201,10 +233,6 @@ def _draft(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
-def _unwritable(parameter: str, path: Path, error: OSError) -> NoReturn:
-    raise_invalid(parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
-
-
 def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None:
     """Return the header of a folder that naysay wrote, or None if there is none with these entries."""
     try:
@@ -234,12 +262,20 @@ def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: 
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise_invalid("path", "below folders only", f"{str(target)!r}, which is below a file")
-    with draft_of(target) as draft:
+    except OSError as error:
+        raise_unwritable("path", target, error)
+    with draft_of(target, "path") as draft:
         draft.mkdir()
         for name, array in arrays.items():
-            np.save(draft / f"{name}.npy", array, allow_pickle=False)
+            _write_array(draft / f"{name}.npy", array)
         whole = {"kind": kind, "format": _FORMAT, "arrays": sorted(arrays), **header}
         (draft / HEADER).write_text(json.dumps(whole, indent=1) + "\n")
+
+
+def _write_array(file: Path, array: NDArray[Any]) -> None:
+    """Write an .npy file. To a file object, NumPy reports a full disk without the number of the error."""
+    with file.open("wb", buffering=_BUFFER) as stream:
+        np.lib.format.write_array(SimpleNamespace(write=stream.write), array, allow_pickle=False)
 
 
 def load_folder(

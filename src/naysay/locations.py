@@ -149,5 +149,8 @@ def write_whole(parameter: str, place: Place, data: bytes) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
         draft = Path(folder) / "draft"
-        draft.write_bytes(data)
+        try:
+            draft.write_bytes(data)
+        except OSError as error:
+            files.raise_unwritable(parameter, draft, error)
         upload(parameter, draft, place)

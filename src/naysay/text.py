@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -13,6 +14,56 @@ from platform import python_version
 from typing import Any
 
 _SHOWN = 100  # characters of a text or a collection in `short_repr`
+# Control characters but tab and newline, marks that change the direction of text, line ends of Unicode, surrogates.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # how a text begins that a spreadsheet may run, or that was escaped
+
+
+def printable(text: str) -> str:
+    r"""Return a text in which control characters are escaped, so that a terminal shows them and does nothing else.
+
+    Examples:
+        >>> print(printable("a\x1b[31mb"))
+        a\x1b[31mb
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def spreadsheet_cell(text: str) -> str:
+    """Return a text for a cell of a CSV file, which a spreadsheet does not take for a formula.
+
+    A text that begins with = + - @, a tab or a line end gets an apostrophe before it, also if it has some already, so
+    that `from_spreadsheet_cell` returns the same text.
+
+    Examples:
+        >>> spreadsheet_cell("=1+1"), spreadsheet_cell("'=1"), spreadsheet_cell("'tis")
+        ("'=1+1", "''=1", "'tis")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def from_spreadsheet_cell(text: str) -> str:
+    """Return the text that `spreadsheet_cell` was given.
+
+    Examples:
+        >>> from_spreadsheet_cell("'=1+1"), from_spreadsheet_cell("'tis")
+        ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def duration(seconds: float) -> str:
+    """Return seconds, minutes, or hours and minutes.
+
+    Examples:
+        >>> duration(45.3), duration(600), duration(9000)
+        ('45 s', '10 min', '2 h 30 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def percent(share: float, sign: str = " %") -> str:

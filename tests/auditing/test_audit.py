@@ -149,7 +149,8 @@ def test_neither_scores_nor_vectors():
         a_set([[0, 1], [2, -1]], [(0, 0), (1, 3)], query_texts=["a", "b"], corpus_texts=["p", "q", "B.", "r"])
     )
     assert (found.proven, found.suspected_by) == (2, {"positive": 1, "anchor": 1})
-    assert (found.false_share.low, found.false_share.estimate, found.false_share.high) == (2 / 3, 2 / 3, 1.0)
+    assert np.isnan(found.false_share.estimate)
+    assert (found.false_share.low, found.false_share.high) == (2 / 3, 1.0)
     assert found.advice == ("Remove 2 negatives equal to the anchor or to a known positive: certainly false.",)
     assert found.gradient_share is None
     assert found.thresholds == {}
@@ -187,7 +188,10 @@ OWN = [(row, row) for row in range(30)]
 def test_odd_sets_are_answered(ids, pairs, n_items, options):
     found = audit(a_set(ids, pairs, n_items=n_items), **options)
     assert found.negatives == (np.array(ids) >= 0).sum()
-    assert 0 <= found.false_share.low <= found.false_share.estimate <= found.false_share.high <= 1
+    share = found.false_share
+    estimate = share.low if found.is_unknown else share.estimate
+    assert 0 <= share.low <= estimate <= share.high <= 1
+    assert np.isnan(share.estimate) == found.is_unknown
     assert json.loads(found.to_json(), parse_constant=pytest.fail)["anchors"] == found.anchors
     assert str(found)
     assert contents_of(found).advice[: 1 + len(found.advice)] == (found.summary, *found.advice)

@@ -1,7 +1,9 @@
 """The folder of the demonstration: a new one or its own, never one with other files."""
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +98,9 @@ def test_a_full_disk_is_found_before_the_run(tmp_path, monkeypatch):
     with pytest.raises(NaysayError, match=r"`out` must be on a disk with 10 MB free, for the report, got '.*' with 9"):
         run(quick=True, out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_readme_names_the_page_that_make_demo_writes():
+    root = Path(__file__).parents[2]
+    folder = re.search(r"naysay demo --out (\S+)", (root / "Makefile").read_text())[1]
+    assert f"Report of the mined negatives: {folder}/report.html\n" in (root / "README.md").read_text()

@@ -411,7 +411,8 @@ def test_a_full_disk_below_what_is_printed_is_one_sentence(file, arguments):
             text=True,
             timeout=120,
         )
-    assert (done.returncode, done.stderr) == (2, "naysay: [Errno 28] No space left on device\n")
+    assert done.returncode == 2
+    assert (done.stderr.count("\n"), "the disk is full" in done.stderr) == (1, True)
     assert [path.name for path in file.parent.iterdir()] == ["scores.npy"]
 
 
@@ -441,7 +442,7 @@ def test_a_grid_beyond_all_measure_is_rejected():
 
 
 def test_a_name_with_a_null_byte_is_no_file():
-    assert refusal(choose_thresholds, "a\0b.npy").startswith("choose_thresholds: `scores` must be an existing file")
+    assert refusal(choose_thresholds, "a\0b.npy").startswith("choose_thresholds: `scores` must be ")
 
 
 def test_a_parquet_file_of_one_row_group_is_not_held_in_memory(tmp_path):

@@ -171,7 +171,7 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(name, tmp_
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", fail)
-    message = r"`path` must be a file that can be written, got .* \(No space left on device\)"
+    message = r"`path` must be a file that can be written, got .* \(the disk is full\)"
     with pytest.raises(NaysayError, match=message):
         write_negatives(path, kind, **GIVEN, **given)
     assert path.read_text() == "old"

@@ -168,3 +168,35 @@ def test_a_drift_that_fails_keeps_the_negatives(tmp_path, monkeypatch):
     with pytest.warns(NaysayWarning, match="at step 3 the negatives stay as they were: MemoryError"):
         run.train()
     assert (len(run.loss.seen), callback.refreshes) == (6, 1)
+
+
+def saved_ids(folder):
+    """The file of negatives of a checkpoint."""
+    return folder / "checkpoint-4" / "naysay_negatives" / "ids.npy"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda ids: ids + 10_000,
+        lambda ids: ids - 10_000,
+        lambda ids: ids[:-1],
+        lambda ids: np.concatenate([ids, ids]),
+        lambda ids: ids.astype(np.float64),
+        lambda ids: ids.astype(np.int32),
+        lambda ids: ids.astype(bool),
+        lambda ids: ids[:, 0],
+        lambda ids: np.roll(ids, 1, axis=0),
+        lambda ids: ids[:, ::-1],
+    ],
+    ids=["too high", "negative", "short", "long", "floats", "int32", "flags", "flat", "of other rows", "other order"],
+)
+def test_ids_of_a_checkpoint_that_are_not_of_this_run_are_an_error(tmp_path, changed):
+    small.trainer(tmp_path, [refresh()], **SAVED).train()
+    file = saved_ids(tmp_path)
+    np.save(file, changed(np.load(file)))
+    again = small.trainer(tmp_path, [refresh()], **SAVED)
+    with pytest.raises(ns.NaysayError) as error:
+        again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+    assert error.value.parameter in ("resume_from_checkpoint", "train_dataset")
+    assert again.loss.seen == []

@@ -165,7 +165,7 @@ def test_a_lock_that_cannot_be_written_is_one_sentence_and_leaves_nothing(tmp_pa
         lock(missing)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
-        with pytest.raises(NaysayError, match=r"^`--job` must be in a folder that can be written, got .*\(File too"):
+        with pytest.raises(NaysayError, match=r"^`--job` must be in a folder that can be written, got .*\(the"):
             lock(tmp_path / "lock")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from job_world import Families, in_parts, lines, stopped
 
+import naysay as ns
+from naysay import cli
 from naysay.errors import NaysayError
 from naysay.jobs._review import COLUMNS
 from naysay.mining import mine
@@ -258,3 +261,90 @@ def test_a_stated_labelled_share(world):
     mined = mine(world.queries, world.corpus, world.labelled, 5, labelled_share=1 / 3)
     assert mined.rule == said.rule
     assert world.ids(world.folder / "out.jsonl") == mined.ids.tolist()
+
+
+NASTY = ['=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "\tx", "'=1", "''-1", "'tis", "=", "plain"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_review_has_no_formulas_and_is_read_back(tmp_path, ending):
+    world = ns.planted_world(len(NASTY) * 4, 120, per_anchor=2, known_share=0.5)
+    names = [f"{NASTY[row % len(NASTY)]}{row}" for row in range(120)]
+    anchors, items = world.known.pairs()
+    pairs = [{"anchor": names[anchor], "positive": names[item]} for anchor, item in zip(anchors, items, strict=True)]
+    documents = [{"id": name, "text": f"{name} text"} for name in names]
+    for file, rows in (("pairs", pairs), ("docs", documents), ("queries", documents[: len(NASTY) * 4])):
+        (tmp_path / f"{file}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    np.save(tmp_path / "q.npy", world.anchor_vectors)
+    np.save(tmp_path / "c.npy", world.item_vectors)
+    review = tmp_path / f"review{ending}"
+    words = ["mine", str(tmp_path / "pairs.jsonl"), "-k", "2"]
+    for option, file in (("corpus", "docs.jsonl"), ("queries", "queries.jsonl")):
+        words += [f"--{option}", str(tmp_path / file)]
+    words += ["--query-vectors", str(tmp_path / "q.npy"), "--corpus-vectors", str(tmp_path / "c.npy")]
+
+    def run(*more):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*words, *more])
+        assert ended.value.code in (0, None)
+
+    run("-o", str(tmp_path / "first.jsonl"), "--review", "30", "--review-file", str(review))
+    rows = read(review)
+    cells = [row[name] for row in rows for name in ("query_id", "query", "document_id", "document")]
+    dangerous = [cell for cell in cells if cell[0] in "=+-@\t\r"]
+    assert len(rows) == 30
+    assert bool(dangerous) == (ending == ".jsonl")  # which no spreadsheet runs
+    assert all(float(row["score"]) for row in rows)
+    write(review, [row | {"false_negative": "no"} for row in rows])
+    run("-o", str(tmp_path / "second.jsonl"), "--reviewed", str(review))
+
+
+class Kill(BaseException):
+    """In place of a signal."""
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_job_that_is_killed_after_its_review_file_goes_on(world, monkeypatch, ending):
+    file, report = world.folder / f"asked{ending}", "report.html"
+    world.run(review=20, review_file=file, report=report)
+    wanted = {path: path.read_bytes() for path in (file, world.folder / "out.jsonl", world.folder / report)}
+    for path in wanted:
+        path.unlink()
+    own = os.replace
+
+    def killed(source, target):
+        own(source, target)
+        if target == file:
+            raise Kill
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", killed)
+        with pytest.raises(Kill):
+            world.run(review=20, review_file=file, report=report)
+    assert file.read_bytes() == wanted[file]
+    assert world.job().is_dir()
+    with pytest.raises(NaysayError, match="--resume"):
+        world.run(review=20, review_file=file, report=report)
+    world.run(review=20, review_file=file, report=report, resume=True)
+    assert {path: path.read_bytes() for path in wanted} == wanted
+    assert not world.job().exists()
+
+
+def test_a_review_that_a_person_filled_in_meanwhile_is_kept(world, monkeypatch):
+    file = world.folder / "asked.csv"
+    own = os.replace
+
+    def killed(source, target):
+        own(source, target)
+        if target == file:
+            raise Kill
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", killed)
+        with pytest.raises(Kill):
+            world.run(review=20, review_file=file)
+    filled(world, file)
+    answers = file.read_bytes()
+    with pytest.raises(NaysayError, match="--review-file"):
+        world.run(review=20, review_file=file, resume=True)
+    assert file.read_bytes() == answers

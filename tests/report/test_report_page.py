@@ -13,7 +13,7 @@ import pytest
 from report_cases import HOSTILE, example, point, trade, whole
 
 from naysay.errors import NaysayError
-from naysay.report import Chart, Contents, Examples, Table, html, write_report
+from naysay.report import Chart, Contents, Examples, ReviewPair, Table, html, write_report
 from naysay.text import percent
 
 STAND_IN = "window.vegaEmbed = async () => ({ view: null });"
@@ -254,7 +254,7 @@ def test_a_report_is_written_whole_or_not_at_all(quick, tmp_path, monkeypatch, s
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(
-        NaysayError, match=r"^write_report: `path` must be a file that can be written, got .*No space left"
+        NaysayError, match=r"^write_report: `path` must be a file that can be written, got .*the disk is full"
     ):
         write_report(path, whole())
     assert path.read_text() == "before"
@@ -288,3 +288,10 @@ def test_a_page_that_would_be_too_large_is_rejected(quick, tmp_path):
     with pytest.raises(NaysayError, match=message):
         write_report(tmp_path / "a.html", contents)
     assert os.listdir(tmp_path) == []
+
+
+def test_pairs_to_label_are_no_formulas_in_the_downloaded_file(tmp_path):
+    pair = ReviewPair("=1+1", "@query", "-7", "+text", -0.5, float("nan"))
+    page = write_report(tmp_path / "report.html", Contents("t", ("do",), review=(pair,))).read_text()
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert data["review"] == [["'=1+1", "'@query", "'-7", "'+text", "-0.5", ""]]

@@ -109,8 +109,8 @@ def test_a_long_run_fits(tmp_path):
         (HEADER + line() + "[]\n", "must be an undamaged log, got no step in line 3 of"),
         (HEADER + line(step="a"), "must be an undamaged log, got no step number in line 2 of"),
         (HEADER + line(step=-1), "must be an undamaged log, got no step number in line 2 of"),
-        (HEADER + line(scalars={"a": "b"}), "must be an undamaged log, got a measure that is no number in line 2 of"),
-        (HEADER + '{"step": 1, "scalars": {"a": NaN}}\n', "got a measure that is no number in line 2 of"),
+        (HEADER + line(scalars={"a": "b"}), "must be an undamaged log, got a measure that is no number"),
+        (HEADER + '{"step": 1, "scalars": {"a": NaN}}\n', "got a measure that is no number"),
         (HEADER + line(histograms=3), "must be an undamaged log, got no histogram in line 2 of"),
         (HEADER + line(histograms={"a": {"counts": [1], "ends": [0]}}), "got no histogram in line 2 of"),
         (HEADER + "[" * 100_000 + "\n", "must be an undamaged log, got no JSON in line 2 of"),
@@ -143,3 +143,55 @@ def test_wrong_files_are_one_sentence(tmp_path, monkeypatch, capsys, arguments, 
         main(["report", *arguments])
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith(message)
+
+
+HUGE_WHOLE = int("9" * 400)
+
+
+@pytest.mark.parametrize("measure", ["score/negatives", "exhausted", "failed", "of no chart"])
+@pytest.mark.parametrize("value", [HUGE_WHOLE, -HUGE_WHOLE, 1e308, -1e308, 1e400])
+def test_a_measure_that_cannot_be_added_up_is_a_damaged_log(tmp_path, capsys, measure, value):
+    log = tmp_path / "run.jsonl"
+    log.write_text(HEADER + line(0, {measure: value}) + line(1, {measure: value}))
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(log)])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(ns.NaysayError) as error:
+        ns.report.read_run(log)
+    assert error.value.parameter == "path"
+
+
+@pytest.mark.parametrize("ends", [[-1e308, 1e308], [1e308, 1.7e308], [0, HUGE_WHOLE]])
+def test_a_histogram_of_huge_numbers_is_a_damaged_log(tmp_path, ends):
+    log = tmp_path / "run.jsonl"
+    log.write_text(HEADER + line(histograms={"suspicion": {"counts": [1], "ends": ends}}))
+    with pytest.raises(ns.NaysayError) as error:
+        ns.report.report_run(log)
+    assert error.value.parameter == "path"
+
+
+def test_large_counts_of_a_histogram_give_shares(tmp_path):
+    log, counts = tmp_path / "run.jsonl", [1 << 52] * 4096  # their sum is 2^64
+    histogram = {"counts": counts, "ends": list(range(4097))}
+    log.write_text(HEADER + line(histograms={"suspicion": histogram}))
+    page = ns.report.report_run(log).read_text()
+    assert "The mean goes from 2,048 at step 0 to 2,048 at 0." in page
+
+
+def test_a_log_in_which_no_refresh_failed_is_a_page_without_that_advice(tmp_path):
+    log = tmp_path / "run.jsonl"
+    log.write_text(HEADER + line(0, {"failed": 0}) + line(1, {"failed": 0.0}))
+    assert "refresh failed" not in ns.report.report_run(log).read_text()
+
+
+@pytest.mark.parametrize("word", [".", "", "./", "/", "..", "folder.jsonl"])
+def test_a_folder_is_not_a_log(tmp_path, monkeypatch, capsys, word):
+    (tmp_path / "folder.jsonl").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", word])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("naysay: report: `RUN` ")
+    assert said.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import final
 
 import numpy as np
@@ -100,7 +101,8 @@ def false_share(
 ) -> Share:
     """Estimate the share of false negatives, with `low` the proven ones and `high` an upper bound, 95 % confidence.
 
-    Scores can never prove that a negative is false, so the interval starts at what is proven.
+    Scores can never prove that a negative is false, so the interval starts at what is proven. The estimate is NaN where
+    nothing but that is known.
 
     **By the posterior** of the nearest candidates, where they are known: the mean probability of the negatives, and the
     upper end of its interval. It is right if nothing but score and chance chose among candidates of equal probability.
@@ -116,8 +118,10 @@ def false_share(
     total, sure = int(filled.sum()), float(proven.sum() / filled.sum())
 
     def unknown(note: str) -> Share:
-        return Share(_WHAT, sure, sure, 1.0, CONFIDENCE, total, (), (note,), bound=True)
+        return Share(_WHAT, nan, sure, 1.0, CONFIDENCE, total, (), (note,), bound=True)
 
+    if sure == 1:
+        return Share(_WHAT, 1.0, 1.0, 1.0, CONFIDENCE, total, ())
     if scores is None or len(scores.one_each) < _MIN_POSITIVES:
         count = 0 if scores is None else len(scores.one_each)
         return unknown(f"unknown: {count} anchors have a positive with a score, {_MIN_POSITIVES} are needed")

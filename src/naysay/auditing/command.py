@@ -11,9 +11,11 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.progress import SpinnerColumn, TextColumn
 from rich.text import Text
 
 from naysay._commands import AuditOptions
+from naysay._console import SafeConsole, progress_on
 from naysay._options import option_names
 from naysay._urls import Place, Url
 from naysay.auditing._training_set import TrainingSet, training_set
@@ -42,26 +44,31 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
     negatives were chosen by; the estimate is too low if false ones came in at random. If nothing can be estimated,
     `fail_above` is an error.
     """
-    out = console or Console()
+    out = console or SafeConsole()
     limit = _limit(options.fail_above)
     check_one_of("--fail-on", options.fail_on, tuple(_ENDS))
     vectors: dict[str, Any] = {name: getattr(options, name) for name in _VECTORS}
     _check_files(options, vectors)
-    with Console(stderr=True, quiet=out.quiet).status("reading", spinner="line") as status:
+    errors = SafeConsole(stderr=True, quiet=out.quiet)
+    with progress_on(errors, (SpinnerColumn("line"), TextColumn("{task.description}"))) as progress:
+        step = progress.add_task("reading", total=None)
         given = training_set(options.negatives, options.format or None)
         if options.model:
-            status.stop()
-            vectors = _encoded(given, options)
-            status.start()
-        status.update("auditing")
+            progress.stop()
+            vectors = _encoded(given, options, show=not out.quiet)
+            progress.start()
+        progress.update(step, description="auditing")
         result = audit(given, **vectors, **{name: getattr(options, name) for name in _SETTINGS})
     if options.json is not None:  # before printing, which a closed pipe ends
-        result.write(options.json)
+        with with_option_names("audit", {"path": "--json"}):
+            result.write(options.json)
     if options.report is not None:
         files = {name: file for name, file in vectors.items() if file is not None}
-        report_audit(result, options.report, files=files)
+        with with_option_names("audit", {"path": "--report"}):
+            report_audit(result, options.report, files=files)
     print_audit(result, out)
-    return _passes(result, limit, options.fail_on, out)
+    has_scores = any(value is not None for value in vectors.values())
+    return _passes(result, limit, options.fail_on, out, has_scores=has_scores)
 
 
 def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> None:
@@ -92,7 +99,7 @@ def _limit(text: str | None) -> float | None:
     return share
 
 
-def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> bool:
+def _passes(result: Audit, limit: float | None, fail_on: str, out: Console, *, has_scores: bool) -> bool:
     """Print and return whether one end of the interval, or the estimate, is within the limit."""
     if limit is None:
         return True
@@ -100,8 +107,10 @@ def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> b
     numbers = {"upper": share.high, "estimate": share.estimate}
     if result.is_unknown:
         if share.low <= limit:
-            rule = "left out where only proven false negatives can be counted"
-            raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, or a model.")
+            why = share.notes[-1].removeprefix("unknown: ")
+            advice = "" if has_scores else "Pass vectors, or a model."
+            rule = "left out where the share of false negatives is unknown"
+            raise_invalid("--fail-above", rule, f"{percent(limit)} ({why})", advice)
         text, passes = f"{percent(share.low)} are certainly false", False
     else:
         other = next(name for name in _ENDS if name != fail_on)
@@ -112,7 +121,7 @@ def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> b
     return passes
 
 
-def _encoded(given: TrainingSet, options: AuditOptions) -> dict[str, Any]:
+def _encoded(given: TrainingSet, options: AuditOptions, *, show: bool) -> dict[str, Any]:
     """Encode all texts of the set, in its order, and keep the vectors in a folder for the next time."""
     from naysay.encode.model import load_model
     from naysay.encode.texts import encode_texts
@@ -126,7 +135,7 @@ def _encoded(given: TrainingSet, options: AuditOptions) -> dict[str, Any]:
     home = options.negatives if isinstance(options.negatives, Path) else Path(options.negatives.name)
     folder = options.encoded if isinstance(options.encoded, Path) else home.with_name(f".{home.name}.vectors")
     paths = [
-        encode_texts(encoder, each, folder=folder, prompt=prompt or None)
+        encode_texts(encoder, each, folder=folder, prompt=prompt or None, show=show)
         for each, prompt in zip(texts.values(), (options.query_prompt, options.corpus_prompt), strict=True)
     ]
     return {"query_vectors": paths[0], "corpus_vectors": paths[1]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from math import isnan
 from typing import Any, final
 
 from naysay._urls import Place
@@ -36,7 +37,7 @@ class Audit:
         suspected_by: {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; one reason per slot.
         suspected: Slots with a reason.
         false_share: The estimated share of false negatives (95 % CI): `low` is proven; if `bound` is True, only the
-            upper bound `high` is claimed.
+            upper bound `high` is claimed. The estimate is NaN if it is unknown; the last of its notes says why.
         trade: What it would cost to come within a false share of 5 %; None where the share cannot be estimated.
         rule: How the score threshold was set, in a sentence.
         gradient_share: The share of the InfoNCE gradient by band; None without scores of positives and negatives.
@@ -92,8 +93,7 @@ class Audit:
     @property
     def is_unknown(self) -> bool:
         """Whether only proven false negatives can be counted."""
-        share = self.false_share
-        return share.bound and share.high >= 1 and share.estimate == share.low
+        return isnan(self.false_share.estimate)
 
     def findings(self) -> dict[str, str]:
         """Return {finding: text}, in the order in which they are printed: what is certain first."""
@@ -164,9 +164,10 @@ def _sentence(share: Share, negatives: int) -> str:
 
 def _false_text(audit: Audit) -> str:
     """The number of slots with the share and its interval, or why it is unknown."""
-    share, count = audit.false_share, round(audit.false_share.estimate * audit.negatives)
+    share = audit.false_share
     if audit.is_unknown:
-        return share.notes[-1] if share.notes else "unknown"
+        return share.notes[-1]
+    count = round(share.estimate * audit.negatives)
     if share.bound and share.high >= 1:
         return f"cannot be told; at most about {count:,} ({percent(share.estimate)})"
     if share.bound:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from naysay._commands import MethodsOptions
+from naysay._console import SafeConsole
 from naysay._options import option_names
 from naysay.catalog._filter import matching
 from naysay.catalog._method import Method
@@ -31,7 +32,7 @@ def show(options: MethodsOptions) -> None:
 
 def print_methods(console: Console | None = None) -> None:
     """Print the names of all methods, by the question that they answer."""
-    out = console or Console()
+    out = console or SafeConsole()
     for question, words in QUESTIONS.items():
         out.print(Text(f"{words} ({question})", style="bold"))
         names = "; ".join(name for method in methods(question) for name in method.names)
@@ -41,7 +42,7 @@ def print_methods(console: Console | None = None) -> None:
 
 def print_matching(rows: tuple[Method, ...], console: Console | None = None) -> None:
     """Print some methods, with what they need and what a step costs."""
-    out = console or Console()
+    out = console or SafeConsole()
     table = Table(title="naysay methods", title_justify="left", header_style="bold", expand=False)
     table.add_column("name", no_wrap=True)
     for heading in ("data", "needs", "step", "draws"):
@@ -55,7 +56,7 @@ def print_matching(rows: tuple[Method, ...], console: Console | None = None) -> 
 
 def print_method(name: str, console: Console | None = None) -> None:
     """Print all methods of a name: what each is, its paper, what it leaves out, and its parts as a program."""
-    out = console or Console()
+    out = console or SafeConsole()
     for place, method in enumerate(find(name)):
         if place:
             out.print()

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from naysay._commands import CompareCommandOptions, CompareOptions
+from naysay._console import SafeConsole
 from naysay._options import option_names
 from naysay.checks import with_option_names
 from naysay.comparing._folder import REPORT
@@ -31,10 +32,10 @@ STOPPED = "stopped. Finished runs are kept in the folder; the same command conti
 @with_option_names("compare", option_names(CompareCommandOptions))
 def compare_command(options: CompareCommandOptions, *, console: Console | None = None) -> Comparison:
     """Compare, and print the table and the recommendation; the folder is ./naysay-compare if none is given."""
-    out = console or Console()
+    out = console or SafeConsole()
     given = {one.name: getattr(options, one.name) for one in fields(CompareOptions)}
     given["out"] = Path("naysay-compare") if options.out is None else options.out
-    with _Progress(Console(stderr=True)) as progress:
+    with _Progress(SafeConsole(stderr=True)) as progress:
         result = compare(options.data, told=progress.told, **given)
     print_comparison(result, out)
     out.print(Text(f"Report: {given['out'] / REPORT}"), soft_wrap=True)

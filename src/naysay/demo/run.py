@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from naysay._console import SafeConsole
 from naysay.arrays import torch_in_one_thread
 from naysay.checks import check_bool, check_whole, public, raise_invalid
 from naysay.demo import _show as show
@@ -94,7 +95,7 @@ def run(
     check_whole("seed", seed, 0)
     check_bool("quick", quick)
     folder = check_folder("naysay-demo" if out is None else out)
-    screen = console or Console()
+    screen = console or SafeConsole()
     started = time.perf_counter()
     with torch_in_one_thread("demo"):
         from naysay.demo import choices, tutorial
@@ -132,7 +133,7 @@ def run(
     show.print_choices(screen, result)
     screen.print(result.summary, style="bold", highlight=False)
     screen.print(result.advice, highlight=False)
-    screen.print(f"Report of the mined negatives: {result.report}", highlight=False, soft_wrap=True)
+    screen.print(f"Report of the mined negatives: {result.report}", markup=False, highlight=False, soft_wrap=True)
     screen.print(f"Took {time.perf_counter() - started:.0f} s.", highlight=False)
     return result
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from decimal import Decimal, DecimalException
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from naysay._commands import ThresholdOptions
+from naysay._console import SafeConsole, progress_on
 from naysay._options import option_names
 from naysay.checks import raise_invalid, shown, with_option_names
 from naysay.detectors._scores import open_scores
@@ -28,7 +29,7 @@ def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> 
 
     The file is read in blocks, two or three times.
     """
-    out, plot, json = console or Console(), options.plot, options.json
+    out, plot, json = console or SafeConsole(), options.plot, options.json
     for parameter, path in (("plot", plot), ("json", json)):
         if path is not None:
             check_target(parameter, path)
@@ -42,9 +43,9 @@ def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> 
     grid = (read_grid("--low-grid", low), read_grid("--high-grid", high)) if low else None
     passes = 2 if grid is not None or options.scope == "anchor" else 3  # the last of them for the drawing
     columns = (TextColumn("reading scores"), BarColumn(), TimeRemainingColumn())
-    errors = Console(stderr=True, quiet=out.quiet)
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task("", total=None)
+    errors = SafeConsole(stderr=True, quiet=out.quiet)
+    with progress_on(errors, columns) as progress:
+        task = progress.add_task("reading scores", total=None)
         blocks = open_scores(options.scores, options.column or None)
         blocks = replace(blocks, on_rows=lambda rows: progress.advance(task, rows))
         progress.update(task, total=passes * (blocks.rows or 0))

@@ -17,7 +17,7 @@ class Share:
 
     Args:
         what: What the share is of, in words.
-        estimate: The share, from 0 to 1.
+        estimate: The share, from 0 to 1; NaN if it is unknown.
         low: The lower end of the interval, which contains the true share with this confidence if the assumptions hold.
         high: The upper end of the interval.
         confidence: The confidence of the interval.

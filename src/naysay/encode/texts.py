@@ -24,7 +24,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.encode._inputs import Ids, distinct, text_array, texts_hash
 from naysay.encode.model import settings_of, weights_hash
-from naysay.files import checksummed_stream, find_checksummed
+from naysay.files import FULL, checksummed_stream, disk_reason, find_checksummed, raise_unwritable, shown_path
 from naysay.search._vector_files import npy
 
 BLOCK = 2048  # texts that are encoded, and written, at a time: the most that a kill can lose
@@ -73,7 +73,7 @@ def encode_texts(
         each: each(encode, blocks) -> the vectors of each block of texts, in order: by other processes, for example.
             None is `map`: one after another, here.
         cache: False encodes again whatever the folder holds; the file gets a name of its own.
-        show: Whether to show a progress bar on standard error, if that is a terminal.
+        show: Whether to show progress on standard error: a bar on a terminal, else a line every 30 s.
 
     Returns:
         The path of the file.
@@ -103,7 +103,7 @@ def encode_texts(
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise_invalid("folder", "a folder that can be written", f"{shown(str(target))} ({error.strerror})")
+        raise_invalid("folder", "a folder that can be written", f"{shown_path(target)} ({disk_reason(error)})")
     weights = weights_hash(model) if cache else None
     key = None
     if weights is not None:
@@ -255,10 +255,15 @@ def _vector_file(
     folder: Path, stem: str, shape: tuple[int, ...], files: _Files
 ) -> Iterator[tuple[BinaryIO, list[Path]]]:
     """Open a stream for the rows of an .npy file of float32; the list gets its path once it is complete."""
-    with checksummed_stream(folder, stem, ".npy", drafts=files.parts, durable=files.kept) as (stream, made):
-        header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(stream, header)
-        yield stream, made
+    header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    try:
+        with checksummed_stream(folder, stem, ".npy", drafts=files.parts, durable=files.kept) as (stream, made):
+            np.lib.format.write_array_header_1_0(stream, header)
+            yield stream, made
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise_unwritable("folder", folder / f"{stem}.npy", error)
 
 
 @contextmanager
@@ -278,11 +283,11 @@ def pool_of(model: Any, processes: Any) -> Iterator[dict[str, Any]]:
 def _bar(total: int, *, show: bool) -> Iterator[Any]:
     """Yield a function that advances the progress bar."""
     from rich import progress as bars
-    from rich.console import Console
 
-    console = Console(stderr=True)
+    from naysay._console import SafeConsole, progress_on
+
     times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
     columns = (bars.TextColumn("Encoding"), bars.BarColumn(), bars.MofNCompleteColumn(), *times)
-    with bars.Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
-        task = progress.add_task("", total=total)
+    with progress_on(SafeConsole(stderr=True, quiet=not show), columns, transient=False) as progress:
+        task = progress.add_task("encoding texts", total=total)
         yield lambda count: progress.advance(task, count)

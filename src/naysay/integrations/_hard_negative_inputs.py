@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown, shown_names
 from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.detectors.calibrated import Calibrated
 from naysay.encode._inputs import distinct, text_array
@@ -47,7 +47,7 @@ def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> dict
     chosen = []
     for place, (parameter, name) in enumerate((("anchor_column_name", anchor), ("positive_column_name", positive))):
         if name is None and len(names) <= place:
-            raise_invalid("dataset", "of at least two columns", f"{len(names)}: {', '.join(map(repr, names))}")
+            raise_invalid("dataset", "of at least two columns", f"{len(names)}: {shown_names(names)}")
         chosen.append(names[place] if name is None else name)
         check_one_of(parameter, chosen[place], names)
     if chosen[0] == chosen[1]:

@@ -10,6 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.difficulty._loggers import writer
 from naysay.difficulty._step_measures import Scalars
@@ -150,7 +152,8 @@ class RefreshNegatives:
         if self._set is not None and state.is_world_process_zero and folder.is_dir():
             numbers = {"refreshes": self.refreshes, "step": self.step, "saved": state.global_step}
             header = numbers | {"texts": self._set.key, "log": _logged(state)}
-            save_folder(folder / _FOLDER, _KIND, header, {"ids": self._set.slots.ids})
+            ids = self._set.slots.ids
+            save_folder(folder / _FOLDER, _KIND, header | {"ids": _checksum(ids)}, {"ids": ids})
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Leave the dataset as it was."""
@@ -228,6 +231,10 @@ class RefreshNegatives:
         if header.get("texts") != self._set.key or ids.ndim != 2 or ids.shape[1] not in widths:
             rule = "the same texts, with the same `k` and columns, as that of the checkpoint"
             raise_invalid("train_dataset", rule, f"another than in {str(folder)!r}")
+        self._set.check_ids(ids, folder)
+        if header.get("ids", "") != _checksum(ids):
+            got = f"other ids than were saved in {str(folder)!r}"
+            raise_invalid("resume_from_checkpoint", "a checkpoint whose negatives are as they were saved", got)
         self._set.slots.ids, self.refreshes, self.step = ids, header["refreshes"], header["step"]
         self._within = not float(state.epoch or 0).is_integer()
 
@@ -240,6 +247,11 @@ def _logged(state: Any) -> str:
     """A hash of what all refreshes have logged: the trainer loads it with a checkpoint, and no other run has it."""
     entries = [entry for entry in state.log_history if any(name.startswith(_PREFIX) for name in entry)]
     return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def _checksum(ids: Any) -> str:
+    """A hash of the ids of negatives."""
+    return hashlib.sha256(np.ascontiguousarray(ids, np.int64).tobytes()).hexdigest()
 
 
 def _nothing(*args: Any, **given: Any) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid, shown
+from naysay.checks import raise_invalid, shown, shown_names
 from naysay.difficulty._step_measures import Scalars, hardness
 from naysay.encode._inputs import texts_hash
 from naysay.encode.texts import encode_texts
@@ -92,7 +93,7 @@ def pair_columns(dataset: Any, k: int) -> tuple[dict[str, Any], list[str], bool]
     negatives = names[2:]
     if len(names) < 2 or not all(name.startswith(_NAME) for name in negatives):
         rule = "of two columns of texts, anchors and positives, and then none but negatives"
-        got = ", ".join(map(repr, names))
+        got = shown_names(names)
         raise_invalid("train_dataset", rule, got, "Choose them: dataset.select_columns([anchor, positive]).")
     if negatives and len(negatives) != k:
         raise_invalid("k", f"{len(negatives)}, the columns of negatives that the training set has", k)
@@ -142,6 +143,22 @@ class TrainingSet:
         self.slots = Slots(self.names[0], negatives, self.pairs.queries.to_pylist(), self.pairs.corpus, none)
         parts = texts_hash(self.pairs.queries, self.pairs.anchors), texts_hash(self.pairs.corpus, self.pairs.items)
         self.key = "-".join(parts)
+
+    def check_ids(self, ids: NDArray[Any], folder: Path) -> None:
+        """Raise unless (n, k) ids of a checkpoint are negatives of this training set."""
+        anchors, documents = len(self.pairs.queries), len(self.pairs.corpus)
+        got = ""
+        if ids.dtype != np.int64:
+            got = f"dtype {ids.dtype}"
+        elif len(ids) != anchors:
+            got = f"{len(ids):,} rows"
+        elif ids.size and (ids.min() < 0 or ids.max() >= documents):
+            got = f"ids from {ids.min()} to {ids.max()}"
+        elif self.known.contains(np.repeat(np.arange(anchors), ids.shape[1]), ids.reshape(-1), relation="any").any():
+            got = "known positives"
+        if got:
+            rule = f"a checkpoint with negatives of {anchors:,} anchors among {documents:,} documents"
+            raise_invalid("resume_from_checkpoint", rule, f"{got} in {str(folder)!r}")
 
     def attach(self, loader: Any, *, late: bool) -> None:
         """Let the dataset return the current negatives; `late` batches have those of the time when they are used.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid, shown
 from naysay.files import digest_of, is_draft, read_array, sync
 from naysay.jobs import _guards as guards
+from naysay.text import counted
 
 FORMAT = 3
 VECTORS, INDEX = "encoded", "index"  # folders in it, which the encoder and the index fill
@@ -246,8 +247,12 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
             made = folder.made
             folder.check_own()
             if folder.state == "running" and not (resume or fresh):
-                advice = "Continue it with --resume, or start again with --fresh."
-                raise_invalid("--output", "one without an unfinished job", f"the job in {str(path)!r}", advice)
+                parts = sum(name.startswith(PART) for name in folder.files)
+                got = (
+                    f"the job in {str(path)!r}, of which {counted(parts, 'part')} {'is' if parts == 1 else 'are'} done"
+                )
+                advice = "Run the same command with --resume to continue it, or with --fresh to start over."
+                raise_invalid("--output", "one without an unfinished job", got, advice)
             if fresh or folder.state == "cleared":
                 folder.reset()
             folder.check_files()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import importlib
 import os
@@ -16,7 +15,7 @@ from typing import Any, NoReturn, final
 
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
-from naysay.files import digest_of
+from naysay.files import FULL, digest_of, disk_reason, shown_path
 from naysay.locations import shards
 
 # Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
@@ -128,7 +127,7 @@ def _locked_stream(option: str, path: Path, busy: str) -> Iterator[FileIO]:
 
 
 def _raise_unwritable(option: str, path: Path, error: OSError) -> NoReturn:
-    raise_invalid(option, "in a folder that can be written", f"{shown(str(path.parent))} ({error.strerror})")
+    raise_invalid(option, "in a folder that can be written", f"{shown_path(path.parent)} ({disk_reason(error)})")
 
 
 class DiskError(NaysayError):
@@ -144,7 +143,7 @@ def disk_errors(path: Path, needed: Callable[[], int] | None = None) -> Iterator
         raise
     except (OSError, NaysayError) as error:
         cause = error if isinstance(error, OSError) else error.__context__
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(cause, OSError) and cause.errno in FULL:
             message = (
                 f"the disk of {str(path.parent)!r} is full"
                 + (f": {path.name!r} takes {needed():,} bytes. " if needed is not None else f", for {path.name!r}. ")
@@ -152,7 +151,7 @@ def disk_errors(path: Path, needed: Callable[[], int] | None = None) -> Iterator
             )
         elif isinstance(error, OSError):
             message = (
-                f"{str(path)!r} cannot be written ({error.strerror}). Nothing is lost: repair the disk, and run "
+                f"{str(path)!r} cannot be written ({disk_reason(error)}). Nothing is lost: repair the disk, and run "
                 "again with --resume."
             )
         else:

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_range, raise_invalid, shown, with_option_names
+from naysay.checks import check_range, raise_invalid, shown, shown_names, with_option_names
 from naysay.formats._table_files import batches, chosen_column, column_names
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._texts import (
@@ -81,7 +81,7 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
     ):
         name = chosen_column(setting, names, given, usual, place)
         if name is None:
-            raise_invalid(setting, "given for these columns", ", ".join(map(repr, names)) or "none")
+            raise_invalid(setting, "given for these columns", shown_names(names))
         found.append(name)
     if found[0] == found[1]:
         raise_invalid("--positive-column", "another than --anchor-column", repr(found[1]))
@@ -144,7 +144,7 @@ def write_side(
         chosen_column("--title-column", names, title_column, ())
     if key is None and text is None:
         advice = f"Name them with {of}-id-column and {of}-text-column."
-        raise_invalid(option, "a file with a column of ids or of texts", ", ".join(map(repr, names)) or "none", advice)
+        raise_invalid(option, "a file with a column of ids or of texts", shown_names(names), advice)
     broken = {}
     if key is not None:
         broken["ids"] = _write(folder, f"{name}_ids", _strings(option, path, [key], of_ids=True))

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._urls import Place
-from naysay.checks import raise_invalid, shown
+from naysay.checks import raise_invalid, shown, shown_names
+from naysay.files import digest_of
 from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
-from naysay.locations import check_target, is_there
+from naysay.locations import check_target, is_there, local
 from naysay.mining._review import ToReview
+from naysay.text import from_spreadsheet_cell, spreadsheet_cell
 
 Ids = NDArray[np.int64]
 ANSWER = "false_negative"
@@ -30,13 +32,25 @@ _ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "fals
 
 
 def check_review_file(path: Place) -> None:
-    """Raise if pairs to review cannot be written there. A file that exists may have been filled in by a person."""
+    """Raise if pairs to review cannot be written there."""
     if path.suffix.lower() not in _ENDINGS:
         raise_invalid("--review-file", f"a file that ends in {', '.join(_ENDINGS[:-1])} or .parquet", repr(str(path)))
     check_target("--review-file", path)
-    if is_there("--review-file", path):
-        advice = "Move it away, or pass another --review-file."
-        raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
+
+
+def check_new_review(path: Place, written: str | None) -> None:
+    """Raise if there is a file, which a person may have filled in.
+
+    The file that this job wrote before it was killed is accepted: it has the checksum `written`.
+    """
+    if not is_there("--review-file", path):
+        return
+    if written is not None:
+        with local("--review-file", path) as copy:
+            if digest_of(copy) == written:
+                return
+    advice = "Move it away, or pass another --review-file."
+    raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
 
 
 def as_record(pairs: ToReview) -> dict[str, list[Any]]:
@@ -64,11 +78,18 @@ def write_review(path: Path, pairs: Mapping[str, list[Any]], queries: Side, corp
     rows_of = list(zip(*columns, strict=True))
     with io.StringIO(newline="") as text:
         if kind == ".csv":
-            csv.writer(text).writerows([COLUMNS, *(["" if one is None else one for one in row] for row in rows_of)])
+            csv.writer(text).writerows([COLUMNS, *(map(_cell, row) for row in rows_of)])
         else:
             objects = (dict(zip(COLUMNS, row, strict=True)) for row in rows_of)
             text.writelines(f"{json.dumps(one, ensure_ascii=False)}\n" for one in objects)
         path.write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def _cell(value: Any) -> Any:
+    """A value in a CSV file. A text is never a formula; a negative score is a number."""
+    if value is None:
+        return ""
+    return spreadsheet_cell(value) if isinstance(value, str) else value
 
 
 def _plain(text: str) -> str:
@@ -83,7 +104,7 @@ def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDAr
         names = column_names(option, path)
         missing = [name for name in wanted if names.count(name) != 1]
         if missing:
-            got = f"{path.name!r} with {', '.join(map(repr, names)) or 'none'}"
+            got = f"{path.name!r} with {shown_names(names)}"
             raise_invalid(option, f"a file of --review, with the columns {', '.join(wanted)}", got)
         parts = [list(zip(*batch, strict=True)) for batch in batches(option, path, wanted, optional=(ANSWER,))]
     rows = [(place, *row) for place, row in enumerate(row for part in parts for row in part)]
@@ -95,6 +116,8 @@ def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDAr
     found = []
     for column, (name, side, what) in enumerate(zip(_IDS, (queries, corpus), ("anchors", "documents"), strict=True), 1):
         values = [str(rows[place][column]) for place in chosen]
+        if path.suffix.lower() == ".csv":
+            values = list(map(from_spreadsheet_cell, values))
         numbers = _rows_of(values, side)
         for place, value, row in zip(chosen, values, numbers.tolist(), strict=True):
             if row < 0:

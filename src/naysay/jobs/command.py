@@ -14,11 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from naysay._console import PLAIN, SafeConsole, progress_on
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
 from naysay._stores import find, named_as
 from naysay._urls import Place, Url
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names
+from naysay.files import digest_of
 from naysay.formats import _whole_files as whole_files
 from naysay.formats import runs
 from naysay.formats._blocks import Job
@@ -26,7 +28,6 @@ from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
 from naysay.formats.write_negatives import check_options
 from naysay.jobs import _stores as stores
-from naysay.jobs._console import PLAIN, progress_bar
 from naysay.jobs._folder import FORMAT, JobFolder, opened
 from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
@@ -35,7 +36,7 @@ from naysay.jobs._plan import Plan, show_plan
 from naysay.jobs._prepare import Ready, prepare, read_tables
 from naysay.jobs._ray import cluster_of
 from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
-from naysay.jobs._review import check_review_file, read_review, write_review
+from naysay.jobs._review import check_new_review, check_review_file, read_review, write_review
 from naysay.jobs.options import JobOptions, recorded
 from naysay.locations import check_apart, check_page, check_target, is_there
 from naysay.mining._task import pairs_of
@@ -45,7 +46,8 @@ from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
 from naysay.positives import POSITIVE
 
-STOPPED = "stopped; run again with --resume"
+STOPPED = "stopped. Run the same command with --resume to continue."
+_REVIEW_FILE = "review file"  # the step of a job whose record is the checksum of that file
 DECLARATIONS = (JobOptions, MiningOptions)
 _TAG = "naysay"
 
@@ -76,14 +78,14 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     job, mining = from_command(JobOptions, {"pairs": pairs, **options}), from_command(MiningOptions, options)
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
-    out = console or Console()
-    errors = Console(stderr=True, quiet=out.quiet)
+    out = console or SafeConsole()
+    errors = SafeConsole(stderr=True, quiet=out.quiet)
     place = _checked_place(job)
     if job.dry_run:
         return show_plan(job, mining, partial(errors.print, **PLAIN), partial(out.print, **PLAIN))
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = _beside(job.output, "naysay-lock")
-    with progress_bar(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
+    with progress_on(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
@@ -98,6 +100,8 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
     """Do what is left of a job."""
     step, log = progress.add_task("reading", total=None), partial(progress.console.print, **PLAIN)
     with cluster_of(job, mining, log) as cluster, opened(place, resume=job.resume, fresh=job.fresh) as folder:
+        if job.review_path is not None:
+            check_new_review(job.review_path, folder.done.get(_REVIEW_FILE))
         remote = {option: find(option, url) for option, url in job.read_files.items() if isinstance(url, Url)}
         here = {option: path for option, path in job.read_files.items() if isinstance(path, Path)}
         contents = {option: folder.inputs.watch(option, path) for option, path in here.items()}
@@ -205,9 +209,10 @@ def _finalize(
     summary = summarised(ready, whole, sample, job.output, rows)
     review, report = job.review_path, job.report
     if review is not None:
-        check_review_file(review)
+        check_new_review(review, folder.done.get(_REVIEW_FILE))
         with disk_errors(places["review"], lambda: 1 << 24):
             write_review(drafts["review"], folder.done["review"], ready.queries, ready.corpus)
+        folder.finish(_REVIEW_FILE, digest_of(drafts["review"]))
         summary = to_be_reviewed(summary, review, len(folder.done["review"]["anchors"]))
     if report is not None:
         with with_option_names("mine", {"path": "--report"}), disk_errors(places["report"], lambda: 1 << 24):

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from naysay._commands import HowmanyOptions
+from naysay._console import SafeConsole
 from naysay._options import option_names
-from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, with_option_names
+from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, shown_names, with_option_names
 from naysay.files import check_target, read_array, write_whole
 from naysay.locations import check_apart
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
@@ -32,7 +33,7 @@ _KINDS = {".json": "JSON", ".npy": "NumPy"}  # all others are CSV
 @with_option_names("howmany", option_names(HowmanyOptions))
 def howmany(options: HowmanyOptions, *, console: Console | None = None) -> list[Estimate]:
     """Estimate k for one run from its AUCs, or for each separation on a simulated run; print, write and return."""
-    out, plot, json = console or Console(), options.plot, options.json
+    out, plot, json = console or SafeConsole(), options.plot, options.json
     for parameter, path in (("plot", plot), ("json", json)):
         if path is not None:
             check_target(parameter, path)
@@ -208,7 +209,7 @@ def _place_of(names: list[str], wanted: str) -> int:
     lower = [name.lower() for name in names]
     usual = [lower.index(name) for name in _NAMES if lower.count(name) == 1]
     if not usual:
-        got = "columns " + ", ".join(map(repr, names))
+        got = f"columns {shown_names(names)}"
         raise_invalid("val_auc", "one column, or one that is named auc or val_auc", got, "Choose one with `column`.")
     return usual[0]
 

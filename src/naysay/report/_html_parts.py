@@ -15,7 +15,7 @@ from typing import Any
 
 from naysay.report.contents import Cell, Chart, Example, Examples, ReviewPair, Table
 from naysay.report.trade import Trade, false_text
-from naysay.text import number, percent
+from naysay.text import number, percent, spreadsheet_cell
 
 MAX_LENGTH = 400  # characters of a text that are shown
 _MAX_BYTES = 1200  # once escaped, so that a page stays small whatever it shows
@@ -222,10 +222,11 @@ def _pair(pair: ReviewPair, place: int) -> str:
 
 
 def review_data(pairs: tuple[ReviewPair, ...]) -> list[list[str]]:
-    """Return the cells of the file, without the labels; texts are cut as in the page, ids are whole."""
+    """Return the cells of the CSV file, without the labels; texts are cut as in the page, ids are whole."""
     rows = []
     for pair in pairs:
         query, document = (_NO_GLYPH.sub("\ufffd", text[:MAX_LENGTH]) for text in (pair.query_text, pair.document_text))
         posterior = "" if isnan(pair.posterior) else f"{pair.posterior:.4g}"
-        rows.append([pair.query_id, query, pair.document_id, document, f"{pair.score:.6g}", posterior])
+        texts = map(spreadsheet_cell, (pair.query_id, query, pair.document_id, document))
+        rows.append([*texts, f"{pair.score:.6g}", posterior])
     return rows

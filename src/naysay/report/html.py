@@ -54,13 +54,17 @@ def write_report(path: str | Place, contents: Contents) -> Place:
         'report.html'
     """
     check_kind("contents", contents, Contents, "Contents")
-    target = as_place("path", path)
-    check_page("path", target)
+    return write_page("path", as_place("path", path), contents)
+
+
+def write_page(parameter: str, target: Place, contents: Contents) -> Place:
+    """Write a report; errors about the file name `parameter`."""
+    check_page(parameter, target)
     page = as_html(contents).encode()
     if len(page) > MAX_BYTES:
         advice = "Give charts fewer points, or leave some tables out."
         raise_invalid("contents", f"of at most {MAX_BYTES:,} bytes as a page", f"{len(page):,}", advice)
-    write_whole("path", target, page)
+    write_whole(parameter, target, page)
     return target
 
 

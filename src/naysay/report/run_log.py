@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn, final
 
@@ -14,6 +13,8 @@ from naysay.checks import is_number, public, raise_invalid
 from naysay.difficulty._loggers import HEADER
 from naysay.files import as_path, check_file, raise_unreadable
 from naysay.text import short_repr
+
+LARGEST = 1e200  # of a number in a log: sums over all steps of a run stay finite
 
 
 @final
@@ -109,12 +110,17 @@ def _checked(file: Path, one: Any, place: int) -> dict[str, Any]:
         _damaged(file, place, "no step")
     if isinstance(one.get("step"), bool) or not isinstance(one.get("step"), int) or not 0 <= one["step"] < 1 << 63:
         _damaged(file, place, "no step number")
-    if not all(is_number(value) and isfinite(value) for value in one["scalars"].values()):
-        _damaged(file, place, "a measure that is no number")
+    if not all(map(_is_measure, one["scalars"].values())):
+        _damaged(file, place, f"a measure that is no number between -{LARGEST:g} and {LARGEST:g}")
     histograms = one.get("histograms", {})
     if not isinstance(histograms, dict) or not all(map(_is_histogram, histograms.values())):
         _damaged(file, place, "no histogram")
     return one
+
+
+def _is_measure(value: Any) -> bool:
+    """Whether it is a number that can be added up over a run. A whole number may have any number of digits."""
+    return is_number(value) and -LARGEST <= value <= LARGEST
 
 
 def _is_histogram(drawn: Any) -> bool:
@@ -122,6 +128,6 @@ def _is_histogram(drawn: Any) -> bool:
     if not isinstance(drawn, dict) or not all(isinstance(drawn.get(name), list) for name in ("counts", "ends")):
         return False
     counts, ends = drawn["counts"], drawn["ends"]
-    numbers = all(is_number(value) and isfinite(value) for value in (*counts, *ends))
+    numbers = all(map(_is_measure, (*counts, *ends)))
     whole = numbers and all(isinstance(value, int) and 0 <= value < 1 << 53 for value in counts)
     return whole and len(ends) == len(counts) + 1 > 1 and bool((np.diff(ends) >= 0).all())

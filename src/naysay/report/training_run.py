@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from naysay.checks import public
-from naysay.files import as_path, digest_of
+from naysay.files import as_path, check_file, digest_of
 from naysay.locations import check_apart, check_page
 from naysay.plots import Spec, axis, layer
 from naysay.report.charts import named_series, short_names
 from naysay.report.contents import Chart, Contents, Table
-from naysay.report.html import write_report
+from naysay.report.html import write_page
 from naysay.report.run_log import TrainingRun, read_run
 from naysay.text import counted, number, percent, versions
 
@@ -47,12 +47,12 @@ _CHARTS = {
 
 
 @public
-def report_run(path: str | Path, output: str | Path, *, title: str = "") -> Path:
+def report_run(path: str | Path, output: str | Path | None = None, *, title: str = "") -> Path:
     """Draw the log of a training run as one HTML file; see `write_report`.
 
     Args:
         path: The .jsonl file that a `difficulty.Monitor` wrote.
-        output: The file to write, which ends in .html.
+        output: The file to write, which ends in .html; by default it is beside the log and has its name.
         title: The title of the page; by default the name of the file.
 
     Returns:
@@ -61,20 +61,22 @@ def report_run(path: str | Path, output: str | Path, *, title: str = "") -> Path
     Raises:
         NaysayError: If the log is damaged, or the page cannot be written.
     """
-    target = as_path("output", output)
+    log = as_path("path", path)
+    check_file("path", log)
+    target = log.with_suffix(".html") if output is None else as_path("output", output)
     check_page("output", target)
-    check_apart({"output": target}, {"path": as_path("path", path)})
-    run = read_run(path)
+    check_apart({"output": target}, {"path": log})
+    run = read_run(log)
     contents = Contents(
-        title=title or f"Negatives of the run {Path(path).stem}",
+        title=title or f"Negatives of the run {log.stem}",
         advice=_advice(run),
         numbers=_numbers(run),
         charts=tuple(_charts(run)),
         tables=(_table(run),),
-        provenance=versions("naysay") | {"log": str(path), "sha256 of the log": digest_of(Path(path))},
+        provenance=versions("naysay") | {"log": str(log), "sha256 of the log": digest_of(log)},
         notes=run.notes,
     )
-    write_report(target, contents)
+    write_page("output", target, contents)
     return target
 
 
@@ -109,9 +111,9 @@ def _advice(run: TrainingRun) -> tuple[str, ...]:
     slots = int(np.nansum(run.scalars.get("exhausted", 0)))
     if slots:
         others.append(f"{counted(slots, 'slot')} could not be filled: the pool is too small for some anchors.")
-    if "failed" in run.scalars:
-        steps = run.steps[run.scalars["failed"] > 0]
-        text = f"A refresh failed {counted(len(steps), 'time')}, first at step {steps[0]:,}"
+    failed_at = run.steps[run.scalars["failed"] > 0] if "failed" in run.scalars else []
+    if len(failed_at):
+        text = f"A refresh failed {counted(len(failed_at), 'time')}, first at step {failed_at[0]:,}"
         others.append(f"{text}: the negatives stayed as they were.")
     if "not_finite" in run.scalars and (run.scalars["not_finite"] > 0).any():
         step = run.steps[np.argmax(run.scalars["not_finite"] > 0)]
@@ -171,7 +173,7 @@ def _heat(name: str, times: list[tuple[int, Any, Any]]) -> Chart:
     values: list[Spec] = []
     rows = []
     for step, counts, ends in times[::every]:
-        whole = max(1, int(counts.sum()))
+        whole = max(1.0, float(counts.sum(dtype=np.float64)))  # whole numbers could overflow
         cells = zip(counts.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         values += [
             {"step": f"{step:,}", "low": low, "high": high, "share": count / whole}

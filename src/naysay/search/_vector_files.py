@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._tables import parquet_batches, parquet_schema
-from naysay.checks import check_one_of, raise_invalid, shown
+from naysay.checks import check_one_of, raise_invalid, shown, shown_names
 from naysay.errors import NaysayError
-from naysay.files import raise_unreadable
+from naysay.files import disk_reason, raise_unreadable
 
 DTYPES = ("float16", "float32", "float64")
 _STORED = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}
@@ -217,7 +217,7 @@ def _write(handle: int, folder: Path, rows: NDArray[Any]) -> None:
         while view:
             view = view[os.write(handle, view) :]
     except OSError as error:
-        place = f"the folder for temporary files, {str(folder)!r}, cannot be written ({error.strerror})"
+        place = f"the folder for temporary files, {str(folder)!r}, cannot be written ({disk_reason(error)})"
         message = f"{place}. Set TMPDIR to a folder with more space."
         raise NaysayError(message) from None
 
@@ -241,7 +241,7 @@ def _column(parameter: str, schema: Any, wanted: str | None) -> str:
         return wanted
     fitting = [field.name for field in schema if _float_type(field.type) is not None]
     if len(fitting) != 1:
-        got = "columns " + ", ".join(map(repr, schema.names)) if schema.names else "no columns"
+        got = f"columns {shown_names(schema.names)}" if schema.names else "no columns"
         advice = "Choose with `column`." if fitting else ""
         raise_invalid(parameter, "a table with one column of lists of floats", got, advice)
     return str(fitting[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from naysay.checks import check_all, check_kind, public, raise_invalid
+from naysay.checks import check_all, check_kind, public, raise_invalid, shown_names
 from naysay.files import as_path
 from naysay.formats._table_files import batches, chosen_column, column_names
 from naysay.formats.beir import read_beir
@@ -269,7 +269,7 @@ def _read(parameter: str, path: Path, usual: Sequence[tuple[str, ...]]) -> list[
         found = chosen_column(parameter, present, "", names, place)
         if found is None or found in chosen:
             rule = f"a table with a column named {' or '.join(names[:2])}"
-            raise_invalid(parameter, rule, f"columns {', '.join(map(repr, present))}")
+            raise_invalid(parameter, rule, f"columns {shown_names(present)}")
         chosen.append(found)
     read: list[list[str]] = [[], []]
     for batch in batches(parameter, path, chosen):
