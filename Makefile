@@ -22,7 +22,7 @@ test: $(READY)
 # PyKEEN, Lightning, Ray, Polars, TensorBoard, Weights & Biases, PyG's neighbour sampling and an S3 server, which take long
 # to install and to import.
 test-integrations: $(OWN)/.ready
-	$(OWN)/bin/python -m pytest tests/integrations/own_environment
+	$(OWN)/bin/python -m pytest tests/integrations/own_environment tests/contract/own_environment
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
