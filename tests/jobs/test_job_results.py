@@ -55,7 +55,7 @@ def test_the_estimate_holds_the_truth_whatever_the_judge(tmp_path, judge):
     if judge == "none":
         assert "Next: mine again with --judge auto" in str(found)
     if judge == "auto":
-        assert found.rule.startswith("Estimated false negatives among the 5 nearest: ")
+        assert found.rule.startswith("Estimated false negatives among the 5 nearest ")
         assert truth < 0.08
         assert found.advice == f"Next: train on {tmp_path / 'out.jsonl'}."
 
