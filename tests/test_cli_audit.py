@@ -31,7 +31,8 @@ def files(tmp_path_factory):
     world = ns.planted_world(100, 300, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
     mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
     mined.write(folder / "a.parquet", "ids")
-    mined.write(folder / "t.parquet", "triplet")
+    texts = {"query_texts": [f"q {row}" for row in range(100)], "corpus_texts": [f"d {row}" for row in range(300)]}
+    mined.write(folder / "t.parquet", "triplet", **texts)
     np.save(folder / "q.npy", world.anchor_vectors)
     np.save(folder / "c.npy", world.item_vectors)
     return folder

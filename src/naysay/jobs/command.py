@@ -175,7 +175,8 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
         if given is None:
             continue
         if name != "trec" and side in FORMATS[name].texts and given.texts is None:
-            raise_invalid(option, f"a file with texts for the format {name!r}", "none")
+            advice = f"Pass {option} with a column of texts, or --format ids, which holds row numbers and ids."
+            raise_invalid(option, f"a file with texts for the format {name!r}", "none", advice)
         if name == "trec" and given.ids is not None:
             runs.check_fields(option, given.ids.blocks())
         for part, row in given.broken.items() if suffix in (".parquet", ".hf") else ():

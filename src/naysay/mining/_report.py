@@ -208,9 +208,9 @@ def _advice(mined: Mined, found: Weighed, count: str) -> tuple[str, ...]:
             others.insert(0, "Too many may be false to train on: move the target to see what fewer would cost.")
         else:
             others.insert(0, "Train on them.")
-    if mined.short.any():
-        part = f"{int(mined.short.sum()) / int(mined.counts.sum()):.1%} of the slots"
-        rows = f"{(mined.short > 0).mean():.1%} of the anchors"
+    if mined.short:
+        part = f"{int(mined.missing.sum()) / int(mined.counts.sum()):.1%} of the slots"
+        rows = f"{mined.short / len(mined.ids):.1%} of the anchors"
         others.append(f"{part} are empty, in {rows}: search deeper, or raise the target.")
     return (first, *others)
 
@@ -223,7 +223,7 @@ def _numbers(mined: Mined, trade: Trade | None, total: int) -> dict[str, str]:
     found["mean score of the negatives"] = f"{kept.mean(dtype=np.float64):.4g}" if len(kept) else "none"
     if trade is not None:
         found["mean score of the nearest"] = f"{trade.rules[0].mean_score:.4g}"
-    return found | ({"empty slots": f"{int(mined.short.sum()):,}"} if whole else {})
+    return found | ({"empty slots": f"{int(mined.missing.sum()):,}"} if whole else {})
 
 
 def _provenance(mined: Mined) -> dict[str, str]:

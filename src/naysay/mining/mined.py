@@ -82,8 +82,8 @@ class Mined(MinedArrays):
         >>> import naysay as ns
         >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
         >>> mined = ns.mine(vectors[:1], vectors, [0], 2, judge=None)
-        >>> mined.ids.tolist(), mined.short.tolist(), mined.rule
-        ([[1, 2]], [0], 'Nothing is suspected: the nearest are taken.')
+        >>> mined.ids.tolist(), mined.short, mined.rule
+        ([[1, 2]], 0, 'Nothing is suspected: the nearest are taken.')
     """
 
     query: Query
@@ -263,7 +263,8 @@ class Mined(MinedArrays):
 
         Args:
             path: The file.
-            format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding".
+            format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding". All but "ids", "trec" and
+                those of ColBERT need query_texts, most of them corpus_texts, too.
             **options: Keywords of `formats.write_negatives`: query_ids, corpus_ids, query_texts, corpus_texts,
                 corpus_titles, with_scores, short, corpus_path, tag.
         """
