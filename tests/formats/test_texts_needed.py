@@ -22,7 +22,11 @@ OF_TEXTS = ["triplet", "n-tuple", "labelled-pair", "labeled-list", "flagembeddin
 @pytest.mark.parametrize("name", OF_TEXTS)
 def test_a_format_of_texts_needs_both_sides(tmp_path, name):
     path = tmp_path / "train.jsonl"
-    for given, missing in (({}, "query"), ({"query_texts": QUESTIONS}, "corpus"), ({"corpus_texts": DOCUMENTS}, "query")):
+    for given, missing in (
+        ({}, "query"),
+        ({"query_texts": QUESTIONS}, "corpus"),
+        ({"corpus_texts": DOCUMENTS}, "query"),
+    ):
         with pytest.raises(NaysayError) as error:
             MINED.write(path, name, **given)
         assert error.value.parameter == f"{missing}_texts"
@@ -64,7 +68,9 @@ def test_the_file_of_the_readme_trains_a_sentence_transformer(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     code = re.search(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)[1]
     exec(compile(code, str(README), "exec"), {})
-    read = datasets.load_dataset("parquet", data_files="train.parquet", split="train", cache_dir=str(tmp_path / "cache"))
+    read = datasets.load_dataset(
+        "parquet", data_files="train.parquet", split="train", cache_dir=str(tmp_path / "cache")
+    )
     assert read.column_names == ["anchor", "positive", "negative"]
     assert all(isinstance(text, str) for text in read[0].values())
     before, after = _trained_one_step(read.select(range(32)), tmp_path)

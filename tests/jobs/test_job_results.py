@@ -82,14 +82,15 @@ def test_a_rate_that_cannot_be_told(world):
 
 def test_the_summary():
     share = Share("", 0.0123, 0.0, 0.04, 0.95, 30, ())
-    found = MinedFile("o.parquet", 9, 1000, 7990, 3, 10, share, 0.98765, "Rule.", recall=0.9712)
+    found = MinedFile("o.parquet", 9, 1000, 8, 7990, 3, 10, share, 0.98765, "Rule.", recall=0.9712)
     assert str(found) == (
-        "o.parquet: 1,000 anchors, 7,990 negatives, false negatives 1.2 % (95 % CI 0.0 to 4.0), hardness "
+        "o.parquet: 1,000 anchors, k = 8, 7,990 negatives, false negatives 1.2 % (95 % CI 0.0 to 4.0), hardness "
         "0.988, 3 anchors short by 10, recall 0.971"
     )
-    none = MinedFile("o.parquet", 0, 10, 0, 0, 0, "unknown (why)", 0.0, "Rule.")
+    none = MinedFile("o.parquet", 0, 10, "auto", 0, 0, 0, "unknown (why)", 0.0, "Rule.")
     assert (
-        str(none) == "o.parquet: 10 anchors, 0 negatives, false negatives unknown (why), no hardness, no anchor short"
+        str(none)
+        == "o.parquet: 10 anchors, k = auto, 0 negatives, false negatives unknown (why), no hardness, no anchor short"
     )
 
 

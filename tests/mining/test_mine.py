@@ -445,7 +445,7 @@ def test_an_explanation_in_words():
         "left out: positive 1, ignored 1, suspicious 1"
     )
     assert str(mined) == (
-        "2 of 2 negatives for 1 anchors\n"
+        "2 of 2 negatives for 1 anchors, k = 2\n"
         "Suspected by Absolute(high=0.97).\n"
         "positive                            1\n"
         "ignored                             1\n"

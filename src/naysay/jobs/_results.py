@@ -138,6 +138,7 @@ class MinedFile:
         output: The file.
         rows: Its rows.
         anchors: How many anchors.
+        k: Negatives for each anchor, or "auto".
         negatives: How many negatives.
         short: How many anchors have fewer than k negatives.
         missing: How many negatives they lack in all.
@@ -157,6 +158,7 @@ class MinedFile:
     output: Place
     rows: int
     anchors: int
+    k: int | str
     negatives: int
     short: int
     missing: int
@@ -179,7 +181,7 @@ class MinedFile:
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
-        counts = f"{self.anchors:,} anchors, {self.negatives:,} negatives, false negatives {rate}"
+        counts = f"{self.anchors:,} anchors, k = {self.k}, {self.negatives:,} negatives, false negatives {rate}"
         own = f", own text of {self.own_text:,} anchors left out" if self.own_text else ""
         line = f"{self.output}: {counts}, {hardness}, {short}{own}{recall}"
         return "\n".join(part for part in (line, self.advice, self.trade) if part)
@@ -194,6 +196,7 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Place, rows: i
         output=output,
         rows=rows,
         anchors=tally["anchors"],
+        k="auto" if task.counts is None else task.width,
         negatives=tally["negatives"],
         short=tally["short"],
         missing=tally["missing"],
@@ -262,6 +265,7 @@ def as_numbers(summary: MinedFile) -> dict[str, str]:
     rate = share if isinstance(share, str) else with_interval(share.estimate, share.low, share.high)
     return {
         "anchors": f"{summary.anchors:,}",
+        "k": f"{summary.k}",
         "negatives": f"{summary.negatives:,}",
         "estimated false negatives": rate,
         "hardness": f"{summary.hardness:.3f}",

@@ -301,8 +301,13 @@ class Mined(MinedArrays):
     def _said(self) -> str:
         return f"{self.mask.sum():,} of {self.counts.sum():,} negatives for {len(self.ids):,} anchors"
 
+    def _k(self) -> str:
+        """k, or its range where anchors differ."""
+        least, most = int(self.counts.min(initial=self.ids.shape[1])), int(self.counts.max(initial=0))
+        return f"k = {most}" if least >= most else f"k = {least} to {most}"
+
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
-        lines = [self._said(), self.rule]
+        lines = [f"{self._said()}, {self._k()}", self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
