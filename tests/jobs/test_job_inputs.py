@@ -179,7 +179,7 @@ def write(path, rows):
         ),
         (
             [{"anchor": f"question {row}", "positive": "nobody" if row in (4, 9) else "d1"} for row in range(24)],
-            r"`pairs` must be a file whose 'positive' holds .* of the 60 documents, got 'nobody' at row 4 \(2 such rows",
+            r"`pairs` must be a file whose 'positive' holds .* of the 60 docum.*, got 'nobody' at row 4 \(2 such rows",
         ),
         (
             [{"anchor": row, "positive": "d1"} for row in range(25)],

@@ -124,16 +124,6 @@ def test_a_progress_bar_does_not_hide_the_message(tmp_path):
     assert on_a_terminal(command, **given).count("naysay: compiling") == 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
-def test_a_command_says_once_that_it_compiles(tmp_path):
-    """`thresholds` is the cheapest of the commands that compile, and it has a progress bar."""
-    np.save(tmp_path / "scores.npy", np.random.default_rng(0).normal(size=1000))
-    command = [sys.executable, "-m", "naysay.cli", "thresholds", str(tmp_path / "scores.npy")]
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    assert on_a_terminal(command, **cache).count("naysay: compiling") == 1
-    assert on_a_terminal(command, **cache).count("naysay: compiling") == 0
-
-
 def test_without_a_cache_the_message_is_there_too(monkeypatch, capsys):
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
     monkeypatch.setattr(compiling, "_SAID", [])

@@ -465,10 +465,10 @@ def test_as_negatives():
 
 def test_written(tmp_path):
     mined = mine(QUERIES, CORPUS, WORLD.known, 2)
-    written = mined.write(tmp_path / "train.jsonl", format="triplet")
+    texts = {"query_texts": [f"q{i}" for i in range(120)], "corpus_texts": [f"d{i}" for i in range(300)]}
+    written = mined.write(tmp_path / "train.jsonl", format="triplet", **texts)
     assert written.rows == 2 * len(WORLD.known)
-    texts = [f"d{i}" for i in range(300)]
-    mined.write(tmp_path / "ids.parquet", "n-tuple", corpus_texts=texts, query_texts=[f"q{i}" for i in range(120)])
+    mined.write(tmp_path / "train.parquet", "n-tuple", **texts)
 
 
 def test_mined_is_frozen():
