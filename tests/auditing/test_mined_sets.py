@@ -29,8 +29,8 @@ def files(tmp_path_factory):
 
 
 def audited(files, name, capsys):
+    vectors = ["--query-vectors", str(files / "q.npy"), "--corpus-vectors", str(files / "c.npy")]
     with pytest.raises(SystemExit) as ended:
-        vectors = ["--query-vectors", str(files / "q.npy"), "--corpus-vectors", str(files / "c.npy")]
         main(["audit", str(files / name), *vectors, "--json", str(files / "out.json")])
     assert not ended.value.code
     return json.loads((files / "out.json").read_text()), capsys.readouterr().out

@@ -80,7 +80,7 @@ def _saying_without_cache(loop: Any) -> Callable[..., Any]:
 
 
 def _say_once(when: str) -> None:
-    """Print on a terminal that loops are compiled, the first time. A progress bar of rich stands before the terminal."""
+    """Print on a terminal that loops are compiled, the first time. A progress bar stands before the terminal."""
     terminal = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
     if _SAID or terminal is None or not terminal.isatty():
         return
