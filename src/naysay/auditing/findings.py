@@ -16,6 +16,7 @@ from naysay.quantity._fit import Probe, probe
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
+from naysay.text import percent
 
 NEGLIGIBLE = 1e-3  # a negative with a smaller softmax weight contributes no useful gradient
 BANDS = ("easy", "hard", "suspected")
@@ -215,7 +216,7 @@ def k_verdict(k: int, sample: CorpusSample | None, scores: SetScores | None = No
     probed = probe(sample.positives, sample.scores, sample.is_candidate)
     harder = 0.5 if scores is None else hardness(scores, sample)
     if harder > _MINED:
-        basis = f"these negatives score above {harder:.0%} of random documents, and K* is for random negatives"
+        basis = f"these negatives score above {percent(harder)} of random documents, and K* is for random negatives"
         return KVerdict(k, "unknown", auc=probed.auc, standard_error=probed.error, basis=basis)
     middle = _below_one(probed.auc, probed)
     if middle <= 0.5:
