@@ -30,11 +30,13 @@ def main() -> None:
         mined = ns.mine(*vectors, world.known, k=8, judge=judge)
         false = world.false_negative_rate(np.arange(1000), mined.ids)
         score = mined.scores[mined.mask].mean()
-        print(f"{name:8} {100 * false:5.1f} % false, mean score {score:.2f}, {mined.short.sum()} slots empty")
+        print(f"{name:8} {100 * false:5.1f} % false, mean score {score:.2f}, {mined.missing.sum()} slots empty")
     print(textwrap.fill(mined.rule, 90))
     print(f"of anchor 0: {mined.explain(0).dropped}")
     with tempfile.TemporaryDirectory() as folder:
-        written = mined.write(Path(folder) / "train.parquet", format="triplet")
+        texts = [f"question {row}" for row in range(1000)], [f"document {row}" for row in range(2000)]
+        path = Path(folder) / "train.parquet"
+        written = mined.write(path, format="triplet", query_texts=texts[0], corpus_texts=texts[1])
         print(f"{written.rows} triplets written")
 
 

@@ -12,6 +12,7 @@ import naysay as ns
 from naysay.auditing._false_share import CorpusSample
 from naysay.auditing._training_set import scores_as_given, scores_by_vectors, training_set
 from naysay.auditing.suspects import (
+    COPIES,
     PROVEN,
     copies,
     count_reasons,
@@ -120,22 +121,35 @@ def test_an_estimate_sets_the_threshold():
 # ---- the worst rows -------------------------------------------------------------------------------------------------
 
 
-def plain_worst(found, scores, reasons, top):
-    """[(anchor, negative)] by loops: the best slot of each anchor, then the anchors in order."""
-    best = []
+def plain_worst(found, scores, reasons, threshold, top):
+    """[(anchor, negative)] by loops: kinds take turns, each with its best anchor that no other has taken."""
+    queues = {kind: [] for kind in (*PROVEN, *COPIES, "score", "none")}
     for row in range(len(found.ids)):
-        slots = []
-        for slot, item in enumerate(found.ids[row].tolist()):
-            code = int(reasons[row, slot])
-            level = 0 if code == 0 else 2 if REASONS[code] in PROVEN else 1
-            score = -math.inf if scores is None else float(scores.negatives[row, slot])
-            score = -math.inf if math.isnan(score) else score
-            if item >= 0 and (level or score > -math.inf):
-                slots.append((-level, -score, slot))
-        if slots:
-            level, score, slot = min(slots)
-            best.append((level, score, row, int(found.ids[row, slot])))
-    return [(row, item) for _, _, row, item in sorted(best)[:top]]
+        for kind, queue in queues.items():
+            slots = []
+            for slot, item in enumerate(found.ids[row].tolist()):
+                score = -math.inf if scores is None else float(scores.negatives[row, slot])
+                score = -math.inf if math.isnan(score) else score
+                reason = REASONS[int(reasons[row, slot])]
+                reason = "score" if reason == "none" and score >= threshold else reason
+                if item >= 0 and reason == kind and (kind != "none" or score > -math.inf):
+                    slots.append((-score, slot))
+            if slots:
+                score, slot = min(slots)
+                queue.append((score, row, int(found.ids[row, slot])))
+    last = sorted(queues.pop("none"))
+    taken, listed = set(), {kind: [] for kind in queues}
+    waiting = {kind: sorted(queue) for kind, queue in queues.items()}
+    while any(waiting.values()) and len(taken) < top:
+        for kind, queue in waiting.items():
+            while queue and queue[0][1] in taken:
+                queue.pop(0)
+            if queue and len(taken) < top:
+                _, row, item = queue.pop(0)
+                taken.add(row)
+                listed[kind].append((row, item))
+    every = [place for places in listed.values() for place in places]
+    return every + [(row, item) for _, row, item in last if row not in taken][: top - len(every)]
 
 
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 4), st.integers(0, 6), st.booleans())
@@ -147,7 +161,7 @@ def test_the_order_agrees_with_plain_loops(seed, n, k, top, with_scores):
     scores = np.where((ids < 0) | (rng.random((n, k)) < 0.2), np.nan, rng.normal(0, 1, (n, k)).round(1))
     scores = scores_of(scores, [0.5], [0]) if with_scores else None
     listed = [(each.anchor, each.negative) for each in worst_rows(found, scores, reasons, 1.0, top)]
-    assert listed == plain_worst(found, scores, reasons, top)
+    assert listed == plain_worst(found, scores, reasons, 1.0, top)
 
 
 def test_what_is_shown():

@@ -72,7 +72,7 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         ("n-tuple", {"short": "pad"}, "`short` must be one of 'drop', 'raise', got 'pad'"),
         (
             "n-tuple",
-            {"short": "raise"},
+            {**TEXTS, "short": "raise"},
             r"`ids` must be 2 negatives for each anchor, because `short` is 'raise', got 1 at row 1 \(1 such row\)",
         ),
         ("triplet", {"tag": "x"}, "`tag` must be left out for the format 'triplet', got 'x'"),
@@ -89,10 +89,10 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
             {**TEXTS, "with_scores": True},
             "`with_scores` must be False for the format 'tevatron', which has",
         ),
-        ("triplet", {"with_scores": True}, "`scores` must be given for a file with scores, got None"),
+        ("triplet", {**TEXTS, "with_scores": True}, "`scores` must be given for a file with scores, got None"),
         (
             "triplet",
-            {"with_scores": True, "scores": np.ones((2, 2))},
+            {**TEXTS, "with_scores": True, "scores": np.ones((2, 2))},
             "`positive_scores` must be given for a file with scores in the format 'triplet', got None",
         ),
         (
@@ -183,7 +183,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     with pytest.raises(
         MissingExtraError, match=r"write_negatives: datasets is not installed. Run: pip install 'datasets>=4.0'"
     ):
-        write_negatives(tmp_path / "train.hf", "triplet", **GIVEN)
+        write_negatives(tmp_path / "train.hf", "triplet", **GIVEN, **TEXTS)
     assert not list(tmp_path.iterdir())
     (tmp_path / "train.hf").mkdir()
     with pytest.raises(MissingExtraError, match="read_negatives: datasets is not installed"):

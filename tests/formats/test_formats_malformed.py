@@ -159,7 +159,8 @@ def test_an_empty_file_of_a_known_format_is_empty(tmp_path):
     read = read_negatives(tmp_path / "a.jsonl", "triplet")
     assert (read.rows, read.ids.shape, len(read.positives)) == (0, (0, 0), 0)
     none = Positives.from_pairs(np.empty(0, int), np.empty(0, int), 0, 0)
-    write_negatives(tmp_path / "b.parquet", "triplet", ids=np.empty((0, 3), int), positives=none, query_texts=[])
+    texts = {"query_texts": [], "corpus_texts": []}
+    write_negatives(tmp_path / "b.parquet", "triplet", ids=np.empty((0, 3), int), positives=none, **texts)
     assert pq.read_schema(tmp_path / "b.parquet").names == ["anchor", "positive", "negative"]
     assert read_negatives(tmp_path / "b.parquet").rows == 0
 

@@ -203,19 +203,19 @@ def test_names_and_texts_come_as_lists_arrays_arrow_or_a_vocabulary(tmp_path):
     for make in makers:
         path = tmp_path / "train.jsonl"
         given = {"query_ids": make(["q"]), "corpus_ids": make(["a", "b", "c"])}
-        if make is not Vocabulary:
-            given |= {"query_texts": make(["q"]), "corpus_texts": make(["a", "b", "c"])}
+        texts = list if make is Vocabulary else make
+        given |= {"query_texts": texts(["q"]), "corpus_texts": texts(["a", "b", "c"])}
         write_negatives(path, "triplet", ids=[[2]], positives=known, **given)
         assert path.read_text() == want
 
 
-def test_without_texts_there_are_names_and_without_names_numbers(tmp_path):
+def test_rows_have_names_and_without_names_numbers(tmp_path):
     known = Positives.from_pairs([0], [0], 1, 2)
     path = tmp_path / "train.parquet"
-    write_negatives(path, "triplet", ids=[[1]], positives=known, corpus_ids=["x", "y"])
-    assert pq.read_table(path).to_pylist() == [{"anchor": 0, "positive": "x", "negative": "y"}]
-    write_negatives(path, "n-tuple", ids=[[1]], positives=known)
-    assert pq.read_table(path).to_pylist() == [{"anchor": 0, "positive": 0, "negative_1": 1}]
+    write_negatives(path, "ids", ids=[[1]], positives=known, corpus_ids=["x", "y"])
+    assert pq.read_table(path).to_pylist() == [{"anchor": 0, "positives": ["x"], "negatives": ["y"]}]
+    write_negatives(path, "ids", ids=[[1]], positives=known)
+    assert pq.read_table(path).to_pylist() == [{"anchor": 0, "positives": [0], "negatives": [1]}]
 
 
 def test_pairs_to_ignore_are_no_positives(tmp_path):
@@ -223,16 +223,18 @@ def test_pairs_to_ignore_are_no_positives(tmp_path):
     scores = np.array([np.nan, 0.5, np.nan, 0.25], np.float32)
     path = tmp_path / "train.jsonl"
     given = {"scores": [[0.125], [0.75]], "positive_scores": scores, "with_scores": True}
+    given |= {"query_texts": ["q", "r"], "corpus_texts": ["a", "b", "c", "d"]}
     write_negatives(path, "triplet", ids=[[2], [3]], positives=known, **given)
     assert lines_of(path) == [
-        {"anchor": 0, "positive": 1, "negative": 2, "scores": [0.5, 0.125]},
-        {"anchor": 1, "positive": 1, "negative": 3, "scores": [0.25, 0.75]},
+        {"anchor": "q", "positive": "b", "negative": "c", "scores": [0.5, 0.125]},
+        {"anchor": "r", "positive": "b", "negative": "d", "scores": [0.25, 0.75]},
     ]
 
 
 def test_anchors_that_positives_does_not_reach_have_none(tmp_path):
     known = Positives.from_pairs([0], [0])
-    written = write_negatives(tmp_path / "a.jsonl", "triplet", ids=[[2], [3], [-1]], positives=known)
+    texts = {"query_texts": ["q", "r", "s"], "corpus_texts": ["a", "b", "c", "d"]}
+    written = write_negatives(tmp_path / "a.jsonl", "triplet", ids=[[2], [3], [-1]], positives=known, **texts)
     assert (written.rows, written.dropped) == (1, {"no positive": 2})
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from plain_mining import cosine, plain_negatives, plain_table
 from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 
-from naysay.detectors import Absolute, ShareOfPositive
+import naysay as ns
+from naysay.detectors import Absolute, Posterior, ShareOfPositive
 from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
@@ -250,12 +251,40 @@ def test_a_judge_as_text_means_the_same_as_for_mine():
     by_object = mined(rows, table, num_negatives=2, judge=Absolute(0.3))
     assert by_object != plain
     assert mined(rows, table, num_negatives=2, judge="absolute:0.3") == by_object
-    assert mined(rows, table, num_negatives=2, judge="calibrated:0.05") == mined(
-        rows, table, num_negatives=2, judge="auto"
-    )
     lowest = [cosine(table[anchor], table[positive]) for anchor, positive in rows]
     share = ShareOfPositive(np.array(lowest, np.float32), 0.9)
     assert mined(rows, table, num_negatives=2, judge="share:0.9") == mined(rows, table, num_negatives=2, judge=share)
+
+
+def test_auto_is_the_judge_of_mine():
+    rng = np.random.default_rng(1)
+    n, others, width, k = 300, 1500, 32, 10
+    centres = rng.normal(size=(n, width))
+    families = centres[:, None] + 0.6 * rng.normal(size=(n, 3, width))
+    documents = np.concatenate([families.reshape(-1, width), rng.normal(size=(others, width))]).astype(np.float32)
+    queries = (centres + 0.3 * rng.normal(size=(n, width))).astype(np.float32)
+    labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
+    table = {f"d{i}": vector for i, vector in enumerate(documents)} | {f"q{i}": v for i, v in enumerate(queries)}
+    rows = [(f"q{i}", f"d{item}") for i, item in enumerate(labelled)]
+    expected = ns.mine(queries, documents, labelled, k)
+    assert isinstance(expected.judge, Posterior)
+    assert expected.dropped["suspicious"].sum() > n / 10
+    found = mined(rows, table, [f"d{i}" for i in range(len(documents))], num_negatives=k, judge="auto")
+    negatives = [int(text[1:]) for text in found["negative"]]
+    assert negatives == expected.ids.ravel().tolist()
+
+
+def test_auto_with_few_positives_does_what_mine_does():
+    rng = np.random.default_rng(2)
+    rows = [(f"q{row}", f"p{row}") for row in range(6)]
+    corpus = [f"d{row}" for row in range(40)]
+    table = random_table([*(text for row in rows for text in row), *corpus], rng)
+    queries, documents = (np.stack([table[name] for name in names]) for names in zip(*rows, strict=True))
+    every = np.concatenate([np.stack([table[name] for name in corpus]), documents])
+    expected = ns.mine(queries, every, len(corpus) + np.arange(6), 3)
+    names = [*corpus, *(positive for _, positive in rows)]
+    found = mined(rows, table, corpus, num_negatives=3, range_max=len(names), judge="auto")
+    assert found["negative"] == [names[row] for row in expected.ids[expected.mask]]
 
 
 def test_a_judge_that_needs_no_number():

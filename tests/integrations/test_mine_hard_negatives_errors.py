@@ -44,7 +44,6 @@ ROWS = {"q": ["q"], "d": ["d"]}
             {"sampling_strategy": "softmax", "temperature": 0},
             r"`temperature` must be a finite number above 0, got 0\.$",
         ),
-        ({"judge": "auto"}, r"`judge` must be fitted, or 19 anchors must have a positive, got 1 that have\.$"),
         ({"judge": "atuo"}, r"`judge` must be one of 'auto', 'none', .*, got 'atuo'\. Did you mean 'auto'\?$"),
         (
             {"judge": Calibrated(0.05)},
@@ -130,7 +129,9 @@ def test_equal_scores_hold_no_bound():
     table = dict.fromkeys([*names, "d", "e"], (1.0, 0.0))
     message = r"`judge` must be another, where all positives score the same, got 19 equal scores"
     with pytest.raises(NaysayError, match=message):
-        mine_hard_negatives({"q": names, "d": ["d"] * 19}, Encoder(table), corpus=["e"], judge="auto", verbose=False)
+        mine_hard_negatives(
+            {"q": names, "d": ["d"] * 19}, Encoder(table), corpus=["e"], judge="calibrated:0.05", verbose=False
+        )
 
 
 def test_a_cross_encoder_that_answers_with_two_numbers():

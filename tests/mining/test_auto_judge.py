@@ -11,7 +11,6 @@ from naysay.detectors import Calibrated, Margin, Posterior, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining import _false_share as false_share
 from naysay.mining import mine
-from naysay.mining._weigh import weighed
 from naysay.search.vectors import as_vectors
 from naysay.text import with_interval
 
@@ -70,8 +69,8 @@ def test_what_is_dropped_is_what_is_above_the_threshold():
 def test_the_rule_says_before_and_after_what_it_costs_and_what_it_rests_on():
     summary = AUTO.judge.summary
     before, after = (with_interval(share.estimate, share.low, share.high) for share in (summary.before, summary.after))
-    assert AUTO.rule.startswith(f"Estimated false negatives among the 10 nearest: {before}")
-    assert f"leaves {after}" in AUTO.rule
+    assert before in AUTO.rule
+    assert after in AUTO.rule
     assert "for a target of 5 %." in AUTO.rule
     assert f"mean score of the negatives from {NEAREST.scores.mean():.3f} to {AUTO.scores.mean():.3f}." in AUTO.rule
     assert f"rests on {summary.labelled} labelled positives" in AUTO.rule
@@ -255,21 +254,6 @@ def test_the_same_bytes_for_any_threads_and_budget():
         assert (found.rule, found.suspicion_threshold) == (AUTO.rule, AUTO.suspicion_threshold)
 
 
-def test_the_estimate_of_any_set():
-    candidates, anchors = AUTO.candidates, np.arange(WORLD.n)
-    kept, none = candidates.kept & (candidates.kept_by >= 0), np.zeros(WORLD.n, np.int64)
-    whole = false_share.estimated(AUTO.judge, anchors, candidates, kept, none)
-    assert whole.estimate == pytest.approx(AUTO.judge.summary.after.estimate, abs=1e-9)
-    # Of an anchor whose search skipped candidates, what was kept lies behind the lists.
-    behind = false_share.estimated(AUTO.judge, anchors, candidates, kept, none + 500)
-    assert behind.estimate == pytest.approx(AUTO.judge.state()["beyond"])
-    nothing = false_share.estimated(AUTO.judge, anchors, candidates, np.zeros_like(kept), none)
-    assert nothing == "unknown (there are no negatives)"
-    unknown = Posterior(10, positive_scores=AUTO.judge.positive_scores)
-    unknown.fit(np.zeros((3, 60)), np.zeros(3))
-    assert false_share.estimated(unknown, anchors, candidates, kept, none).startswith("unknown (only 3 labelled")
-
-
 def test_a_cut_that_leaves_anchors_short_is_out_of_reach():
     world = ns.planted_world(1000, 2000, per_anchor=10, known_share=0.2, noise=0.6, spread=0.2)
     found = mine(world.anchor_vectors, world.item_vectors, world.known, 8)
@@ -301,9 +285,8 @@ def test_the_false_share_of_what_was_returned():
     assert WORLD.mine(judge=None, rescore=lambda anchors, ids: np.ones(len(ids)), depth=20).false_share is None
 
 
-def test_nothing_returned_has_no_share():
+def test_nothing_returned_has_no_share(tmp_path):
     nothing = WORLD.mine(judge="absolute:-2")
     assert not nothing.mask.any()
     assert nothing.false_share is None
-    chosen = weighed(nothing, np.arange(WORLD.n), *nothing._fit(), total=WORLD.n, seed=0).trade.chosen
-    assert (chosen.negatives, chosen.false_share, chosen.high) == (0, 0.0, 1.0)
+    assert nothing.report(tmp_path / "report.html").is_file()

@@ -57,7 +57,8 @@ def test_the_nearest_as_in_loops(seed, k, metric, positives, ignored):
         assert mined.dropped.get("positive", np.zeros(6))[row] == len(own)  # all of the corpus was searched
     check_counts(mined.candidates)
     assert mined.rule == "Nothing is suspected: the nearest are taken."
-    assert (mined.short == k - (mined.ids >= 0).sum(axis=1)).all()
+    assert (mined.missing == k - (mined.ids >= 0).sum(axis=1)).all()
+    assert mined.short == ((mined.ids >= 0).sum(axis=1) < k).sum()
 
 
 @settings(max_examples=40)
@@ -216,7 +217,7 @@ def test_any_detector_judges():
 def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
     line = float(np.quantile(SCORES, 0.3))
     expected = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line), depth=300)
-    assert not expected.short.any()
+    assert not expected.short
     monkeypatch.setattr(tasks, "LEAST_DEPTH", 5)
     monkeypatch.setattr(pipeline, "_SLOTS", 999)  # a few rows at a time
     mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
@@ -251,7 +252,7 @@ def test_auto_k_is_what_lies_between_floor_and_ceiling():
     free = ~WORLD.known.contains(np.arange(120), np.tile(np.arange(300), (120, 1)))
     between = ((scores >= np.float32(0.35)) & (scores < np.float32(0.5)) & free).sum(axis=1)
     assert mined.counts.tolist() == np.minimum(between, 7).tolist()
-    assert not mined.short.any()
+    assert not mined.short
     assert mined.ids.shape == (120, mined.counts.max())
     assert mined.mask.sum(axis=1).tolist() == mined.counts.tolist()
     stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.45), min_score=0.35, max_k=100)
@@ -365,7 +366,8 @@ def test_random_ones_are_judged_too():
     line = float(np.quantile(SCORES, 0.5))
     mined = mine(QUERIES, CORPUS, WORLD.known, 10, judge=Absolute(line), depth=10, on_short="random")
     assert (mined.scores[mined.mask] <= line).all()
-    assert 0 < mined.short.sum() < 1200
+    assert 0 < mined.missing.sum() < 1200
+    assert mined.short == np.count_nonzero(mined.missing)
     assert "negatives are random." in mined.notes[0]
     assert mine(QUERIES, CORPUS, WORLD.known, 10, judge=None, depth=3, on_short="random").mask.all()
 
@@ -443,7 +445,7 @@ def test_an_explanation_in_words():
         "left out: positive 1, ignored 1, suspicious 1"
     )
     assert str(mined) == (
-        "2 of 2 negatives for 1 anchors\n"
+        "2 of 2 negatives for 1 anchors, k = 2\n"
         "Suspected by Absolute(high=0.97).\n"
         "positive                            1\n"
         "ignored                             1\n"
@@ -463,10 +465,10 @@ def test_as_negatives():
 
 def test_written(tmp_path):
     mined = mine(QUERIES, CORPUS, WORLD.known, 2)
-    written = mined.write(tmp_path / "train.jsonl", format="triplet")
+    texts = {"query_texts": [f"q{i}" for i in range(120)], "corpus_texts": [f"d{i}" for i in range(300)]}
+    written = mined.write(tmp_path / "train.jsonl", format="triplet", **texts)
     assert written.rows == 2 * len(WORLD.known)
-    texts = [f"d{i}" for i in range(300)]
-    mined.write(tmp_path / "ids.parquet", "n-tuple", corpus_texts=texts, query_texts=[f"q{i}" for i in range(120)])
+    mined.write(tmp_path / "train.parquet", "n-tuple", **texts)
 
 
 def test_mined_is_frozen():

@@ -127,7 +127,8 @@ def test_a_short_row_is_not_silently_random():
     """FlagEmbedding fills up with random documents; small corpora raise a ValueError."""
     mined = mine(QUERIES, CORPUS[:6], np.arange(40) % 6, 9, judge=None)
     assert (mined.mask.sum(axis=1) == 5).all()
-    assert (mined.short == 4).all()
+    assert (mined.missing == 4).all()
+    assert mined.short == len(mined.ids)
     assert mined.notes == ("40 anchors are short, by 160 negatives.",)
     assert set(mined.kept_names) == {"top"}
     asked = mine(QUERIES, CORPUS, OWN, 9, judge=None, depth=4, on_short="random")

@@ -93,7 +93,7 @@ def notes_on(share: Share) -> tuple[str, ...]:
 
 
 def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: KVerdict) -> tuple[str, ...]:
-    """Return shell commands, quoted: mine again, audit the result, plot effectiveness over k.
+    """Return shell commands, quoted: mine again, audit the result; for random negatives also the curve over k.
 
     `inputs` are the vectors and their names, by parameter of `audit`; only files can be named in a command.
     """
@@ -105,7 +105,10 @@ def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: 
         vectors += [] if metric == "cosine" else ["--metric", metric]
         mined = given.path.with_name(f"{given.path.name.partition('.')[0]}-mined.parquet")
         new_k = k.k if k.verdict != "too large" or k.best is None else k.best
-        commands.append(["naysay", "mine", str(given.path), *tables, *vectors, "-k", str(new_k), "-o", str(mined)])
+        has_texts = given.query_texts is not None and given.corpus_texts is not None
+        written = [] if has_texts else ["--format", "ids"]
+        words = [*tables, *vectors, "-k", str(new_k), *written, "-o", str(mined)]
+        commands.append(["naysay", "mine", str(given.path), *words])
         names = ["--query-ids", tables[1], "--corpus-ids", tables[3]] if tables else []
         commands.append(["naysay", "audit", str(mined), *vectors, *names])
     if k.separation is not None:
@@ -117,7 +120,7 @@ def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: 
 def _tables(given: TrainingSet, files: Mapping[str, str]) -> list[str] | None:
     """Return the files that `naysay mine` needs beside the vectors; None if it cannot read the set as pairs."""
     is_table = given.path is not None and given.path.suffix.lower() in (".parquet", ".jsonl")
-    if not is_table or given.format not in ("triplet", "n-tuple"):
+    if not is_table or given.format not in ("triplet", "n-tuple", "flagembedding", "ids"):
         return None
     if given.corpus_names is None:  # row numbers
         return []

@@ -178,7 +178,7 @@ def _findings(
         rule="No negative is suspected by its score: there are no scores." if threshold is None else threshold.rule,
         gradient_share=share,
         repeats=repeats(given.ids, documents, lambda row: given.label("corpus", row)),
-        k_verdict=k_verdict(int(np.median(per_anchor[per_anchor > 0])), sample),
+        k_verdict=k_verdict(int(np.median(per_anchor[per_anchor > 0])), sample, scores),
         thresholds={} if threshold is None else threshold.suggested,
         worst=worst_rows(given, scores, reasons, value, top),
         advice=(),

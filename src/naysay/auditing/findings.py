@@ -15,6 +15,7 @@ from naysay.checks import public
 from naysay.quantity.effectiveness import auc, separation, simulated
 from naysay.quantity.estimate import estimate
 from naysay.quantity.online import Probe, probe
+from naysay.text import percent
 
 NEGLIGIBLE = 1e-3  # a negative with a smaller softmax weight contributes no useful gradient
 BANDS = ("easy", "hard", "suspected")
@@ -22,6 +23,7 @@ K_MAX = 1000
 _SLOTS = 1 << 20  # slots in a block
 _TOP_SHARE = 0.01  # of the documents
 _SHOWN = 10
+_MINED = 0.75  # the hardness above which negatives are not random: random ones have 0.5, mined ones nearly 1
 _BASIS = (
     "one AUC, of this model over uniform negatives of the corpus, used as the AUC of the labels, and a simulated "
     "training run; in-batch negatives count towards k"
@@ -185,8 +187,22 @@ class KVerdict:
     basis: str = ""
 
 
-def k_verdict(k: int, sample: CorpusSample | None) -> KVerdict:
+def hardness(scores: SetScores, sample: CorpusSample) -> float:
+    """The mean share of random documents that score below a negative of the same anchor: 0.5 for random negatives."""
+    shares = []
+    for row, anchor in enumerate(sample.anchors.tolist()):
+        own = scores.negatives[anchor]
+        others = np.sort(sample.scores[row][sample.is_candidate[row]])
+        if len(others):
+            shares.append(np.searchsorted(others, own[~np.isnan(own)]) / len(others))
+    every = np.concatenate([np.empty(0), *shares])
+    return float(every.mean()) if len(every) else 0.5
+
+
+def k_verdict(k: int, sample: CorpusSample | None, scores: SetScores | None = None) -> KVerdict:
     """Compare k with K* of the model's AUC (Wu, Wu and Huang; see `quantity.estimate`).
+
+    K* is the number of *random* negatives. For a mined set, whose negatives are harder, the result is "unknown".
 
     The AUC must be over uniform negatives: over the set's own negatives, which are mostly hard ones, it is another
     number. It is used as the labels' AUC, at which the paper's simulated run ends. K* is computed for five AUCs, from 2
@@ -197,6 +213,10 @@ def k_verdict(k: int, sample: CorpusSample | None) -> KVerdict:
     if len(sample.anchors) < 2:
         return KVerdict(k, "unknown", basis="needs positives of at least 2 anchors")
     probed = probe(sample.positives, sample.scores, sample.is_candidate)
+    harder = 0.5 if scores is None else hardness(scores, sample)
+    if harder > _MINED:
+        basis = f"these negatives score above {percent(harder)} of random documents, and K* is for random negatives"
+        return KVerdict(k, "unknown", auc=probed.auc, standard_error=probed.error, basis=basis)
     middle = _below_one(probed.auc, probed)
     if middle <= 0.5:
         basis = "the model ranks positives no higher than uniform negatives"

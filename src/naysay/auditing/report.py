@@ -153,7 +153,7 @@ def _examples(audit: Audit) -> tuple[Examples, ...]:
         )
         for each in audit.worst
     )
-    note = "At most one per anchor: proven ones first, then copies, then by score."
+    note = "Some of each kind, at most one per anchor: proven ones first, then copies, then by score."
     return (Examples("The worst rows", "suspect", rows, note),) if rows else ()
 
 

@@ -30,6 +30,8 @@ _NEAR_VECTOR = REASONS.index("near vector")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
 _SLOTS = 1 << 20  # slots in a block
+_BY_SCORE = len(REASONS)  # beside the reasons: suspected by its score
+_ORDER = (*(REASONS.index(name) for name in (*PROVEN, *COPIES)), _BY_SCORE)  # kinds of findings, the surest first
 
 
 def copies(given: TrainingSet) -> Reasons:
@@ -173,21 +175,49 @@ class Worst:
 def worst_rows(
     given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float, top: int
 ) -> tuple[Worst, ...]:
-    """Return at most one negative per anchor: proven ones first, then copies, then by score, then by anchor.
+    """Return at most one negative per anchor, and as many of each kind as there is place for.
 
-    O(slots), and a sort of the anchors.
+    Kinds are the reasons: proven ones first, then copies, then by score. They take turns, each with its highest score,
+    then the lowest anchor; slots without a reason come in only if there are fewer others. O(slots) per kind.
     """
-    level = np.where(is_proven(reasons), 2, 1) * (reasons > 0)
     values = np.full(given.ids.shape, -np.inf) if scores is None else np.nan_to_num(scores.negatives, nan=-np.inf)
-    highest = level.max(axis=1, initial=0)
-    slot = np.where(level == highest[:, None], values, -np.inf).argmax(axis=1)
-    rows = np.arange(len(slot))
-    unscored = level[rows, slot] != highest  # no slot of the highest level has a score
-    slot = np.where(unscored, (level == highest[:, None]).argmax(axis=1), slot)
-    best = values[rows, slot]
-    listed = np.flatnonzero((given.ids[rows, slot] >= 0) & ((highest > 0) | (best > -np.inf)))
-    order = listed[np.lexsort((listed, -best[listed], -highest[listed]))][:top]
-    return tuple(_worst(given, scores, reasons, threshold, row, int(slot[row])) for row in order.tolist())
+    filled = given.ids >= 0
+    kinds = np.where(filled & (reasons == 0) & (values >= threshold), np.int8(_BY_SCORE), reasons)
+    unsuspected = filled & (kinds == 0) & (values > -np.inf)
+    masks = [filled & (kinds == kind) for kind in _ORDER]
+    chosen = _in_turns([_best_slots(values, mask, 2 * top) for mask in masks], top)
+    if len(chosen) < top:
+        taken = {row for row, _ in chosen}
+        others = [place for place in _best_slots(values, unsuspected, 2 * top) if place[0] not in taken]
+        chosen += others[: top - len(chosen)]
+    return tuple(_worst(given, scores, reasons, threshold, row, slot) for row, slot in chosen)
+
+
+def _best_slots(values: NDArray[np.floating[Any]], mask: NDArray[np.bool_], most: int) -> list[tuple[int, int]]:
+    """(anchor, slot) of the highest value of each anchor in a mask, the highest first; at most so many."""
+    rows = np.flatnonzero(mask.any(axis=1))
+    own = np.where(mask[rows], values[rows], -np.inf)
+    slots = np.where(np.isneginf(own).all(axis=1), mask[rows].argmax(axis=1), own.argmax(axis=1))
+    best = values[rows, slots]
+    order = np.lexsort((rows, -best))[:most]  # half of them may be anchors that another kind has taken
+    return list(zip(rows[order].tolist(), slots[order].tolist(), strict=True))
+
+
+def _in_turns(kinds: list[list[tuple[int, int]]], top: int) -> list[tuple[int, int]]:
+    """At most `top` (anchor, slot) of several kinds, one of each at a time, grouped by kind; no anchor twice."""
+    found: list[list[tuple[int, int]]] = [[] for _ in kinds]
+    queues = [iter(kind) for kind in kinds]
+    used: set[int] = set()
+    open_kinds = list(range(len(kinds)))
+    while open_kinds and len(used) < top:
+        for kind in list(open_kinds):
+            place = next((place for place in queues[kind] if place[0] not in used), None)
+            if place is None:
+                open_kinds.remove(kind)
+            elif len(used) < top:
+                used.add(place[0])
+                found[kind].append(place)
+    return [place for kind in found for place in kind]
 
 
 def _worst(

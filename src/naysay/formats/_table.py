@@ -174,10 +174,10 @@ _NEMO = _lists(("query name", "query", "corpus", *SCORES), "question_id question
 _INLINE = _lists(_PLAIN, "query pos_doc neg_doc")
 _IDS = _lists(_NUMBERS, "anchor positives negatives positive_scores negative_scores")
 _FORMATS = (
-    Format("triplet", triplet, text_only=True),
-    Format("n-tuple", n_tuple, rectangular=True, text_only=True),
-    Format("labelled-pair", labelled_pair, keeps=True, text_only=True),
-    Format("labelled-list", labelled_list, text_only=True),
+    Format("triplet", triplet, texts=_BOTH, text_only=True),
+    Format("n-tuple", n_tuple, rectangular=True, texts=_BOTH, text_only=True),
+    Format("labelled-pair", labelled_pair, keeps=True, texts=_BOTH, text_only=True),
+    Format("labelled-list", labelled_list, texts=_BOTH, text_only=True),
     Format("flagembedding", None, texts=_BOTH, text_only=True, lists=_FLAG),
     Format("tevatron", None, scores="none", texts=_BOTH, lists=_TEVATRON, documents="passage"),
     Format("tevatron-ids", None, scores="none", texts=("query",), lists=_BESIDE, documents="document name"),

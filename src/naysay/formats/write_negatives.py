@@ -91,8 +91,9 @@ def write_negatives(
         positive_scores: One for each pair of `positives`, in the order of `positives.pairs()`.
         query_ids: Names of the anchors: a list, an Arrow array or a Vocabulary. Row numbers by default.
         corpus_ids: Names of the documents, likewise.
-        query_texts: Texts of the anchors. Without texts, the formats that can hold ids hold ids.
-        corpus_texts: Texts of the documents, likewise.
+        query_texts: Texts of the anchors. All formats need them but for those of ids: "ids", "colbert",
+            "colbert-nway" and "trec".
+        corpus_texts: Texts of the documents, likewise; "tevatron-ids" and "nemo" name documents and do without.
         corpus_titles: Titles of the documents; only for "tevatron".
         with_scores: Whether scores are written beside the documents. In the labelled formats they replace the labels.
         short: What "n-tuple" and "colbert-nway" do with an anchor that has fewer than k negatives: "drop" (the
@@ -106,11 +107,13 @@ def write_negatives(
     Examples:
         >>> from tempfile import mkdtemp
         >>> known = Positives.from_pairs([0, 1], [2, 0], n_items=4)
-        >>> written = write_negatives(f"{mkdtemp()}/train.jsonl", "triplet", ids=[[0, 3], [1, -1]], positives=known)
+        >>> texts = {"query_texts": ["capital?", "river?"], "corpus_texts": ["Seine", "Lyon", "Paris", "Nice"]}
+        >>> path = f"{mkdtemp()}/train.jsonl"
+        >>> written = write_negatives(path, "triplet", ids=[[1, 3], [2, -1]], positives=known, **texts)
         >>> print(written.path.read_text(), end="")
-        {"anchor": 0, "positive": 2, "negative": 0}
-        {"anchor": 0, "positive": 2, "negative": 3}
-        {"anchor": 1, "positive": 0, "negative": 1}
+        {"anchor": "capital?", "positive": "Paris", "negative": "Lyon"}
+        {"anchor": "capital?", "positive": "Paris", "negative": "Nice"}
+        {"anchor": "river?", "positive": "Seine", "negative": "Paris"}
     """
     name, target = format_called(format, "trec"), Path(path)
     check_place(target)
@@ -197,7 +200,8 @@ def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) 
         raise_invalid("path", rule, repr(str(target)))
     for side, labels in (("query", queries), ("corpus", corpus)):
         if side in chosen.texts and labels.texts is None:
-            raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None)
+            advice = "Pass query_texts and corpus_texts, or write row numbers and names with format='ids'."
+            raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None, advice)
         if target.suffix.lower() in (".parquet", ".hf"):
             labels.check_utf8(side)
 

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from naysay._rows import offsets
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown, shown_names
 from naysay.detectors._text_hash import folded_blocks, keys_of
-from naysay.detectors.calibrated import Calibrated
 from naysay.encode._inputs import distinct, text_array
 from naysay.encode.texts import check_encoder
 from naysay.mining._task import pairs_of
-from naysay.mining.judge import ALPHA, check_judge, check_judge_text, judge_of
+from naysay.mining.judge import check_judge, check_judge_text, judge_of
 from naysay.positives import IGNORE, Positives
 from naysay.search._scores import METRICS
 
@@ -173,14 +172,12 @@ def check_model(model: Any, cross_encoder: Any) -> None:
         raise_invalid("cross_encoder", "an object with a method predict(pairs)", type(cross_encoder).__name__)
 
 
-def read_judge(judge: Any, n_anchors: int) -> Any:
-    """Return a judge as `mine` takes it: None, a text that needs scores, or a detector; "auto" is to be calibrated."""
+def read_judge(judge: Any, n_anchors: int, *, rescored: bool) -> Any:
+    """Return a judge as `mine` takes it: None, a text that needs scores or vectors, or a detector."""
     if isinstance(judge, str):
         check_judge_text("judge", judge)
     tried = judge_of(judge, np.ones(n_anchors, np.float32))
-    if isinstance(tried, str):
-        judge = tried = Calibrated(ALPHA)
-    check_judge(tried, n_anchors, auto_k=False, duplicates=None, rescored=False)
+    check_judge(tried, n_anchors, auto_k=False, duplicates=None, rescored=rescored)
     return None if tried is None else judge
 
 

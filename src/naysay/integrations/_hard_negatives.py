@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.detectors.calibrated import one_per_anchor
+from naysay.detectors.posterior import Posterior
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining._rules import decide
+from naysay.mining._false_share import FitLists
+from naysay.mining._pipeline import fit_posterior
+from naysay.mining._rules import decide, rule_of_set, sample_of, score_known, threshold_of
+from naysay.mining._search import surveyed
+from naysay.mining._task import Task, task_of
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.exclude import same_vectors
 from naysay.mining.explain import slots_of
+from naysay.mining.judge import Threshold, judge_of
 from naysay.mining.judge import judge as judged
-from naysay.mining.judge import judge_of
+from naysay.mining.options import MiningOptions
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.select import NOT_SELECTED, select
 from naysay.positives import Positives
@@ -33,9 +41,10 @@ Scores = NDArray[np.float32]
 _SLOTS, _NUMBERS = 1 << 21, 1 << 24  # candidates, and numbers of query vectors, that are held at a time
 _BUDGET = 1 << 27  # bytes of a search, besides what it cannot do without
 _SPARE = 8  # candidates that a first search finds beyond twice as many as are wanted
+_BEHIND = 3  # candidates behind those that a posterior reads: it needs the next one, and duplicates may go
 _PAIRS = 1 << 14  # that a cross-encoder is handed at a time
 _ONE_OF_EACH = 1 << 63  # a step of the seed that no block has
-_SKIPPED, _CONSIDERED = "range_min", "considered"
+_SKIPPED, _BEYOND, _CONSIDERED = "range_min", "range_max", "considered"
 
 
 # {rule: whether scores (n, m) break it, by the lowest score of the anchor's positives (n, 1) and the number given}
@@ -100,6 +109,7 @@ class Picked:
     considered: int  # how many candidates are within the ranks
     dropped: dict[str, int]  # {rule: how many of them broke it}, each counted once
     cut: bool  # whether an anchor with too few negatives has candidates beyond the last rank
+    rule: str  # what judge="auto" did, in a sentence; empty with another judge
 
 
 def pick(
@@ -126,11 +136,20 @@ def pick(
         positive_scores = answers_of(rescore, anchors, items, _PAIRS, "cross_encoder")
     lowest = lowest_of(anchors, positive_scores, queries.n)
     one = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
-    judge, _ = decide(judge_of(judge, lowest), positive_scores[one], None)
+    auto = None
+    if judge == "auto" and rescore is None:
+        auto = _fitted_judge(queries, corpus, pairs, excluded, metric, rules)
+        judge = auto.threshold.detector
+    else:
+        judge, _ = decide(judge_of(judge, lowest), positive_scores[one], None)
     bound = rules.upper_bound() if rescore is None and judge is None else None
     search = _Search(queries, corpus, pairs, excluded, metric, rules, rescore, judge, lowest, bound)
     deep = min(rules.last, corpus.n)
-    enough = min(deep, rules.enough(choosy=judge is not None)) if rescore is None else deep
+    read = 0
+    if isinstance(judge, Posterior):  # it reads more of a list than may become negatives
+        read = min(judge.depth + _BEHIND, corpus.n)
+        deep = max(deep, read)
+    enough = min(deep, max(read, rules.enough(choosy=judge is not None))) if rescore is None else deep
     if bound is not None:
         enough = deep = min(rules.first - 1 + rules.count, corpus.n)
     ids, scores = np.empty((queries.n, rules.count), np.int64), np.empty((queries.n, rules.count), np.float32)
@@ -153,7 +172,39 @@ def pick(
             rows = rows[again]
             if not len(rows):
                 break
-    return Picked(ids, scores, positive_scores, counts.pop(_CONSIDERED, 0), dict(counts), cut)
+    considered, rule = counts.pop(_CONSIDERED, 0), "" if auto is None else auto.rule(ids, scores)
+    return Picked(ids, scores, positive_scores, considered, dict(counts), cut, rule)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _AutoJudge:
+    """What judge="auto" of `mine` decides for these vectors."""
+
+    task: Task
+    threshold: Threshold
+    lists: FitLists
+
+    def rule(self, ids: Ids, scores: Scores) -> str:
+        """The rule, and its estimate of the negatives that are returned."""
+        return rule_of_set(self.task, self.threshold, self.lists, ids, scores)
+
+
+def _fitted_judge(
+    queries: Vectors, corpus: Vectors, pairs: TextPairs, excluded: Positives, metric: str, rules: Rules
+) -> _AutoJudge:
+    """Fit the judge "auto" as `mine` does: a posterior, or what takes its place where it cannot tell."""
+    options = MiningOptions(
+        metric=metric,
+        seed=rules.seed,
+        min_score=rules.bounds.get("min_score"),
+        rank_range=(rules.first, None) if rules.first > 1 else None,
+    )
+    known = pairs.known().with_ignored(*excluded.pairs())
+    task = surveyed(task_of(queries, corpus, known, min(rules.count, corpus.n), {}, options))
+    known_scores, sample = score_known(task), cache(partial(sample_of, task))
+    posterior, lists = fit_posterior(task, known_scores, sample)
+    return _AutoJudge(task, threshold_of(task, known_scores, sample, posterior), lists)
 
 
 @final
@@ -180,11 +231,15 @@ class _Search:
         options: dict[str, Any] = {"metric": self.metric, "exclude": excluded, "budget": budget}
         found, above = search_below(vectors, self.corpus, depth, below, **options)
         ranks = above[:, None] + np.arange(1, found.ids.shape[1] + 1)  # among all
-        inside = found.filled & (ranks <= rules.last)
+        by_rank = isinstance(self.judge, Posterior)
+        inside = found.filled & ((ranks <= rules.last) | by_rank)  # a posterior reads a list beyond the last rank
         kept = Found(np.where(inside, found.ids, -1), np.where(inside, found.scores, np.float32(-np.inf)))
         rank = np.where(inside, ranks, 0).astype(np.int32)
         candidates = replace(Candidates.of(kept), rank=rank, positive_scores=self.lowest[rows])
+        if by_rank:
+            candidates = candidates.drop(self._copies(candidates, rows), "duplicate")
         candidates = candidates.drop(candidates.rank < rules.first, _SKIPPED)
+        candidates = candidates.drop(candidates.rank > rules.last, _BEYOND)
         if self.rescore is not None:
             row, slot = np.nonzero(candidates.kept)
             scores = candidates.scores.copy()
@@ -197,6 +252,15 @@ class _Search:
             candidates = judged(candidates, self.judge, query=query)
         rng = rng_for(rules.seed, int(rows[0])) if rules.how in ("random", "softmax") else None
         return select(candidates, rules.count, rules.how, rng=rng, temperature=rules.temperature), above
+
+    def _copies(self, candidates: Candidates, rows: Ids) -> NDArray[np.bool_]:
+        """(n, m): candidates with the vector of a positive of their anchor, which `mine` drops before it judges."""
+        starts, counts = self.pairs.indptr[rows], np.diff(self.pairs.indptr)[rows]
+        places = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        anchors = np.repeat(np.arange(len(rows)), counts)
+        items = self.pairs.items[places]
+        scores = pair_scores(self.queries, self.corpus, rows[anchors], items, self.metric)
+        return same_vectors(candidates, self.corpus, anchors, items, scores)
 
 
 def budget_of(depth: int, corpus: Vectors, count: int) -> int:
@@ -213,7 +277,7 @@ def _count(totals: Counter[str], candidates: Candidates, rows: NDArray[np.bool_]
     """Add, for these rows, how many candidates there are and how many were dropped for which reason."""
     totals[_CONSIDERED] += int(np.count_nonzero(candidates.filled[rows]))
     for reason, counts in candidates.dropped.items():
-        if reason == _SKIPPED:
+        if reason in (_SKIPPED, _BEYOND):
             totals[_CONSIDERED] -= int(counts[rows].sum())
         elif reason != NOT_SELECTED and counts[rows].any():
             totals[reason] += int(counts[rows].sum())

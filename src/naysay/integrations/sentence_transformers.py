@@ -131,8 +131,9 @@ def mine_hard_negatives(
         metric: "cosine", "dot" or "l2"; the model's own by default.
         duplicates: Whether to exclude documents that equal the anchor or a positive up to case, spaces and punctuation
             ("Paris." and "paris").
-        judge: A detector that drops likely false negatives, or a text as for `mine` ("share:0.95"); "auto" is
-            `Calibrated(0.05)` on the positives, so that no margin has to be guessed.
+        judge: A detector that drops likely false negatives, or a text as for `mine` ("share:0.95"). "auto" is that of
+            `mine`: a posterior, so that at most 5 % are estimated to be false, or what takes its place where that
+            cannot be told. With a cross-encoder it is `Calibrated(0.05)`, as in `mine` with `rescore`.
         temperature: Of "softmax".
         seed: Of "random" and "softmax".
 
@@ -172,7 +173,7 @@ def mine_hard_negatives(
     plain = isinstance(dataset, Mapping) or not hasattr(dataset, "select_columns")
     package = None if plain else need_datasets()
     pairs = inputs.pair_up(columns, corpus)
-    judge = inputs.read_judge(judge, len(pairs.queries))
+    judge = inputs.read_judge(judge, len(pairs.queries), rescored=cross_encoder is not None)
     # What scores below min_score is not replaced by deeper candidates, so it alone does not need more of them.
     reasons = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
     more = any(value is not None for value in reasons) or sampling_strategy in ("softmax", "spread")
@@ -202,6 +203,7 @@ def mine_hard_negatives(
     table = table_of(output_format, [*columns], pairs, picked, with_scores=output_scores)
     if verbose:
         _print(statistics(pairs, picked, bounds, num_negatives), show=True)
+        _print(picked.rule, show=bool(picked.rule))
     return table if package is None else package.Dataset(table, fingerprint=fingerprint(table))
 
 

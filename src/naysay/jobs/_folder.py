@@ -24,7 +24,7 @@ from naysay.files import digest_of, is_draft, read_array, sync
 from naysay.jobs import _guards as guards
 from naysay.text import counted
 
-FORMAT = 3
+FORMAT = 4
 VECTORS, INDEX = "encoded", "index"  # folders in it, which the encoder and the index fill
 _RECORD, _LOCK, PART = "job.json", "lock", "part-"
 _TO_REMAKE = ("ids.npy", "scores.npy")  # results that each run puts together again

@@ -30,24 +30,31 @@ _TOO_LARGE = 1 << 63  # a larger whole number is an id, not a row
 _ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")
 _TEXT = ("text", "contents", "passage", "document", "query", "question", "title")
 _ANCHOR = ("anchor", "query", "question", "query_id", "query-id")
-_POSITIVE = ("positive", "pos", "document", "answer", "corpus_id", "corpus-id", "doc_id")
+_POSITIVE = ("positive", "pos", "positives", "document", "answer", "corpus_id", "corpus-id", "doc_id")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One column of a file of pairs."""
+    """One column of the pairs in a file."""
 
     option: str  # what the file is called in an error
     path: Path
-    name: str
+    names: tuple[str, str]  # the columns of anchors and of positives
+    side: int  # which of the two this is
     numbers: Ids | None  # (p,) if all values are whole numbers
     keys: Keys  # (p, 2) the keys of the values as strings
+    rows: Ids  # (p,) the row of the file that each pair is in: a row may hold several positives
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.names[self.side]
 
     def blocks(self) -> Iterator[list[str]]:
         """The values again, as strings."""
-        for (values,) in _batches(self.option, self.path, [self.name]):
-            yield list(map(str, values))
+        for batch in _pair_batches(self.option, self.path, self.names):
+            yield list(map(str, batch[self.side]))
 
     def value(self, row: int) -> str:
         """One of them, to be shown."""
@@ -85,28 +92,59 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
         found.append(name)
     if found[0] == found[1]:
         raise_invalid("--positive-column", "another than --anchor-column", repr(found[1]))
+    names_of_both = found[0], found[1]
     keys: list[list[Keys]] = [[np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]]
     numbers: list[list[Ids]] = [[np.empty(0, np.int64)], [np.empty(0, np.int64)]]
-    whole, rows = [True, True], 0
-    for batch in _batches(option, path, found):
-        for side, values in enumerate(batch):
+    all_rows = [np.empty(0, np.int64)]
+    whole = [True, True]
+    for anchors, positives, rows in _pair_batches(option, path, names_of_both):
+        for side, values in enumerate((anchors, positives)):
             kinds = {*map(type, values)}
             if not kinds <= {int, str}:
                 odd = next(place for place, value in enumerate(values) if type(value) not in (str, int))
-                got = f"{shown(values[odd])} at row {rows + odd}"
+                got = f"{shown(values[odd])} at row {rows[odd]}"
                 raise_invalid(option, f"a file with strings or whole numbers in {found[side]!r}", got)
             whole[side] = whole[side] and kinds <= {int} and all(-_TOO_LARGE <= value < _TOO_LARGE for value in values)
             keys[side].append(keys_of(list(map(str, values))))
             if whole[side]:
                 numbers[side].append(np.array(values, np.int64))
-        rows += len(batch[0])
-    if rows == 0:
+        all_rows.append(np.array(rows, np.int64))
+    rows_of_pairs = np.concatenate(all_rows)
+    if not len(rows_of_pairs):
         raise_invalid(option, "a file with at least one pair", f"none in {str(path)!r}")
     made = [
-        Column(option, path, name, np.concatenate(numbers[side]) if whole[side] else None, np.concatenate(keys[side]))
-        for side, name in enumerate(found)
+        Column(
+            option,
+            path,
+            names_of_both,
+            side,
+            np.concatenate(numbers[side]) if whole[side] else None,
+            np.concatenate(keys[side]),
+            rows_of_pairs,
+        )
+        for side in (0, 1)
     ]
     return made[0], made[1]
+
+
+def _pair_batches(option: str, path: Path, names: tuple[str, str]) -> Iterator[tuple[list[Any], list[Any], list[int]]]:
+    """Yield (anchors, positives, rows of the file), a block at a time.
+
+    A list of positives, as in the files of FlagEmbedding (query, pos, neg) and in the format "ids", is a pair for each.
+    """
+    start = 0
+    for anchors, positives in _batches(option, path, list(names)):
+        rows = range(start, start + len(anchors))
+        start += len(anchors)
+        if not any(type(value) is list for value in positives):
+            yield anchors, positives, list(rows)
+            continue
+        pairs = [
+            (anchor, positive, row)
+            for anchor, value, row in zip(anchors, positives, rows, strict=True)
+            for positive in (value if type(value) is list else [value])
+        ]
+        yield [pair[0] for pair in pairs], [pair[1] for pair in pairs], [pair[2] for pair in pairs]
 
 
 @contextmanager
@@ -205,21 +243,31 @@ def open_side(folder: JobFolder, name: str, n: int, broken: dict[str, int], *, n
 
 
 def rows_in(column: Column, side: Side, what: str) -> Ids:
-    """(p,) the row that each value of a column means: by the ids of a side, by its texts, or as a number."""
+    """(p,) the row that each value of a column means: by the ids of a side, by its texts, or as a number.
+
+    All values are ids, or all are texts: whichever more of them are.
+    """
     if side.ids is None and column.numbers is not None:
-        check_range(column.option, column.numbers, side.n, what)
+        check_range(column.option, column.numbers, side.n, f"{what}, by row number")
         return column.numbers
     known = distinct(column.keys)
     rows = np.full(len(known.first), -1, np.int64)
+    expected = "texts"
     if side.ids is not None:
         rows = places_of(known.keys, read_keys(side.keys))
-    if side.texts is not None and not (rows >= 0).any():
-        rows = places_of(known.keys, map(keys_of, side.texts.blocks()))
-    missing = rows[known.which] < 0
-    if missing.any():
-        bad = np.flatnonzero(missing)
-        got = f"{column.value(int(bad[0]))} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
-        raise_invalid(column.option, f"of {column.name!r} that are among the {side.n:,} {what}", got)
+        expected = "ids"
+    if side.texts is not None and (rows < 0).any():
+        by_text = places_of(known.keys, map(keys_of, side.texts.blocks()))
+        if np.count_nonzero(by_text[known.which] >= 0) > np.count_nonzero(rows[known.which] >= 0):
+            rows, expected = by_text, "texts"
+    if side.ids is not None and side.texts is not None and not (rows >= 0).any():
+        expected = "ids or texts"
+    missing = np.flatnonzero(rows[known.which] < 0)
+    if len(missing):
+        first, count = int(missing[0]), len(missing)
+        got = f"{column.value(first)} at row {column.rows[first]} ({count} such row{'s' if count > 1 else ''})"
+        rule = f"a file whose {column.name!r} holds {expected} of the {side.n:,} {what}"
+        raise_invalid(column.option, rule, got)
     return rows[known.which]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -34,7 +34,7 @@ from naysay.jobs._inputs import (
 from naysay.jobs._ray import Cluster, encoding, sharded
 from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
-from naysay.mining._false_share import as_record, fit_bytes, is_auto, unfitted
+from naysay.mining._false_share import FitLists, as_record, fit_bytes, is_auto, unfitted
 from naysay.mining._known import known_of, own_note
 from naysay.mining._pipeline import fit_posterior, pairs_to_review
 from naysay.mining._rules import Background, sample_of, score_known, threshold_of
@@ -75,6 +75,7 @@ class Ready:
     task: Task
     threshold: Threshold  # the judge and the lowest score
     posterior: Posterior  # what false negatives are estimated by, whatever the judge
+    lists: FitLists  # the candidates of the anchors that it was fitted to
     queries: Side
     corpus: Side
     known_scores: NDArray[np.float32]
@@ -112,29 +113,32 @@ def prepare(
         task, notes = with_index(task, place)
     if options.approximate is not None:
         folder.keep(INDEX)
-    posterior = _posterior(folder, task, scores, sample, size, job.review)
+    posterior, fit_lists = _posterior(folder, task, scores, sample, size, job.review)
     if threshold is None:
         threshold = threshold_of(task, scores, lambda: sample, posterior)
     notes = (*own_note(own, "--keep-own-text", "text or vector"), *notes)
     parts = queries, corpus, scores, np.sort(sample.scores), notes, size, len(own)
-    return Ready(task, threshold, posterior, *parts)
+    return Ready(task, threshold, posterior, fit_lists, *parts)
 
 
 def _posterior(
     folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int, review: int | None
-) -> Posterior:
-    """The posterior of the job: fitted once, then restored from the record, so that all parts have the same.
+) -> tuple[Posterior, FitLists]:
+    """The posterior of the job and its lists: fitted once, then restored, so that all parts have the same.
 
     `review` pairs are drawn for a person to label.
     """
+    files = {each.name: f"fit_{each.name}.npy" for each in fields(FitLists)}
     if "posterior" not in folder.done:
         found, lists = fit_posterior(task, scores, lambda: sample, size=size)
+        for name, file in files.items():
+            folder.write_array(file, getattr(lists, name))
         if review is not None:
             folder.finish("review", pairs_record(pairs_to_review(task, found, lists, review)))
         folder.finish("posterior", as_record(found))
     posterior = unfitted(task, scores)
     posterior.restore(folder.done["posterior"])
-    return posterior
+    return posterior, FitLists(**{name: folder.array(file) for name, file in files.items()})
 
 
 def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> Tables:

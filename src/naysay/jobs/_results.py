@@ -16,15 +16,15 @@ from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
-from naysay.mining._false_share import FitLists, estimated, is_auto
+from naysay.mining._false_share import FitLists, SetEstimate, estimate_set, is_auto
 from naysay.mining._false_share_text import trade
 from naysay.mining._pipeline import lists_of
-from naysay.mining._rules import Background
+from naysay.mining._rules import Background, rule_of_set
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import slots_of
-from naysay.mining.judge import SUSPICIOUS, limits_of
+from naysay.mining.judge import limits_of
 from naysay.mining.mined import Mined
 from naysay.text import with_interval
 from naysay.types import Query
@@ -85,7 +85,11 @@ def together(folder: JobFolder, task: Task) -> Whole:
 
 
 def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
-    """The sampled anchors as a `Mined`, to be shown and measured; row i is the anchor `whole.rows[i]`."""
+    """The sampled anchors as a `Mined`, to be shown and measured; row i is the anchor `whole.rows[i]`.
+
+    Its rule and its estimate are those of all negatives of the job, as `mine` gives them.
+    """
+    estimate = estimate_set(ready.posterior, ready.lists, whole.ids, whole.scores)
     task, rows, scores = ready.task, whole.rows, whole.sample.positive_scores
     known, pairs = task.known_some(rows)
     query = Query(rows, positives=None if task.firsts is None else task.firsts[rows])
@@ -94,7 +98,7 @@ def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
         positive_scores=scores,
         thresholds=limits_of(ready.threshold.detector, query, scores),
         counts=whole.counts,
-        rule=ready.threshold.rule,
+        rule=rule_of_set(task, ready.threshold, ready.lists, whole.ids, whole.scores),
         judge=ready.threshold.detector,
         suspicion_threshold=ready.threshold.drop_at,
         candidates=whole.sample,
@@ -108,6 +112,8 @@ def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
         _judged=whole.sample,
         _finish=_no_more,
         _fit=lambda: (ready.posterior, _lists(ready, rows)),
+        _judge_rule=ready.threshold.rule,
+        _estimate=lambda ids, scores: estimate,
     )
 
 
@@ -132,6 +138,7 @@ class MinedFile:
         output: The file.
         rows: Its rows.
         anchors: How many anchors.
+        k: Negatives for each anchor, or "auto".
         negatives: How many negatives.
         short: How many anchors have fewer than k negatives.
         missing: How many negatives they lack in all.
@@ -151,6 +158,7 @@ class MinedFile:
     output: Place
     rows: int
     anchors: int
+    k: int | str
     negatives: int
     short: int
     missing: int
@@ -173,7 +181,7 @@ class MinedFile:
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
-        counts = f"{self.anchors:,} anchors, {self.negatives:,} negatives, false negatives {rate}"
+        counts = f"{self.anchors:,} anchors, k = {self.k}, {self.negatives:,} negatives, false negatives {rate}"
         own = f", own text of {self.own_text:,} anchors left out" if self.own_text else ""
         line = f"{self.output}: {counts}, {hardness}, {short}{own}{recall}"
         return "\n".join(part for part in (line, self.advice, self.trade) if part)
@@ -182,24 +190,23 @@ class MinedFile:
 def summarised(ready: Ready, whole: Whole, sample: Mined, output: Place, rows: int) -> MinedFile:
     """The summary of a training file with so many rows."""
     task, tally = ready.task, whole.tally
-    candidates = whole.sample
-    kept = candidates.kept & (candidates.kept_by >= 0)
-    skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64))
-    rate = estimated(ready.posterior, whole.rows, candidates, kept, skipped)
+    estimate = estimate_set(ready.posterior, ready.lists, whole.ids, whole.scores)
+    rate: Share | str = f"unknown ({estimate.reason})" if estimate.share is None else estimate.share
     return MinedFile(
         output=output,
         rows=rows,
         anchors=tally["anchors"],
+        k="auto" if task.counts is None else task.width,
         negatives=tally["negatives"],
         short=tally["short"],
         missing=tally["missing"],
         false_negatives=rate,
         hardness=whole.above / max(1, tally["negatives"] * len(ready.background)),
-        rule=ready.threshold.rule,
+        rule=sample.rule,
         notes=sample.notes,
         dropped=whole.dropped,
         recall=task.recall,
-        trade=_trade(ready, sample, rate),
+        trade=_trade(ready, sample.rule, estimate),
         own_text=ready.own_text,
         advice=next_step(
             output,
@@ -212,14 +219,13 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Place, rows: i
     )
 
 
-def _trade(ready: Ready, sample: Mined, rate: Share | str) -> str:
+def _trade(ready: Ready, rule: str, estimate: SetEstimate) -> str:
     """The judge, what it leaves of the false negatives, and what that costs; or why this cannot be told."""
-    rule = ready.threshold.rule
     if is_auto(ready.task):
         return rule
-    if isinstance(rate, str):
-        return f"{rule} The share of false negatives is {rate}."
-    return f"{rule} {trade(ready.task, ready.posterior, rate, float(sample.scores[sample.mask].mean()))}"
+    if estimate.share is None:
+        return f"{rule} The share of false negatives is unknown ({estimate.reason})."
+    return f"{rule} {trade(ready.task, ready.posterior, estimate)}"
 
 
 def to_be_reviewed(summary: MinedFile, path: Place, pairs: int) -> MinedFile:
@@ -259,6 +265,7 @@ def as_numbers(summary: MinedFile) -> dict[str, str]:
     rate = share if isinstance(share, str) else with_interval(share.estimate, share.low, share.high)
     return {
         "anchors": f"{summary.anchors:,}",
+        "k": f"{summary.k}",
         "negatives": f"{summary.negatives:,}",
         "estimated false negatives": rate,
         "hardness": f"{summary.hardness:.3f}",

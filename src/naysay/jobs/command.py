@@ -39,7 +39,7 @@ from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summaris
 from naysay.jobs._review import check_new_review, check_review_file, read_review, write_review
 from naysay.jobs.options import JobOptions, recorded
 from naysay.locations import check_apart, check_page, check_target, is_there
-from naysay.mining._task import pairs_of
+from naysay.mining._task import check_corpus_size, pairs_of
 from naysay.mining.backfill import notes_of
 from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined
@@ -113,6 +113,7 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
         with named_as(names):
             tables = read_tables(folder, inputs, keep_own_text=mining.keep_own_text)
             queries = tables.queries
+            check_corpus_size(job.k, mining, tables.corpus.n)  # before anything is encoded or searched
             _check_output(job, queries, tables.corpus)
             if isinstance(inputs.reviewed, Path):
                 mining = replace(mining, reviewed=read_review(inputs.reviewed, queries, tables.corpus))
@@ -178,7 +179,8 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
         if given is None:
             continue
         if name != "trec" and side in FORMATS[name].texts and given.texts is None:
-            raise_invalid(option, f"a file with texts for the format {name!r}", "none")
+            advice = f"Pass {option} with a column of texts, or --format ids, which holds row numbers and ids."
+            raise_invalid(option, f"a file with texts for the format {name!r}", "none", advice)
         if name == "trec" and given.ids is not None:
             runs.check_fields(option, given.ids.blocks())
         for part, row in given.broken.items() if suffix in (".parquet", ".hf") else ():

@@ -36,7 +36,7 @@ def compiled(function: Callable[_P, _R], *, reorder: bool = False) -> Callable[_
     try:
         loop: Any = numba.njit(cache=True, nogil=True, fastmath=freedom)(function)
     except RuntimeError:  # no folder that may be written, as in a sealed container
-        return cast("Callable[_P, _R]", numba.njit(nogil=True, fastmath=freedom)(function))
+        return _saying_without_cache(numba.njit(nogil=True, fastmath=freedom)(function))
     index: Any = getattr(getattr(loop, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # numba's own; without it only an edit of a kernel could go unseen
         index._source_stamp = (index._source_stamp, _SOURCE)
@@ -62,12 +62,30 @@ def _saying(cache: Any) -> Callable[..., Any]:
             return found
         if "numba.np.arraymath" not in sys.modules:
             _load_array_functions()
-        if not _SAID and sys.stderr is not None and sys.stderr.isatty():
-            _SAID.append(True)
-            sys.stderr.write("naysay: compiling loops at their first use, once for this installation: about 10 s.\n")
+        _say_once("once for this installation")
         return look_up_and_load(signature, context)
 
     return look_up
+
+
+def _saying_without_cache(loop: Any) -> Callable[..., Any]:
+    """A loop that is compiled in each process, with the same message before its first call."""
+
+    def call(*arguments: Any) -> Any:
+        if not loop.signatures:
+            _say_once("in each process, unless NUMBA_CACHE_DIR is a folder that can be written")
+        return loop(*arguments)
+
+    return call
+
+
+def _say_once(when: str) -> None:
+    """Print on a terminal that loops are compiled, the first time. A progress bar stands before the terminal."""
+    terminal = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+    if _SAID or terminal is None or not terminal.isatty():
+        return
+    _SAID.append(True)
+    sys.stderr.write(f"naysay: compiling loops at their first use, {when}: about 10 to 20 s.\n")
 
 
 def _load_array_functions() -> None:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
 from naysay.detectors.posterior_summary import OUT_OF_REACH
 from naysay.detectors.share import Share
-from naysay.mining._false_share_text import sentence
 from naysay.mining._task import FITTED, Task
-from naysay.mining.candidates import Candidates, listed
+from naysay.mining.candidates import Candidates
 from naysay.rng import rng_for
 from naysay.search._scores import norms_of, pair_scores, taken
 from naysay.search._survey import SMALLEST_NORM
@@ -231,31 +230,52 @@ def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) 
     return detector.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)
 
 
-def cut_again(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> tuple[Posterior, str]:
-    """The posterior at another false share, and what it says."""
-    other = recut(task, detector, lists, false_share)
-    return other, sentence(task, other)
-
-
 def usable(detector: Posterior) -> bool:
     """Whether a posterior can judge: it was fitted, and there is no reason not to trust its cut."""
     return detector.fitted and not detector.reason
 
 
-def estimated(detector: Posterior, anchors: Ids, candidates: Candidates, kept: Mask, skipped: Ids) -> Share | str:
-    """The share of false negatives among the kept candidates of some anchors, or why it is unknown.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SetEstimate:
+    """What a posterior estimates of a set of negatives, on the anchors that it was fitted to."""
 
-    `skipped` is (n,) how many candidates the search of an anchor skipped: those that follow have the posterior of
-    candidates behind the lists. So have random ones, which no search found.
+    share: Share | None  # of false negatives
+    mean_score: float  # NaN without negatives
+    reason: str = ""  # why there is no share
+
+
+def estimate_set(detector: Posterior, lists: FitLists, ids: Ids, scores: NDArray[np.float32]) -> SetEstimate:
+    """Estimate the share of false negatives among the negatives that are returned, whatever chose them.
+
+    Negatives that are in no list, such as random ones, have the posterior of candidates behind the lists.
+
+    Args:
+        detector: The posterior.
+        lists: The candidates of the anchors that it was fitted to.
+        ids: (n, k) the negatives of all anchors, -1 empty.
+        scores: (n, k) their scores.
     """
-    if not kept.any():
-        return "unknown (there are no negatives)"
+    own_ids, own_scores = ids[lists.anchors], scores[lists.anchors]
+    filled = own_ids >= 0
+    if not filled.any():
+        return SetEstimate(None, np.nan, "there are no negatives")
+    mean_score = float(own_scores[filled].mean(dtype=np.float64))
     if not usable(detector):
-        return f"unknown ({detector.reason})"
-    whole = (skipped == 0)[:, None] & listed(candidates)
-    lists = FitLists.of(detector, anchors, candidates, whole, kept)
-    behind = int((kept & ~whole).sum())
-    return detector.share(lists.scores, own_positives(detector, anchors), lists.free, alike=lists.alike, behind=behind)
+        return SetEstimate(None, mean_score, detector.reason)
+    returned = among(lists, own_ids)
+    behind = int(filled.sum() - returned.sum())
+    positives = own_positives(detector, lists.anchors)
+    share = detector.share(lists.scores, positives, returned, alike=lists.alike, behind=behind)
+    return SetEstimate(share, mean_score)
+
+
+def among(lists: FitLists, ids: Ids) -> Mask:
+    """(A, M): which listed candidates are among the ids (A, k) of their anchor. A sort."""
+    size = 1 + max(lists.ids.max(initial=0), ids.max(initial=0))
+    rows = size * np.arange(len(ids))[:, None]
+    wanted = (rows + ids)[ids >= 0]
+    return (lists.ids >= 0) & np.isin(rows + lists.ids, wanted)
 
 
 def as_record(detector: Posterior) -> dict[str, Any]:

@@ -7,47 +7,65 @@ import numpy as np
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import PosteriorSummary
 from naysay.detectors.share import Share
+from naysay.mining._false_share import SetEstimate
 from naysay.mining._task import Task
 from naysay.text import with_interval
 
 
-def sentence(task: Task, detector: Posterior) -> str:
-    """What the posterior estimates and drops, what that costs, and what it rests on."""
+def sentence(task: Task, detector: Posterior, drop_at: float, estimate: SetEstimate) -> str:
+    """What the posterior estimates and drops, what is left of it in the negatives, and what the estimate rests on.
+
+    `drop_at` is the suspicion at which candidates are dropped, `estimate` that of the negatives that are returned.
+    """
     summary, target = detector.summary, f"{100 * detector.false_share:g} %"
+    is_own_cut = drop_at == detector.threshold
     text = f"Estimated false negatives among {_nearest(task)}: {_share(summary.before)}"
-    if summary.tau >= 1:
+    if is_own_cut and summary.tau >= 1:
         text = f"{text}. This is within the target of {target}, so nothing is dropped."
+        if not _is_nearest(summary, estimate):
+            text = f"{text} Among the negatives that are returned it is {_share(estimate.share)}."
     else:
+        tau = summary.tau if is_own_cut else drop_at
+        aim = f" for a target of {target}" if is_own_cut else ""
         text = (
-            f"{text}. Candidates with a probability above {min(summary.tau, 0.999):.3g} are dropped, which leaves "
-            f"{_share(summary.after)} for a target of {target}. This lowers the mean score of the negatives from "
-            f"{summary.hardness_before:.3f} to {summary.hardness_after:.3f}."
+            f"{text}. Candidates with a probability above {min(tau, 0.999):.3g} are dropped, which leaves "
+            f"{_share(estimate.share)}{aim}. This lowers the mean score of the negatives from "
+            f"{summary.hardness_before:.3f} to {estimate.mean_score:.3f}."
         )
-    note, without = f" Note: {summary.reason}." if summary.reason else "", task.queries.n - len(task.held_out())
+    note = f" Note: {summary.reason}." if summary.reason else ""
+    without = task.queries.n - len(task.held_out())
     if without:
         note = f" {without:,} anchors have no positive: they are judged by score and rank alone.{note}"
     return f"{text} {basis(summary, task)}{note}"
 
 
-def trade(task: Task, detector: Posterior, kept: Share, hardness: float) -> str:
-    """The same for what another judge kept, or none: `kept` is its share, `hardness` its mean score."""
-    summary = detector.summary
+def trade(task: Task, detector: Posterior, estimate: SetEstimate) -> str:
+    """The same for what another judge kept, or none."""
+    summary, hardness = detector.summary, estimate.mean_score
+    kept = _share(estimate.share)
     if task.options.judge is None:
-        text = f"Estimated false negatives: {_share(kept)}. The mean score of the negatives is {hardness:.3f}."
+        text = f"Estimated false negatives: {kept}. The mean score of the negatives is {hardness:.3f}."
     else:
         text = (
-            f"Estimated false negatives among {_nearest(task)}: {_share(summary.before)}. The judge leaves "
-            f"{_share(kept)}. This changes the mean score of the negatives from {summary.hardness_before:.3f} to "
-            f"{hardness:.3f}."
+            f"Estimated false negatives among {_nearest(task)}: {_share(summary.before)}. The judge leaves {kept}. "
+            f"This changes the mean score of the negatives from {summary.hardness_before:.3f} to {hardness:.3f}."
         )
     return f"{text} {basis(summary, task)}"
 
 
+def _is_nearest(summary: PosteriorSummary, estimate: SetEstimate) -> bool:
+    """Whether the negatives that are returned are the nearest, by their estimate."""
+    if summary.before is None or estimate.share is None:
+        return summary.before is estimate.share
+    return bool(np.isclose(summary.before.estimate, estimate.share.estimate))
+
+
 def _nearest(task: Task) -> str:
-    """What the estimate before the cut is about."""
+    """What the estimate before the cut is about: known positives and duplicates are no candidates any more."""
     one = task.counts is not None and (task.counts == task.width).all()
     plain = one and task.options.rank_range is None and task.options.min_score is None
-    return f"the {task.width} nearest" if plain else "the nearest candidates that may be taken"
+    candidates = f"the {task.width} nearest" if plain else "the nearest candidates that may be taken"
+    return f"{candidates} after duplicates are dropped"
 
 
 def _share(share: Share | None) -> str:

@@ -15,7 +15,7 @@ from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.thresholds import choose_thresholds
-from naysay.mining._false_share import is_auto, usable
+from naysay.mining._false_share import FitLists, estimate_set, is_auto, usable
 from naysay.mining._false_share_text import sentence
 from naysay.mining._task import SAMPLED, Task
 from naysay.mining.judge import ALPHA, Threshold, drop_at, is_fitted_here, judge_of, score_thresholds, without_positive
@@ -76,13 +76,26 @@ def threshold_of(
     if options.rescore is not None:
         return Threshold(None, "", low)
     if is_auto(task) and posterior is not None and usable(posterior):
-        return Threshold(posterior, sentence(task, posterior), low, drop_at(posterior))
+        return Threshold(posterior, rule_of(posterior), low, drop_at(posterior))
     detector, rule = decide(given, known_scores[task.held_out()], sample)
     if is_auto(task) and posterior is not None:
         review = "" if task.reviewed is None else f" {task.reviewed.describe()}"
         rule = f"How many of the nearest are false cannot be told: {posterior.reason}.{review} Instead: {rule}"
     rule += without_positive(options.judge, lowest)
     return Threshold(detector, rule, low, drop_at(detector))
+
+
+def rule_of_set(
+    task: Task, threshold: Threshold, lists: FitLists | None, ids: NDArray[np.int64], scores: Floats32
+) -> str:
+    """`Mined.rule`: what the judge does, and what it leaves of false negatives among the ids that are returned.
+
+    `lists` are those that the posterior of "auto" was fitted to. Any other judge says what it does, and no share.
+    """
+    if lists is None or not isinstance(threshold.detector, Posterior):
+        return threshold.rule
+    estimate = estimate_set(threshold.detector, lists, ids, scores)
+    return sentence(task, threshold.detector, threshold.drop_at, estimate)
 
 
 def decide(judge: Any, scores: Floats32, sample: Callable[[], Background] | None) -> tuple[Any, str]:
@@ -108,6 +121,9 @@ def rule_of(judge: Any) -> str:
     """What a detector does, in a sentence; None suspects nothing."""
     if judge is None:
         return "Nothing is suspected: the nearest are taken."
+    if isinstance(judge, Posterior):  # `describe` is about the lists that it was fitted to, not about these negatives
+        tau = min(judge.summary.tau, 0.999)
+        return f"Candidates whose probability of being false negatives is above {tau:.3g} are dropped, by a posterior."
     describe = getattr(judge, "describe", None)
     return str(describe()) if callable(describe) else f"Suspected by {judge!r}."
 

@@ -165,6 +165,7 @@ def task_of(
     if corpus.n == 0:
         raise_invalid("corpus", "of at least one vector", "none")
     counts = None if isinstance(k, str) and k == "auto" else read_counts(k, queries.n, auto=True)
+    check_corpus_size(k, options, corpus.n)
     labelled = len(np.unique(pairs_of(known, POSITIVE)[0]))
     check_judge(
         judge_of(options.judge, np.ones(max(1, queries.n), np.float32)),
@@ -177,7 +178,7 @@ def task_of(
     if options.rescore_budget is not None and options.rescore_budget < labelled:
         rule = f"at least {labelled}, one positive of each anchor"
         raise_invalid("rescore_budget", rule, options.rescore_budget)
-    width = options.max_k if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
+    width = min(options.max_k, corpus.n) if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
     depth = _depth(options, width, corpus.n)
     duplicates = _duplicates(options.duplicates, known, own, shared=options.same_ids is True)
     parts = kinds_of(known, own), one_each(known), own
@@ -185,6 +186,21 @@ def task_of(
     if options.reviewed is None:
         return task
     return replace(task, reviewed=read_reviewed(options.reviewed, queries.n, corpus.n))
+
+
+def check_corpus_size(k: Any, options: MiningOptions, n_items: int) -> None:
+    """Raise if no anchor could have what is asked for, because the corpus is too small.
+
+    An anchor that is short because of its own known pairs, or of its judge, is what `on_short` is for.
+    """
+    most = 0 if isinstance(k, str) else int(np.max(to_numpy(k), initial=0))
+    if most > n_items:
+        raise_invalid("k", f"at most {n_items:,}, the number of documents", f"{most:,}")
+    if options.rank_range is not None and options.rank_range[0] > n_items:
+        rule = f"a range that begins at rank {n_items:,} or before, the number of documents"
+        raise_invalid("rank_range", rule, shown(options.rank_range))
+    if options.metric == "cosine" and options.min_score is not None and options.min_score > 1:
+        raise_invalid("min_score", "at most 1, the largest cosine", options.min_score)
 
 
 def without_own_vectors(task: Task) -> tuple[Task, Pairs]:

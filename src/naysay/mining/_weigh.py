@@ -10,8 +10,9 @@ import numpy as np
 
 from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import Posterior
+from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
-from naysay.mining._false_share import FitLists, Floats, Ids, Mask, own_positives, usable
+from naysay.mining._false_share import FitLists, Floats, Ids, Mask, among, own_positives, usable
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import judge_of, limits_of
 from naysay.report.trade import Trade, TradePoint
@@ -23,6 +24,7 @@ CHOSEN = "these negatives"
 _RULES = {"share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}  # what others use most
 _TARGETS, _SMALLEST = 48, 40  # on the slider; how many times smaller than the share of the nearest the first is
 REVIEWED = 100  # pairs to label
+_NOTHING = Share("false negatives", 0.0, 0.0, 1.0, CONFIDENCE, 0, ())  # of a set without negatives
 
 
 @final
@@ -39,7 +41,15 @@ class Weighed:
 
 
 def weighed(
-    mined: MinedArrays, anchors: Ids, detector: Posterior, lists: FitLists, *, total: int, seed: int, command: str = ""
+    mined: MinedArrays,
+    anchors: Ids,
+    detector: Posterior,
+    lists: FitLists,
+    false_share: Share | None,
+    *,
+    total: int,
+    seed: int,
+    command: str = "",
 ) -> Weighed:
     """Weigh what was mined by a posterior, on the lists of some of its anchors; counts are scaled to all.
 
@@ -48,6 +58,7 @@ def weighed(
         anchors: (n,) the anchor of each of its rows, ascending.
         detector: The posterior, fitted or not.
         lists: The candidates of some of the anchors.
+        false_share: The estimate of what was mined; None without negatives.
         total: How many anchors there are.
         seed: Seed of the pairs to label.
         command: What applies another target, with TARGET in place of its value.
@@ -69,12 +80,10 @@ def weighed(
     masks = [near, *_by_rules(mined, rows, lists, counts)]
     masks += [cut_at(shown, counts, target, None).kept for target in targets]
     shares = detector.shares(lists.scores, own, masks, alike=lists.alike)
-    kept, share = _chosen(mined, anchors, detector, lists)
+    shares[0] = detector.summary.before or shares[0]  # of all anchors that it was fitted to, as in the rule
     taken = mined.mask[rows]
-    masks.append(kept)
-    shares.append(share)
-    if _by_posterior(mined):
-        shares[0] = mined.judge.summary.before or shares[0]  # of all anchors that it was fitted to, and in the rule
+    masks.append(among(lists, np.where(taken, mined.ids[rows], -1)))
+    shares.append(_NOTHING if false_share is None else false_share)
     names = ["nearest", *_RULES, *["cut"] * len(targets), CHOSEN]
     marks = [nan] * (1 + len(_RULES)) + [*targets, named]
     points = []
@@ -93,31 +102,6 @@ def weighed(
     first = 1 + len(_RULES)
     trade = Trade(tuple(points[first:-1]), points[-1], tuple(points[:first]), command, basis)
     return Weighed(trade, "", *pairs)
-
-
-def false_share_of(mined: MinedArrays, anchors: Ids, detector: Posterior, lists: FitLists) -> Share | None:
-    """The estimated share of false negatives among what was mined; None where it cannot be told."""
-    return _chosen(mined, anchors, detector, lists)[1] if usable(detector) and mined.mask.any() else None
-
-
-def _chosen(mined: MinedArrays, anchors: Ids, detector: Posterior, lists: FitLists) -> tuple[Mask, Share]:
-    """Which listed candidates were taken, and the estimated share of false negatives among all that were taken."""
-    rows = np.searchsorted(anchors, lists.anchors)
-    taken = np.where(mined.mask, mined.ids, -2)[rows]
-    kept = np.asarray((lists.ids[:, :, None] == taken[:, None, :]).any(axis=2))
-    after = mined.judge.summary.after if _by_posterior(mined) else None
-    if after is None:
-        behind = int(mined.mask[rows].sum() - kept.sum())  # random ones, and those of other sources
-        own = own_positives(detector, lists.anchors)
-        after = detector.share(lists.scores, own, kept, alike=lists.alike, behind=behind)
-    return kept, after
-
-
-def _by_posterior(mined: MinedArrays) -> bool:
-    """Whether the cut of the posterior alone chose the negatives, so that its summary is about them."""
-    if not isinstance(mined.judge, Posterior) or mined.suspicion_threshold != mined.judge.threshold:
-        return False
-    return {mined.kept_names[by] for by in np.unique(mined.kept_by).tolist() if by >= 0} == {"top"}
 
 
 def _by_rules(mined: MinedArrays, rows: Ids, lists: FitLists, counts: Ids) -> list[Mask]:

@@ -47,8 +47,13 @@ class MinedArrays:
         return self.candidates.dropped
 
     @property
-    def short(self) -> NDArray[np.int64]:
-        """(n,) how many negatives are missing to k."""
+    def short(self) -> int:
+        """How many anchors have fewer than k negatives, as in the summary of a job."""
+        return int(np.count_nonzero(self.missing))
+
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """(n,) how many negatives each anchor lacks to its k."""
         return np.asarray(self.counts - np.count_nonzero(self.ids >= 0, axis=1))
 
     @property

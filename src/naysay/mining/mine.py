@@ -16,15 +16,17 @@ from naysay.mining._false_share import (
     MOST,
     Collected,
     FitLists,
-    cut_again,
+    SetEstimate,
+    estimate_set,
     fit_depth,
     is_auto,
     read_depth,
+    recut,
     sampled_anchors,
 )
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
-from naysay.mining._rules import Background, sample_of, score_known, threshold_of
+from naysay.mining._rules import Background, rule_of_set, sample_of, score_known, threshold_of
 from naysay.mining._search import forget_rounded, nearest, shown_depth, stops_early, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
@@ -120,12 +122,14 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     mined = mine_rows(task, rows, threshold, collected)
     auto_k, rescored = task.counts is None, options.rescore is not None
     scores = mined.candidates.positive_scores
+    slots = slots_of(mined.candidates, int(mined.counts.max(initial=0)) if auto_k else task.width)
+    fit = None if rescored else cache(partial(_fitted, task, known_scores, sample, posterior, lists))
     return Mined(
-        **slots_of(mined.candidates, int(mined.counts.max(initial=0)) if auto_k else task.width),
+        **slots,
         positive_scores=scores,
         thresholds=limits_of(mined.threshold.detector, rows.query, scores),
         counts=mined.counts,
-        rule=mined.threshold.rule,
+        rule=rule_of_set(task, mined.threshold, lists, slots["ids"], slots["scores"]),
         judge=mined.threshold.detector,
         suspicion_threshold=mined.threshold.drop_at,
         candidates=mined.candidates,
@@ -143,11 +147,29 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         _judged=mined.judged,
         _mine=None if mined.listed_all else partial(_mine_again, task, known_scores, mined.threshold.min_score),
         _finish=partial(finish, task=task, rows=rows),
-        _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
+        _recut=None if posterior is None or lists is None else partial(recut, task, posterior, lists),
         _draw=None if posterior is None or lists is None else partial(pairs_to_review, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
-        _fit=None if rescored else cache(partial(_fitted, task, known_scores, sample, posterior, lists)),
+        _fit=fit,
+        _judge_rule=mined.threshold.rule,
+        _estimate=None if fit is None else partial(_estimated, fit),
+        _describe=partial(_described, task, lists),
     )
+
+
+def _estimated(
+    fit: Callable[[], tuple[Posterior, FitLists]], ids: NDArray[np.int64], scores: NDArray[np.float32]
+) -> SetEstimate:
+    """The estimate of the negatives that are returned."""
+    return estimate_set(*fit(), ids, scores)
+
+
+def _described(
+    task: Task, lists: FitLists | None, judge: Judged, ids: NDArray[np.int64], scores: NDArray[np.float32]
+) -> str:
+    """`Mined.rule` of the negatives that another judge left."""
+    detector, rule, drop_at = judge
+    return rule_of_set(task, Threshold(detector, rule, None, drop_at), lists, ids, scores)
 
 
 def _mine_again(

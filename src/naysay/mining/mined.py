@@ -15,7 +15,7 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.share import Share
-from naysay.mining._false_share import FitLists
+from naysay.mining._false_share import FitLists, SetEstimate
 from naysay.mining._review import ToReview
 from naysay.mining._rules import Background, rule_of
 from naysay.mining.backfill import notes_of, tally_of
@@ -40,9 +40,12 @@ if TYPE_CHECKING:
 
 # finish(candidates as judged, detector or None, threshold) -> (candidates with the negatives marked, k of each anchor)
 Finish = Callable[[Candidates, Any, float], tuple[Candidates, NDArray[np.int64]]]
-Recut = Callable[[float], tuple[Posterior, str]]  # of a false share: the judge, and what it does
+Recut = Callable[[float], Posterior]  # the judge at another false share
 Judged = tuple[Any, str, float]  # the detector, what it does, and the suspicion at which it drops
 Fit = Callable[[], tuple[Posterior, FitLists]]  # the posterior by which false negatives are estimated, and lists
+# of the negatives that are returned, (n, k) ids and scores: their estimate, and the rule in a sentence
+Estimate = Callable[[NDArray[np.int64], NDArray[np.float32]], SetEstimate]
+Describe = Callable[[Judged, NDArray[np.int64], NDArray[np.float32]], str]
 
 
 @final
@@ -63,7 +66,7 @@ class Mined(MinedArrays):
         positive_scores: (n,) float32, the lowest score of the anchor's known positives; NaN without one.
         thresholds: (n,) the score at or above which the judge suspects; NaN if it does not go by scores alone.
         counts: (n,) k of each anchor.
-        rule: The judge, in a sentence.
+        rule: The judge, in a sentence; with judge="auto" also what it leaves of false negatives in these ids.
         judge: The detector, or None.
         suspicion_threshold: Candidates with this suspicion or more were dropped.
         candidates: What the negatives were taken from, with its outcome: all that was found with `depth`, and where
@@ -79,8 +82,8 @@ class Mined(MinedArrays):
         >>> import naysay as ns
         >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
         >>> mined = ns.mine(vectors[:1], vectors, [0], 2, judge=None)
-        >>> mined.ids.tolist(), mined.short.tolist(), mined.rule
-        ([[1, 2]], [0], 'Nothing is suspected: the nearest are taken.')
+        >>> mined.ids.tolist(), mined.short, mined.rule
+        ([[1, 2]], 0, 'Nothing is suspected: the nearest are taken.')
     """
 
     query: Query
@@ -92,6 +95,9 @@ class Mined(MinedArrays):
     _draw: Callable[[int], ToReview] | None = None
     _background: Callable[[], Background] | None = None
     _fit: Fit | None = None
+    _judge_rule: str = ""  # what the judge does, whatever the negatives are
+    _estimate: Estimate | None = None
+    _describe: Describe | None = None
 
     def negatives(self) -> Negatives:
         """Return the same as `Negatives`, for losses, policies and reports; row i is anchor i."""
@@ -108,11 +114,10 @@ class Mined(MinedArrays):
     def false_share(self) -> Share | None:
         """The estimated share of false negatives among the negatives, with its 95 % CI; None where it cannot be told.
 
-        With judge="auto" it is what `rule` says. With another judge the posterior is fitted when this is first asked.
+        It is computed from `ids`, whatever chose them: what a judge left, a selection took, or a backfill added. With
+        judge="auto" it is what `rule` says. With another judge the posterior is fitted when this is first asked.
         """
-        from naysay.mining._weigh import false_share_of
-
-        return None if self._fit is None else false_share_of(self, anchor_ids(self.query), *self._fit())
+        return None if self._estimate is None else self._estimate(self.ids, self.scores).share
 
     def explain(self, anchor: int) -> Explanation:
         """Explain why each candidate of an anchor became a negative or did not.
@@ -181,20 +186,20 @@ class Mined(MinedArrays):
             if self.judge is None:
                 raise_invalid("threshold", "left out where nothing was judged", threshold, "Pass judge.")
             check_number("threshold", threshold, at_least=0, at_most=1)
-            rule = f"{self.rule} Dropped at a suspicion of {threshold:g} or more."
+            rule = f"{self._judge_rule} Dropped at a suspicion of {threshold:g} or more."
             moved = threshold != self.suspicion_threshold
             scores = np.full(len(self.ids), np.nan) if moved else self.thresholds
             return self._again((self.judge, rule, threshold), scores, asked=True)
         if false_share is not None:
-            posterior, rule = self._at_false_share(false_share)
-            return self._again((posterior, rule, posterior.threshold), self.thresholds, asked=True)
+            posterior = self._at_false_share(false_share)
+            return self._again((posterior, rule_of(posterior), posterior.threshold), self.thresholds, asked=True)
         detector = self._at_alpha(alpha) if alpha is not None else self._detector(judge)
         scores = limits_of(detector, self.query, self.positive_scores)
         rule = f"{rule_of(detector)}{without_positive(judge, self.positive_scores)}"
         return self._again((detector, rule, drop_at(detector)), scores, asked=False)
 
-    def _at_false_share(self, false_share: float) -> tuple[Posterior, str]:
-        """The same posterior with another cut, and what it does."""
+    def _at_false_share(self, false_share: float) -> Posterior:
+        """The same posterior with another cut."""
         check_number("false_share", false_share, above=0, below=1)
         if self._recut is None or not isinstance(self.judge, Posterior):
             advice = "Mine with judge='auto'; `rule` says why there is none."
@@ -231,11 +236,12 @@ class Mined(MinedArrays):
             judged = rejudged(self._judged, threshold) if asked else self._judged_by(detector)
             candidates, counts = self._finish(judged, detector, threshold)
         width = int(counts.max(initial=0)) if self._auto_k else self.ids.shape[1]
+        slots = slots_of(candidates, width)
         again = self._mine is None
         return replace(
             self,
-            **slots_of(candidates, width),
-            rule=rule,
+            **slots,
+            rule=rule if self._describe is None else self._describe(judge, slots["ids"], slots["scores"]),
             judge=detector,
             suspicion_threshold=threshold,
             thresholds=thresholds,
@@ -243,6 +249,7 @@ class Mined(MinedArrays):
             candidates=candidates,
             counts=counts,
             _judged=judged,
+            _judge_rule=rule if asked is False else self._judge_rule,
         )
 
     def _judged_by(self, detector: Any) -> Candidates:
@@ -256,7 +263,8 @@ class Mined(MinedArrays):
 
         Args:
             path: The file.
-            format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding".
+            format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding". All but "ids", "trec" and
+                those of ColBERT need query_texts, most of them corpus_texts, too.
             **options: Keywords of `formats.write_negatives`: query_ids, corpus_ids, query_texts, corpus_texts,
                 corpus_titles, with_scores, short, corpus_path, tag.
         """
@@ -293,8 +301,13 @@ class Mined(MinedArrays):
     def _said(self) -> str:
         return f"{self.mask.sum():,} of {self.counts.sum():,} negatives for {len(self.ids):,} anchors"
 
+    def _k(self) -> str:
+        """k, or its range where anchors differ."""
+        least, most = int(self.counts.min(initial=self.ids.shape[1])), int(self.counts.max(initial=0))
+        return f"k = {most}" if least >= most else f"k = {least} to {most}"
+
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
-        lines = [self._said(), self.rule]
+        lines = [f"{self._said()}, {self._k()}", self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
