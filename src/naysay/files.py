@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
+from naysay.errors import NaysayError
 from naysay.text import first_line
 
 HEADER = "header.json"
@@ -201,7 +202,16 @@ def _draft(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
+def raise_if_full(parameter: str, path: Path, error: OSError) -> None:
+    """Raise the error for a disk without space, if that is what an error of the system says."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        full = NaysayError(f"the disk of {str(path.parent)!r} is full: {str(path)!r} is not written. Free some space.")
+        full.parameter = parameter
+        raise full from error
+
+
 def _unwritable(parameter: str, path: Path, error: OSError) -> NoReturn:
+    raise_if_full(parameter, path, error)
     raise_invalid(parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
 
 
