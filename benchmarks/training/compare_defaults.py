@@ -52,7 +52,7 @@ def measured(source: Path, ratings: Path, arguments: list[str]) -> dict[str, Any
             [sys.executable, "-m", "naysay", *given],
             cwd=folder,
             env=environment,
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
         )

@@ -160,6 +160,13 @@ def read_lines(path: str | Path, delimiter: str, columns: Sequence[str], skip: i
     return _opened(path, lambda name: csv.read_csv(name, reading, parsing, text))
 
 
+def read_json_lines(path: str | Path) -> pa.Table:
+    """A file of one JSON object a line, as a table."""
+    from pyarrow import json
+
+    return _opened(path, lambda name: json.read_json(name))
+
+
 def as_table(parameter: str, data: Any) -> pa.Table:
     """A table as one of pyarrow's, by the Arrow PyCapsule interface, which pandas, Polars and DuckDB have, too."""
     import pyarrow as pa
