@@ -20,6 +20,7 @@ RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
 RUNGS = ((4, 3), (2, 2), (1, 1))  # after a quarter of the steps the best three go on, after half of them the best two
 POINTS = 20  # validations of a run
 TIMED_STEPS, TIMED_SECONDS = 8, 0.2  # an arm is timed for so many steps at most, or until so many seconds have passed
+LONG_VALIDATION = 10.0  # seconds; compiling what ranks takes less
 DECAY = 1e-6
 TUNING = 1_000_003  # added to the seed, so that rates are chosen on runs that are not compared
 
@@ -167,10 +168,10 @@ def step_seconds(task: Any, arm: Arm, seed: int) -> tuple[float, Run]:
 
 
 def validation_seconds(run: Run) -> float:
-    """Processor seconds of a validation. One that takes long is timed once, others after a first that may compile."""
+    """Processor seconds of a validation. The second is timed, because the first may compile, unless that took long."""
     seconds = 0.0
     for _ in range(2):
-        if seconds < TIMED_SECONDS:
+        if seconds < LONG_VALIDATION:
             start = time.process_time()
             run.look()
             seconds = time.process_time() - start
