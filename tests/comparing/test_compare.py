@@ -348,7 +348,7 @@ def test_what_was_not_asked_for_is_said():
     one = ns.compare(DATA, methods=["popularity:3"], steps=4, seeds=1, told=lambda what, _: said.append(what))
     assert [(arm.name, arm.k) for arm in one.arms] == [("uniform:3", 3), ("popularity:3", 3)]
     assert "uniform:3" in said[0]
-    assert said[0] in one.notes
+    assert f"{said[0]}." in one.notes
     two = ns.compare(DATA, methods=["popularity:2", "dynamic:3"], steps=4, seeds=1)
     assert [arm.name for arm in two.arms] == ["popularity:2", "dynamic:3"]
     assert any("k of 2 and 3" in note for note in two.notes)

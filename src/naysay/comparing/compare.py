@@ -84,7 +84,7 @@ def compare(
         task = kind.task(data_of(kind, data, options), *model, device=options.device)
         arms, counts, arm_notes = _arms_of(task, options, first)
         for note in arm_notes:
-            told(note, 0.0)
+            told(note.removesuffix("."), 0.0)
         if options.quick and steps is None:
             steps = task.quick_steps
         if steps is None:
