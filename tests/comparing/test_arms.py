@@ -12,7 +12,6 @@ from naysay.comparing.arms import read_arms, reference_for
 from naysay.errors import NaysayError
 from naysay.tasks import (
     ImageContrast,
-    LinkPrediction,
     NodeEmbedding,
     Recommendation,
     Retrieval,
@@ -65,7 +64,7 @@ def test_a_name_without_a_number_has_the_k_of_the_default_arms():
     ]
 
 
-@pytest.mark.parametrize("task", [Recommendation, LinkPrediction, NodeEmbedding, Retrieval, ImageContrast])
+@pytest.mark.parametrize("task", [Recommendation, NodeEmbedding, Retrieval, ImageContrast])
 @pytest.mark.parametrize("which", ["defaults", "quick"])
 def test_the_default_arms_of_a_task_have_one_k(task, which):
     numbers = {name.rpartition(":")[2] for name in getattr(task, which) if ":" in name}

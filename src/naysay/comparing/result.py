@@ -27,6 +27,7 @@ LEAST_EPOCHS = 1.0
 # A curve that still rises is run for twice the steps. Learning curves flatten: over the next N steps one gains at most
 # twice what it gained over the last N / 2.
 LONGER = 2
+_NAMED = 3  # arms that a sentence names; the table has them all
 TUNED = 5 / 4 + 3 / 4 + 2 / 2  # whole runs that choosing the learning rate of an arm costs
 
 
@@ -236,7 +237,9 @@ class Comparison:
             least = ceil(self.steps * LEAST_EPOCHS / epochs)
             reasons.append(f"{epochs:.2f} epochs leave out positives, run at least {counted(least, 'step')}")
         if self.unsettled:
-            arms = ", ".join(f"{arm.name} ({arm.runs_rising} of {len(arm.runs)} runs)" for arm in self.unsettled)
+            names = [arm.name for arm in self.unsettled]
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            arms = ", ".join(names[:_NAMED]) + more
             steps = max(LEAST_STEPS, LONGER * self.steps)
             longer = f"run longer, at least {counted(steps, 'step')}, {self._training_time(steps / self.steps)}"
             reasons.append(f"still rising at the last step: {arms}; {longer}")
