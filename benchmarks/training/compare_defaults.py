@@ -1,11 +1,11 @@
 """The default arms of `naysay compare` on MovieLens-100K: what one source tree prints, for before and after a change.
 
-    python -m benchmarks.training.compare_defaults after --ratings ml-100k/ratings.npz --budget 5m
     python -m benchmarks.training.compare_defaults before --source other-tree/src --ratings ml-100k/ratings.npz
+    python -m benchmarks.training.compare_defaults after --ratings ml-100k/ratings.npz --steps 500 --folder work
 
 Each call runs the command in a process of its own, on one thread, with the sources of one tree. It adds its table, its
 recommendation and what was printed to results/compare_defaults.json, under the label. Ratings of 4 and more are
-positives.
+positives. A run that was stopped continues in its --folder.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,28 +38,27 @@ def write_table(ratings: Path, target: Path) -> None:
     np.savetxt(target, np.stack(columns, axis=1), fmt="%d", delimiter=",", header=",".join(names), comments="")
 
 
-def measured(source: Path, ratings: Path, arguments: list[str]) -> dict[str, Any]:
-    """Run the command once; return what it printed and wrote."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_table(ratings, Path(folder) / "ratings.csv")
-        given = ["compare", "ratings.csv", "--liked", LIKED, *arguments, "-o", "out"]
-        environment = os.environ | {
-            "PYTHONPATH": str(source.resolve()),
-            "OMP_NUM_THREADS": "1",
-            "NAYSAY_THREADS": "1",
-            "COLUMNS": TERMINAL_COLUMNS,
-        }
-        began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "naysay", *given],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        seconds = time.perf_counter() - began
-        written = json.loads((Path(folder) / "out" / "results.json").read_text())
+def measured(source: Path, ratings: Path, arguments: list[str], folder: Path) -> dict[str, Any]:
+    """Run the command in a folder; return what it printed and wrote."""
+    write_table(ratings, folder / "ratings.csv")
+    given = ["compare", "ratings.csv", "--liked", LIKED, *arguments, "-o", "out"]
+    environment = os.environ | {
+        "PYTHONPATH": str(source.resolve()),
+        "OMP_NUM_THREADS": "1",
+        "NAYSAY_THREADS": "1",
+        "COLUMNS": TERMINAL_COLUMNS,
+    }
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "naysay", *given],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    seconds = time.perf_counter() - began
+    written = json.loads((folder / "out" / "results.json").read_text())
     at_the_last_check = sum(
         run["points"][-1]["value"] == max(point["value"] for point in run["points"])
         for arm in written["arms"]
@@ -66,6 +67,7 @@ def measured(source: Path, ratings: Path, arguments: list[str]) -> dict[str, Any
     return {
         "command": " ".join(["naysay", *given]),
         "seconds": round(seconds),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "torch")}},
         "settings": written["settings"],
         "k of the arms": {arm["name"]: arm["k"] for arm in written["arms"]},
         "table": written["table"],
@@ -84,14 +86,19 @@ def main() -> None:
     parser.add_argument("--ratings", type=Path, required=True, help="ratings.npz: user, item, rating, timestamp")
     parser.add_argument("--source", type=Path, default=SOURCE, help="the folder src of a tree; by default this one's")
     parser.add_argument("--budget", default="5m")
+    parser.add_argument("--steps", default="", help="in place of --budget")
+    parser.add_argument("--folder", type=Path, help="where to work, and to continue; by default a temporary folder")
     parser.add_argument("--methods", default="", help="other than the default arms")
     parser.add_argument("--seeds", default="", help="other than the default number")
     options = parser.parse_args()
-    arguments = ["--budget", options.budget]
+    arguments = ["--steps", options.steps] if options.steps else ["--budget", options.budget]
     for name in ("methods", "seeds"):
         if getattr(options, name):
             arguments += [f"--{name}", getattr(options, name)]
-    found = measured(options.source, options.ratings, arguments)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        found = measured(options.source, options.ratings, arguments, folder)
     known = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     known[options.label] = found
     RESULT.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")

@@ -116,8 +116,6 @@ def _without_header(parameter: str, path: Path, delimiter: str) -> dict[str, Any
 
 def _item_lists(parameter: str, path: Path) -> dict[str, Any]:
     """The pairs of a file of lines "user item item ...", as strings. A user without items has no pair."""
-    import pyarrow as pa
-
     users: list[str] = []
     items: list[str] = []
     try:
@@ -130,7 +128,7 @@ def _item_lists(parameter: str, path: Path) -> dict[str, Any]:
         raise_unreadable(parameter, "a file of text in UTF-8", path, error)
     if not users:
         raise_invalid(parameter, 'lines "user item item ...", separated by spaces', "no line with an item")
-    return {"user": pa.array(users, pa.large_string()), "item": pa.array(items, pa.large_string())}
+    return {"user": tables.string_column(users), "item": tables.string_column(items)}
 
 
 def liked_rows(part: dict[str, Any], least: float) -> dict[str, Any]:

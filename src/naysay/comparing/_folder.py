@@ -146,7 +146,7 @@ class Folder:
         found = self._load(arm, f"seed{seed}")
         if found is None:
             return None
-        points = found.get("points")
+        points: Any = found.get("points")
         sound = (
             found.get("seed") == seed
             and isinstance(points, list)

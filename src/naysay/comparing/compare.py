@@ -265,7 +265,7 @@ class _Plan:
     def rounded(self, costs: list[float]) -> int:
         """The steps that fit, rounded down to 1, 2 or 5 times a power of ten, but not below the fewest."""
         fit = self.steps(costs)
-        scale = 10 ** (len(str(fit)) - 1)
+        scale = int("1" + "0" * (len(str(fit)) - 1))
         return max(self.least, next(one * scale for one in (5, 2, 1) if one * scale <= fit))
 
 

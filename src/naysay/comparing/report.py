@@ -78,7 +78,9 @@ def contents_of(result: Comparison) -> Contents:
     )
 
 
-def _columns(result: Comparison, rows: tuple[tuple[str, ...], ...], places: Iterable[int]) -> Any:
+def _columns(
+    result: Comparison, rows: tuple[tuple[str, ...], ...], places: Iterable[int]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Some columns of the table: their headings, and their cells."""
     chosen = tuple(places)
     return tuple(result.columns[place] for place in chosen), tuple(tuple(row[at] for at in chosen) for row in rows)
