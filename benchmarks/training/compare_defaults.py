@@ -1,7 +1,7 @@
 """The default arms of `naysay compare` on MovieLens-100K: what one source tree prints, for before and after a change.
 
     python -m benchmarks.training.compare_defaults before --source other-tree/src --ratings ml-100k/ratings.npz
-    python -m benchmarks.training.compare_defaults after --ratings ml-100k/ratings.npz --steps 500 --folder work
+    python -m benchmarks.training.compare_defaults after --ratings ml-100k/ratings.npz --steps 1000 --folder work
 
 Each call runs the command in a process of its own, on one thread, with the sources of one tree. It adds its table, its
 recommendation and what was printed to results/compare_defaults.json, under the label. Ratings of 4 and more are
