@@ -4,10 +4,10 @@
 fourth arm is a sampler of one's own: the hardest of 4 candidates, by the model that is being trained.
 
 Prints:
-    uniform     recall@20 0.79
-    uniform:8   recall@20 0.81
-    dynamic     recall@20 0.73
-    mine        recall@20 0.78
+    uniform:1   k 1  recall@20 0.79
+    uniform:8   k 8  recall@20 0.81
+    dynamic:1   k 1  recall@20 0.73
+    mine:1      k 1  recall@20 0.78
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,7 @@ def mine(parts: Mapping[str, Any]) -> ns.samplers.Dynamic:
 if __name__ == "__main__":
     world = ns.planted_world(n_anchors=400, n_items=1000, per_anchor=16)
     data = ns.tasks.split_by_user(*world.truth.pairs())
-    found = ns.compare(
-        data, methods={"uniform": None, "uniform:8": None, "dynamic": None, "mine": mine}, steps=60, seeds=1
-    )
+    methods = {"uniform:1": None, "uniform:8": None, "dynamic:1": None, "mine:1": mine}
+    found = ns.compare(data, methods=methods, steps=60, seeds=1)
     for arm in found.arms:
-        print(f"{arm.name:11} recall@20 {found.mean(arm).mean:.2f}")
+        print(f"{arm.name:11} k {arm.k}  recall@20 {found.mean(arm).mean:.2f}")

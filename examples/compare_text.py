@@ -22,6 +22,6 @@ if __name__ == "__main__":
     asked, answers = ([" ".join(rng.permutation(words[topic, side])[:3]) for topic in topics] for side in range(2))
     parts = ns.tasks.split_by_document(ns.Positives.from_pairs(range(240), range(240)))
     data = ns.tasks.TextPairs(*parts, query_texts=asked, document_texts=answers)
-    found = ns.compare(data, task="text", methods="in-batch,judged:8", steps=16, seeds=1)
+    found = ns.compare(data, task="text", methods="uniform:8,in-batch,judged:8", steps=16, seeds=1)
     for arm in found.arms:
         print(f"{arm.name:10} auc {found.mean(arm, 'auc').mean:.2f}")

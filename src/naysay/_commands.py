@@ -107,8 +107,8 @@ class CompareOptions:
             "distmult", "complex" or "rotate"; for a graph "skip-gram" (the default) or "graphsage"; for texts "adapter"
             (the default where there are vectors) or "subwords"; for images "conv".
         methods: Names of the catalogue that fit the data; module:object of a function that gets {name: part} and
-            returns a sampler; NAME:K for K negatives per positive. As "a,b", a list, or {name: function}. By default
-            those of the task, whose first is always among them.
+            returns a sampler; NAME:K for K negatives per positive, NAME for as many as the default arms have. As "a,b",
+            a list, or {name: function}. By default those of the task. A single one is compared to the first of these.
         seeds: Runs of each arm, which differ in the first vectors, the data order and the draws.
         budget: Processor time of the whole comparison: "30m", "2h", "90s", or seconds. It decides the steps.
         steps: Gradient steps of a run, in place of `budget`; then two runs give the same table, but for times.

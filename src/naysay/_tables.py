@@ -189,6 +189,20 @@ def _without_header(table: pa.Table, path: str | Path) -> pa.Table:
     return table.slice(1)
 
 
+def read_json_lines(path: str | Path) -> pa.Table:
+    """A file of one JSON object a line, as a table."""
+    from pyarrow import json
+
+    return _opened(path, lambda name: json.read_json(name))
+
+
+def string_column(values: list[str]) -> pa.Array:
+    """Strings as a column of Arrow's, as `columns` returns them."""
+    import pyarrow as pa
+
+    return pa.array(values, pa.large_string())
+
+
 def as_table(parameter: str, data: Any) -> pa.Table:
     """A table as one of pyarrow's, by the Arrow PyCapsule interface, which pandas, Polars and DuckDB have, too."""
     import pyarrow as pa

@@ -8,9 +8,15 @@ import pytest
 import naysay as ns
 from naysay.comparing import Arm, fitting_methods
 from naysay.comparing._run import Run
-from naysay.comparing.arms import read_arms
+from naysay.comparing.arms import read_arms, reference_for
 from naysay.errors import NaysayError
-from naysay.tasks import Recommendation, split_by_user
+from naysay.tasks import (
+    ImageContrast,
+    NodeEmbedding,
+    Recommendation,
+    Retrieval,
+    split_by_user,
+)
 
 DATA = split_by_user(*np.nonzero(np.random.default_rng(0).random((30, 250)) < 0.1), 30, 250)
 TASK = Recommendation(DATA, "lightgcn", width=8)
@@ -45,22 +51,38 @@ def test_every_fitting_method_trains_and_draws_nothing_known(name):
 
 
 def test_a_number_asks_for_as_many_negatives():
-    found = arms("dynamic:4, uniform:8,DNS(M, N)")
-    assert [(arm.name, arm.k) for arm in found] == [
-        ("uniform", 1),
-        ("dynamic:4", 4),
-        ("uniform:8", 8),
-        ("DNS(M, N)", 1),
-    ]
-    run = Run(TASK, found[2], 0.01, 0)
+    found = arms("dynamic:4, uniform:8,DNS(M, N)" if "DNS(M, N)" in FITTING else "dynamic:4, uniform:8")
+    assert [(arm.name, arm.k) for arm in found[:2]] == [("dynamic:4", 4), ("uniform:8", 8)]
+    run = Run(TASK, found[1], 0.01, 0)
     run.train(1)
     assert run.negatives.shape[1] == 8
 
 
-def test_uniform_is_always_first():
-    assert [arm.name for arm in arms(["popularity"])] == ["uniform", "popularity"]
-    assert [arm.name for arm in arms(["popularity", "uniform"])] == ["uniform", "popularity"]
-    assert arms(None)[0] == arms("")[0] == Arm("uniform", 1, "Static(Everything(positives))")
+def test_a_name_without_a_number_has_the_k_of_the_default_arms():
+    assert [(arm.name, arm.k) for arm in arms(["popularity", "uniform:2", "whole-data"])] == [
+        ("popularity", TASK.k),
+        ("uniform:2", 2),
+        ("whole-data", TASK.k),
+    ]
+
+
+@pytest.mark.parametrize("task", [Recommendation, NodeEmbedding, Retrieval, ImageContrast])
+@pytest.mark.parametrize("which", ["defaults", "quick"])
+def test_the_default_arms_of_a_task_have_one_k(task, which):
+    numbers = {name.rpartition(":")[2] for name in getattr(task, which) if ":" in name}
+    assert len(numbers) == 1
+    assert numbers == {str(getattr(task, "k", 8))}
+
+
+def test_only_a_single_arm_gets_a_reference_of_the_same_k():
+    def reference(methods):
+        return reference_for(arms(methods), PARTS, TASK.defaults, TASK.own)
+
+    assert reference(["popularity:3"]) == Arm("uniform:3", 3, "Static(Everything(positives))")
+    assert reference(["uniform:3"]) is None
+    assert reference(["popularity", "dynamic"]) is None
+    assert [arm.name for arm in arms(["popularity", "uniform"])] == ["popularity", "uniform"]
+    assert [arm.name for arm in arms("")] == [arm.name for arm in arms(None)] == [*TASK.defaults]
 
 
 def test_samplers_of_ones_own_come_from_a_module_or_a_mapping(tmp_path, monkeypatch):
@@ -69,11 +91,11 @@ def test_samplers_of_ones_own_come_from_a_module_or_a_mapping(tmp_path, monkeypa
     )
     (tmp_path / "own_negatives.py").write_text(text)
     monkeypatch.chdir(tmp_path)
-    arm = arms("own_negatives:make:2")[1]
+    arm = arms("own_negatives:make:2")[0]
     sys.modules.pop("own_negatives")
     assert (arm.name, arm.k, arm.code) == ("own_negatives:make:2", 2, "own_negatives:make")
     assert isinstance(arm.sampler(PARTS), ns.samplers.Static)
-    mine = arms({"mine": lambda parts: ns.samplers.Dynamic(parts["pool"], parts["score"], 4)})[1]
+    mine = arms({"mine": lambda parts: ns.samplers.Dynamic(parts["pool"], parts["score"], 4)})[0]
     run = Run(TASK, mine, 0.01, 0)
     run.train(1)
     assert str(tmp_path) not in sys.path
@@ -100,6 +122,7 @@ def test_samplers_of_ones_own_come_from_a_module_or_a_mapping(tmp_path, monkeypa
         ("math:pi", "`methods` must be functions that get {name: part} and return a sampler, got 'math:pi': 3.14"),
         (["dynamic", "dynamic"], "`methods` must be different names, got 'dynamic' twice."),
         (7, "`methods` must be names, or {name: function}, got 7."),
+        ([], "`methods` must be at least one name, got none."),
         ([7], "`methods` must be names, or {name: function}, got [7]."),
     ],
 )
@@ -110,6 +133,6 @@ def test_methods_that_cannot_be_used_are_explained(methods, message):
 
 
 def test_a_function_must_return_a_sampler():
-    arm = arms({"mine": lambda parts: 3})[1]
+    arm = arms({"mine": lambda parts: 3})[0]
     with pytest.raises(NaysayError, match=r"return an object with sample\(query, k, \*, rng\), got 3"):
         Run(TASK, arm, 0.01, 0)

@@ -2,23 +2,26 @@
 
 import importlib
 import json
+import re
+import time
 from dataclasses import replace
-from math import isnan, nan
+from math import isnan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 import naysay as ns
-from naysay.comparing import Point, RunResult, _run
+from naysay.comparing import _run
 from naysay.comparing._data import KINDS
-from naysay.comparing._folder import Folder
 from naysay.comparing.arms import Arm, read_arms
+from naysay.comparing.result import TUNED
 from naysay.errors import NaysayError
-from naysay.tasks import Images, Recommendation, split_by_user
+from naysay.tasks import Images, Recommendation, Recommender, split_by_user
 
 DATA = split_by_user(*np.nonzero(np.random.default_rng(1).random((40, 60)) < 0.2), 40, 60)
-SMALL = {"methods": "dynamic", "steps": 8, "seeds": 2}
+SMALL = {"methods": "uniform,dynamic", "steps": 8, "seeds": 2}
 
 
 def without_times(result):
@@ -61,7 +64,8 @@ def test_the_rate_is_chosen_by_successive_halving(monkeypatch):
     trained = []
 
     class Fake:
-        def __init__(self, task, arm, rate, seed):
+        def __init__(self, task, arm, rate, seed, steps):
+            assert steps == 100
             self.rate, self.done, self.top = rate, 0, -1.0
             assert seed == 5 + _run.TUNING
 
@@ -79,7 +83,7 @@ def test_the_rate_is_chosen_by_successive_halving(monkeypatch):
     assert [rate for rate, step in trained if step == 100] == [0.1, 0.03]
     assert rate == 0.1
     assert tried == {"0.001": 9, "0.003": 1, "0.01": 5, "0.03": 20, "0.1": 80}
-    assert sum(steps) == _run.TUNED * 100
+    assert sum(steps) == TUNED * 100
 
 
 def test_the_best_point_is_the_first_highest_and_is_the_one_that_is_tested(monkeypatch):
@@ -145,31 +149,22 @@ def test_what_is_finished_is_kept_and_a_second_call_continues(tmp_path, monkeypa
     assert without_times(done) == without_times(whole)
     assert shares == sorted(shares)
     assert shares[-1] == 1
-    more = ns.compare(DATA, **{**SMALL, "methods": "dynamic,popularity"}, out=out)
+    more = ns.compare(DATA, **{**SMALL, "methods": "uniform,dynamic,popularity"}, out=out)
     assert [name for name, _ in trained[1:]] == ["popularity", "popularity"]
     assert [arm.name for arm in more.arms] == ["uniform", "dynamic", "popularity"]
-    (out / "runs" / kept[0]).write_text("{damaged")
-    assert without_times(ns.compare(DATA, **SMALL, out=out)) == without_times(whole)
-
-
-def test_what_is_not_known_is_kept_as_such(tmp_path):
-    folder, arm = Folder(tmp_path / "out"), Arm("SimSiam", 1, "sim_siam()")
-    folder.begin({"steps": 8}, None)
-    run = RunResult(3, (Point(1, 0.5, 0.25, 0.125, nan, nan),), {"accuracy": 0.5})
-    folder.keep_run(arm, run)
-    again = folder.run(arm, 3)
-    assert (again.seed, again.test, again.points[0].value) == (3, run.test, 0.125)
-    assert isnan(again.points[0].hardness)
-    assert isnan(again.peak_bytes)
 
 
 def test_a_step_of_ones_own_without_negatives(tmp_path):
     def mine(parts):
         return parts["whole_data"](weight=0.5)
 
-    result = ns.compare(DATA, methods={"mine": mine}, steps=8, seeds=1, out=tmp_path)
+    options = {"methods": {"uniform:1": None, "mine": mine}, "steps": 8, "seeds": 1, "out": tmp_path}
+    result = ns.compare(DATA, **options)
     assert all(isnan(point.false_share) and isnan(point.hardness) for point in result["mine"].runs[0].points)
-    assert not isnan(result["uniform"].runs[0].points[0].hardness)
+    assert not isnan(result["uniform:1"].runs[0].points[0].hardness)
+    assert [arm.k for arm in result.arms] == [1, "all"]
+    again = ns.compare(DATA, **options)  # what is not known is kept as such
+    np.testing.assert_equal(without_times(again), without_times(result))
     assert "Hardness of the negatives" in (tmp_path / "compare.html").read_text()
 
 
@@ -256,50 +251,116 @@ def test_a_folder_with_other_settings_is_an_error(tmp_path):
 
 
 def test_the_budget_decides_the_steps_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(_run, "cost_of", lambda task, arm, seed: (0.01, 0.0))
+    monkeypatch.setattr(_run, "step_seconds", lambda task, arm, seed: (0.01, None))
+    monkeypatch.setattr(_run, "validation_seconds", lambda run: 0.0)
     steps = importlib.import_module("naysay.comparing.compare")._steps_for
     task, arms = Recommendation(DATA, batch=40), [Arm("uniform", 1, ""), Arm("dynamic", 1, "")]
-    each = 2 * (3 + _run.TUNED) * 0.01  # seconds of a step of the whole comparison
-    epoch = -(-task.pairs // 40)
-    for afford, expected in ((99, 50), (100, 100), (199, 100), (200, 200), (4999, 2000), (5000, 5000)):
+    each = 2 * (3 + TUNED) * 0.01  # seconds of a step of the whole comparison
+    for afford, expected in ((100, 100), (199, 100), (200, 200), (4999, 2000), (5000, 5000)):
         assert steps(task, arms, 3, afford * each * 1.0001, 0, lambda *_: None) == expected
-    assert steps(task, arms, 3, (epoch + 0.5) * each, 0, lambda *_: None) >= epoch
-    with pytest.raises(NaysayError) as caught:
-        steps(task, arms, 3, 0.5 * epoch * each, 0, lambda *_: None)
-    needed = f"`budget` must be enough for an epoch of {epoch} steps, about 1m, got"
-    assert str(caught.value).startswith(needed)
-    options = {
-        "methods": "dynamic",
-        "seeds": 1,
-        "budget": f"{30 * 2 * (1 + _run.TUNED) * 0.01}s",
-        "out": tmp_path / "out",
-    }
+    options = {"methods": "uniform,dynamic", "seeds": 1, "budget": 210 * 2 * (1 + TUNED) * 0.01, "out": tmp_path}
     first = ns.compare(DATA, **options)
-    monkeypatch.setattr(_run, "cost_of", lambda task, arm, seed: (0.0001, 0.0))  # a faster moment
+    monkeypatch.setattr(_run, "step_seconds", lambda task, arm, seed: (0.0001, None))  # a faster moment
     again = ns.compare(DATA, **options)
-    assert first.settings["steps"] == again.settings["steps"] == 20
+    assert first.settings["steps"] == again.settings["steps"] == 200
 
 
-def test_the_first_step_and_measure_are_not_timed(monkeypatch):
-    clock = [0.0]
+def test_validations_and_tests_are_part_of_the_budget(monkeypatch):
+    """Two arms, (3 + 3) runs of 20 validations of 0.1 s each, and 3 tests that cost ten validations."""
+    monkeypatch.setattr(_run, "step_seconds", lambda task, arm, seed: (0.01, None))
+    monkeypatch.setattr(_run, "validation_seconds", lambda run: 0.1)
+    monkeypatch.setattr(Recommendation, "test_work", 10.0, raising=False)
+    steps = importlib.import_module("naysay.comparing.compare")._steps_for
+    task, arms = Recommendation(DATA, batch=40), [Arm("uniform", 1, ""), Arm("dynamic", 1, "")]
+    monkeypatch.setattr(task, "test_work", 10.0)
+    measures, each = 2 * (6 * 20 + 3 * 10) * 0.1, 2 * 6 * 0.01
+    assert steps(task, arms, 3, measures + 201 * each, 0, lambda *_: None) == 200
+    with pytest.raises(NaysayError) as caught:
+        steps(task, arms, 3, measures, 0, lambda *_: None)
+    assert caught.value.parameter == "budget"
 
-    class Slow:
-        """A first step of 5 s and a first measure of 7 s; later ones of 0.4 s and 0.1 s."""
 
-        def __init__(self, *_):
-            self.done, self.looks, self.processor_seconds = 0, 0, 0.0
+def burn(seconds):
+    """Use the processor, which is what a budget counts."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 
-        def train(self, steps):
-            took = 5.0 if not self.done else 0.4 * steps
-            self.done, self.processor_seconds = self.done + steps, self.processor_seconds + took
 
-        def look(self):
-            clock[0] += 0.1 if self.looks else 7.0
-            self.looks += 1
+def test_an_impossible_budget_is_known_before_a_second_arm_is_timed(monkeypatch):
+    measure, drawn = Recommender.measure, []
 
-    monkeypatch.setattr(_run, "Run", Slow)
-    monkeypatch.setattr(_run.time, "process_time", lambda: clock[0])
-    assert _run.cost_of(Recommendation(DATA), Arm("uniform", 1, ""), 0) == (pytest.approx(0.4), pytest.approx(0.1))
+    def slow_measure(self, vectors, part="validation"):
+        burn(0.3)
+        return measure(self, vectors, part)
+
+    def noticed(parts):
+        drawn.append("made")
+        sampler = ns.samplers.Static(parts["pool"])
+        return SimpleNamespace(
+            sample=lambda *given, **settings: drawn.append("drawn") or sampler.sample(*given, **settings)
+        )
+
+    monkeypatch.setattr(Recommender, "measure", slow_measure)
+    said = []
+    began = time.process_time()
+    with pytest.raises(NaysayError) as caught:
+        # 20 validations of 0.3 s, for 6 runs of 2 arms, are 72 s
+        ns.compare(
+            DATA, methods={"uniform": None, "mine": noticed}, budget="20s", told=lambda what, _: said.append(what)
+        )
+    assert time.process_time() - began < 5
+    assert caught.value.parameter == "budget"
+    needed = int(re.search(r"at least (\d+)m", str(caught.value))[1])
+    assert 72 <= 60 * needed <= 180
+    assert "drawn" not in drawn
+    assert len(said) == 1
+
+
+def test_timing_the_arms_takes_a_small_share_of_the_budget():
+    timed = set()
+
+    def slow(name):
+        def make(parts):
+            sampler = ns.samplers.Static(parts["pool"])
+
+            def sample(*given, **settings):
+                timed.add(name)
+                burn(0.3)
+                return sampler.sample(*given, **settings)
+
+            return SimpleNamespace(sample=sample)
+
+        return make
+
+    methods = {"uniform": None} | {f"slow {place}": slow(place) for place in range(8)}
+    began = time.process_time()
+    with pytest.raises(NaysayError) as caught:
+        ns.compare(DATA, methods=methods, budget="30s")
+    # 5 % of 30 s are 1.5 s; one arm takes at least 0.6 s, and one that was begun is ended.
+    assert time.process_time() - began < 6
+    assert len(timed) <= 4
+    assert caught.value.parameter == "budget"
+
+
+def test_what_was_not_asked_for_is_said():
+    said = []
+    one = ns.compare(DATA, methods=["popularity:3"], steps=4, seeds=1, told=lambda what, _: said.append(what))
+    assert [(arm.name, arm.k) for arm in one.arms] == [("uniform:3", 3), ("popularity:3", 3)]
+    assert "uniform:3" in said[0]
+    assert f"{said[0]}." in one.notes
+    two = ns.compare(DATA, methods=["popularity:2", "dynamic:3"], steps=4, seeds=1)
+    assert [arm.name for arm in two.arms] == ["popularity:2", "dynamic:3"]
+    assert any("k of 2 and 3" in note for note in two.notes)
+    with pytest.raises(NaysayError) as caught:
+        ns.compare(DATA, methods=["uniform:3", "whole-data:3"], steps=4, seeds=1)
+    assert caught.value.parameter == "methods"
+
+
+def test_how_many_queries_are_ranked_is_said():
+    found = ns.compare(DATA, methods=["uniform"], steps=4, seeds=1)
+    tested = int((DATA.test.count() > 0).sum())
+    assert any(f"the test for {tested}" in note for note in found.notes)
 
 
 def test_torch_has_its_threads_back():

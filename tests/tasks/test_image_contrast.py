@@ -48,6 +48,23 @@ def test_every_arm_lowers_its_loss(name):
     assert (run.negatives is None) == (name in NEGATIVE_FREE)
 
 
+@pytest.mark.parametrize("method", ["IFND", "SwAV with IFND"])
+def test_the_share_of_accepted_labels_grows_linearly_over_a_run(method, monkeypatch):
+    """Labels are made every 5 steps here; of 40 steps, the update at step 10 accepts a quarter of them."""
+    monkeypatch.setattr("naysay.tasks.image_contrast._RENEW", 5)
+    update, shares = ns.detectors.Incremental.update, []
+
+    def noted(self, features, progress):
+        update(self, features, progress)
+        shares.append((self.labels >= 0).mean())
+
+    monkeypatch.setattr(ns.detectors.Incremental, "update", noted)
+    small = Images(PICTURES[:60, :4, :4], LABELS[:60])
+    ns.compare(small, task="images", methods=["in-batch", method], steps=40, seeds=1)
+    of_run = shares[-7:]  # those of the seed; the others are of the learning rates
+    assert of_run == pytest.approx([step / 40 for step in range(5, 40, 5)], abs=0.03)
+
+
 def test_what_fits_and_what_is_drawn():
     task = ImageContrast(DATA, batch=64)
     parts = task.start(0).parts()
@@ -76,7 +93,7 @@ def test_false_negatives_are_of_the_same_class():
 def test_elimination_leaves_out_the_images_of_a_cluster(monkeypatch):
     monkeypatch.setattr("naysay.tasks.image_contrast._RENEW", 2)
     task = ImageContrast(DATA, batch=192)
-    run = Run(task, Arm("eliminate", 1, "eliminate((2,))"), 0.003, 0)
+    run = Run(task, Arm("eliminate", 1, "eliminate((2,), steps)"), 0.003, 0, steps=4)  # half of the labels at step 2
     run.train(1)
     assert (run.negatives.numpy().ids < 0).sum() == 192  # the image itself
     run.train(2)

@@ -93,6 +93,65 @@ def test_text_tables_are_read(name, tmp_path):
     assert read_interactions(tmp_path / name).fingerprint() == expected.fingerprint()
 
 
+PAIRS = [(user, item) for user in range(6) for item in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "columns"),
+    [
+        ("u.data", "{user}\t{item}\t{rating}\t{time}", "user, item, rating, time"),
+        ("plain.tsv", "{user}\t{item}\t{rating}\t{time}", "user, item, rating, time"),
+        ("timed.csv", "{user},{item},{time}", "user, item, time"),
+        ("rated.txt", "{user}\t{item}\t{rating}", "user, item, rating"),
+        ("named.tsv", "u{user}\ti{item}", "user, item"),
+    ],
+)
+def test_tables_without_headings_lose_no_row(name, line, columns, tmp_path):
+    file = tmp_path / name
+    rows = [
+        line.format(user=user + 1, item=item + 1, rating=1 + user % 5, time=881_250_949 + 60 * (7 * place % 60))
+        for place, (user, item) in enumerate(PAIRS)
+    ]
+    file.write_text("\n".join(rows) + "\n")
+    found = read_interactions(file, split="user")
+    assert len(found.train) + len(found.validation) + len(found.test) == len(PAIRS)
+    assert (found.n_users, found.n_items) == (6, 10)
+    assert any(columns in note for note in found.notes)
+    if "rating" in columns:
+        assert read_interactions(file, split="user", liked=2).n_users == 4  # the first and the last gave a rating of 1
+    if "time" in columns:
+        assert len(read_interactions(file, split="time").train) == 48  # the earliest eight tenths
+
+
+def test_a_header_of_other_names_is_not_a_row(tmp_path):
+    file = tmp_path / "sales.csv"
+    file.write_text("customer,product\n" + "".join(f"c{user},p{item}\n" for user, item in PAIRS))
+    with pytest.raises(NaysayError) as caught:
+        read_interactions(file)
+    assert caught.value.parameter == "path"
+    assert "customer" in str(caught.value)
+
+
+def test_lists_of_items_as_lightgcn_has_them(tmp_path):
+    train, test = tmp_path / "train.txt", tmp_path / "test.txt"
+    train.write_text("".join(f"{user} {' '.join(str(item) for item in range(8))} \n" for user in range(6)) + "6\n")
+    test.write_text("".join(f"{user} 8 9\n" for user in range(6)))
+    alone = read_interactions(train)
+    assert len(alone.train) + len(alone.validation) + len(alone.test) == 6 * 8
+    assert any("train.txt" in note for note in alone.notes)
+    train.write_text(train.read_text() + "".join(f"{user} 8 9 0\n" for user in range(7, 12)))  # items of the test
+    found = read_interactions(train, test=test)
+    assert len(found.train) + len(found.validation) == 6 * 8 + 5 * 3
+    assert len(found.test) == 6 * 2
+
+
+def test_pairs_of_anchors_and_positives_in_json_lines(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(f'{{"anchor": "u{user}", "positive": "i{item}"}}\n' for user, item in PAIRS))
+    found = read_interactions(file)
+    assert len(found.train) + len(found.validation) + len(found.test) == len(PAIRS)
+
+
 def test_parquet_with_times_ratings_and_given_parts(tmp_path):
     users, items = clicks()
     rating = np.where(np.arange(120) < 60, 5, 2)
@@ -194,8 +253,8 @@ def test_tables_that_cannot_be_used_are_explained(text, options, message, tmp_pa
 
 
 def test_unknown_endings_and_missing_files_are_explained(tmp_path):
-    with pytest.raises(NaysayError, match=r"`path` must be a file that ends in .parquet, .csv, .tsv, .inter, got"):
-        read_interactions(tmp_path / "a.txt")
+    with pytest.raises(NaysayError, match=r"`path` must be a file that ends in "):
+        read_interactions(tmp_path / "a.xlsx")
     with pytest.raises(NaysayError, match=r"`path` must be an existing file, got"):
         read_interactions(tmp_path / "a.csv")
 

@@ -4,6 +4,8 @@ import json
 import zlib
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -129,6 +131,34 @@ def test_tables_of_pairs_and_a_corpus(tmp_path):
     (tmp_path / "other.tsv").write_text("query\tdoc_id\nwhat\td99\n")
     with pytest.raises(NaysayError, match=r"`path` must be"):
         read_texts(tmp_path / "other.tsv", corpus=tmp_path / "docs.jsonl")
+
+
+@pytest.mark.parametrize("positive", ["id", "text", "row", "text without ids"])
+def test_positives_are_ids_texts_or_rows_of_the_corpus(positive, tmp_path):
+    """As `mine` reads them. The corpus has five more documents than the pairs, and one text twice."""
+    texts = [f"it is number {place}" for place in range(35)]
+    texts[34] = texts[33]
+    named = {"id": [f"d{place}" for place in range(35)], "text": texts}
+    columns = {"text": texts} if positive in ("row", "text without ids") else named
+    pq.write_table(pa.table(columns), tmp_path / "corpus.parquet")
+    wanted = {"id": named["id"], "row": [str(place) for place in range(35)]}.get(positive, texts)
+    rows = [f"what is {place}\t{wanted[place]}\n" for place in range(30)]
+    (tmp_path / "pairs.tsv").write_text("query\tpositive\n" + "".join(rows))
+    found = read_texts(tmp_path / "pairs.tsv", corpus=tmp_path / "corpus.parquet")
+    assert found.n_documents == 35
+    assert list(found.document_texts) == texts
+    pairs = sorted(
+        pair for part in (found.train, found.validation, found.test) for pair in zip(*part.pairs(), strict=True)
+    )
+    assert pairs == [(place, place) for place in range(30)]
+
+
+def test_a_positive_that_is_not_in_the_corpus_is_an_error(tmp_path):
+    pq.write_table(pa.table({"id": ["a", "b"], "text": ["A", "B"]}), tmp_path / "corpus.parquet")
+    (tmp_path / "pairs.tsv").write_text("query\tpositive\n1\tA\n2\tC\n")
+    with pytest.raises(NaysayError) as caught:
+        read_texts(tmp_path / "pairs.tsv", corpus=tmp_path / "corpus.parquet")
+    assert "C" in str(caught.value)
 
 
 def test_a_folder_of_beir(tmp_path):

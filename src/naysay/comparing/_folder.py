@@ -1,44 +1,102 @@
-"""The folder of a comparison: its settings, and every finished run, written at once and whole."""
+"""The folder of a comparison: its settings and every finished run, in files that are checked; one process at a time.
+
+Each file is written at once and whole, with the SHA-256 of its content. A file that is missing is made again. A file
+that was edited, damaged, or copied from another comparison raises an error that names it: no result is taken from it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import secrets
 import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from naysay.checks import raise_invalid
+from naysay.checks import is_number, raise_invalid
 from naysay.comparing.arms import Arm
 from naysay.comparing.result import Point, RunResult
-from naysay.files import as_path, check_target, is_draft, write_whole
-from naysay.text import json_file
+from naysay.errors import NaysayError
+from naysay.files import as_path, check_target, is_draft, raise_unwritable, write_whole
+from naysay.jobs import _guards as guards
+from naysay.text import json_file, plain
 
 SETTINGS, RESULTS, REPORT, RUNS = "comparison.json", "results.json", "compare.html", "runs"
-_MARK = {"made_by": "naysay compare"}
+_LOCK = "lock"
+_MADE_BY, _FORMAT = "naysay compare", 2
 _USUAL = {"device": "cpu"}  # what is recorded only where it is another
+_SEAL = "sha256"
+
+
+@contextmanager
+def opened_folder(out: str | Path | None) -> Iterator[Folder]:
+    """Open the folder of a comparison, new or of an earlier call; without a path nothing is kept.
+
+    No other process can open it until the end. A folder that was made here is removed if nothing was written to it.
+    """
+    if out is None:
+        yield Folder(None)
+        return
+    path = as_path("out", out)
+    made = _make(path)
+    busy = f"`out` must be a folder that no other process compares in, got {str(path)!r}. Wait for it, or stop it."
+    try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(guards.locked("out", path / _LOCK, busy, f"naysay job {secrets.token_hex(8)}"))
+            except NaysayError as error:
+                if isinstance(error.__context__, OSError):
+                    raise_unwritable("out", path / _LOCK, error.__context__)
+                error.parameter = "out"
+                raise
+            yield Folder(path)
+    finally:
+        if made:
+            with suppress(OSError):  # there is work in it
+                path.rmdir()
+
+
+def _make(path: Path) -> bool:
+    """Make the folder; return whether it is new. Raise if something else is in the way."""
+    if not path.exists():
+        if not path.parent.is_dir():
+            raise_invalid("out", "in an existing folder", repr(str(path)))
+        try:
+            path.mkdir()
+        except OSError as error:
+            raise_unwritable("out", path, error)
+        return True
+    if not path.is_dir():
+        raise_invalid("out", "a folder", repr(str(path)))
+    names = {name for name in os.listdir(path) if name != _LOCK and not is_draft(Path(name))}
+    others = sorted(names - {SETTINGS, RESULTS, REPORT, RUNS})
+    if names and (SETTINGS not in names or others):
+        why = f"has {others[0]!r}" if others else f"has no {SETTINGS}"
+        raise_invalid("out", "a new folder, or that of an earlier comparison", f"{str(path)!r}, which {why}")
+    return False
 
 
 class Folder:
     """What is kept between two calls. Without a path nothing is."""
 
-    def __init__(self, out: str | Path | None) -> None:
-        """Raise if the folder is of something else; nothing is written yet."""
-        self.path = None if out is None else as_path("out", out)
+    def __init__(self, path: Path | None) -> None:
+        """Read the settings of an earlier call; nothing is written yet."""
+        self.path = path
         self.kept: dict[str, Any] = {}
-        if self.path is None or not self.path.exists():
-            if self.path is not None and not self.path.parent.is_dir():
-                raise_invalid("out", "in an existing folder", repr(str(self.path)))
+        if path is None:
             return
-        if not self.path.is_dir():
-            raise_invalid("out", "a folder", repr(str(self.path)))
-        names = {name for name in os.listdir(self.path) if not is_draft(Path(name))}
-        self.kept = _read(self.path / SETTINGS) if names else {}
-        if names and (self.kept.get("made_by") != _MARK["made_by"] or names - {SETTINGS, RESULTS, REPORT, RUNS}):
-            raise_invalid("out", "a new folder, or that of an earlier comparison", repr(str(self.path)))
-        check_target("out", self.path / SETTINGS)
+        check_target("out", path / SETTINGS)
+        found = _unsealed(path / SETTINGS)
+        if found is not None:
+            sound = isinstance(found.get("settings"), dict) and type(found["settings"].get("steps")) is int
+            if (found.get("made_by"), found.get("format")) != (_MADE_BY, _FORMAT) or not sound:
+                _raise_damaged(path / SETTINGS)
+            self.kept = found
 
     def settled_steps(self, budget: float) -> int | None:
         """The steps that an earlier call found for the same budget."""
@@ -50,20 +108,32 @@ class Folder:
             return
         if self.kept:
             kept = _USUAL | self.kept["settings"]
-            for name, value in (_USUAL | json.loads(json_file(settings))).items():
+            for name, value in (_USUAL | plain(settings)).items():
                 before = kept.get(name)
                 if before != value:
                     rule = f"the folder of a comparison with {name} {value}"
                     raise_invalid("out", rule, f"one with {before}", "Pass another folder.")
-            return
-        (self.path / RUNS).mkdir(parents=True, exist_ok=True)
-        self.kept = {**_MARK, "budget": budget, "settings": settings}
-        write_whole("out", self.path / SETTINGS, json_file(self.kept))
+        else:
+            self.kept = {"made_by": _MADE_BY, "format": _FORMAT, "budget": budget, "settings": plain(settings)}
+            self.write(SETTINGS, _sealed(self.kept))
+        try:
+            (self.path / RUNS).mkdir(exist_ok=True)
+        except OSError as error:
+            raise_unwritable("out", self.path / RUNS, error)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file of the folder, whole."""
+        if self.path is not None:
+            write_whole("out", self.path / name, data)
 
     def rate(self, arm: Arm) -> tuple[float, dict[str, float]] | None:
         """The learning rate that was chosen, with all that were tried."""
         found = self._load(arm, "rate")
-        return (found["rate"], found["tried"]) if found else None
+        if found is None:
+            return None
+        if not is_number(found.get("rate")) or not _are_numbers(found.get("tried")):
+            _raise_damaged(self._file(arm, "rate"))
+        return found["rate"], found["tried"]
 
     def keep_rate(self, arm: Arm, rate: float, tried: dict[str, float]) -> None:
         """Keep the learning rate of an arm."""
@@ -72,10 +142,20 @@ class Folder:
     def run(self, arm: Arm, seed: int) -> RunResult | None:
         """A finished run."""
         found = self._load(arm, f"seed{seed}")
-        if not found:
+        if found is None:
             return None
-        points = tuple(Point(**{name: _number(value) for name, value in point.items()}) for point in found["points"])
-        return RunResult(found["seed"], points, found["test"], _number(found["peak_bytes"]))
+        points: Any = found.get("points")
+        sound = (
+            found.get("seed") == seed
+            and isinstance(points, list)
+            and len(points) > 0
+            and all(_are_numbers(point) and [*point] == [*Point.__slots__] for point in points)
+            and _are_numbers(found.get("test"))
+        )
+        if not sound:
+            _raise_damaged(self._file(arm, f"seed{seed}"))
+        made = tuple(Point(**{name: _number(value) for name, value in point.items()}) for point in points)
+        return RunResult(seed, made, found["test"], _number(found.get("peak_bytes")))
 
     def keep_run(self, arm: Arm, run: RunResult) -> None:
         """Keep a finished run."""
@@ -83,14 +163,24 @@ class Folder:
         values = {"seed": run.seed, "points": points, "test": run.test, "peak_bytes": run.peak_bytes}
         self._keep(arm, f"seed{run.seed}", values)
 
-    def _load(self, arm: Arm, what: str) -> dict[str, Any]:
-        """What was kept of an arm with the same name and composition."""
-        found = {} if self.path is None else _read(self._file(arm, what))
-        return found if found.get("arm") == arm.name and found.get("code") == arm.code else {}
+    def _owner(self, arm: Arm) -> dict[str, Any]:
+        """What a file of an arm must say: of which comparison and arm it is."""
+        return {"comparison": _digest(self.kept["settings"]), "arm": arm.name, "k": arm.k, "code": arm.code}
+
+    def _load(self, arm: Arm, what: str) -> dict[str, Any] | None:
+        """What was kept of an arm; None if there is nothing."""
+        if self.path is None:
+            return None
+        file = self._file(arm, what)
+        found = _unsealed(file)
+        if found is not None and any(found.get(name) != value for name, value in self._owner(arm).items()):
+            got = f"{str(file)!r}, which is of another comparison, or of an arm with another composition"
+            raise_invalid("out", "a folder with the runs of this comparison", got, "Delete that file, and run again.")
+        return found
 
     def _keep(self, arm: Arm, what: str, values: dict[str, Any]) -> None:
         if self.path is not None:
-            write_whole("out", self._file(arm, what), json_file({"arm": arm.name, "code": arm.code, **values}))
+            write_whole("out", self._file(arm, what), _sealed({**self._owner(arm), **values}))
 
     def _file(self, arm: Arm, what: str) -> Path:
         """A name that is readable, and different for different arms."""
@@ -98,15 +188,41 @@ class Folder:
         return (self.path or Path()) / RUNS / f"{stem}-{zlib.crc32(arm.name.encode()):08x}.{what}.json"
 
 
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain(values), sort_keys=True).encode()).hexdigest()
+
+
+def _sealed(values: Mapping[str, Any]) -> bytes:
+    """A JSON file with the checksum of its content."""
+    return json_file({**values, _SEAL: _digest(values)})
+
+
+def _unsealed(path: Path) -> dict[str, Any] | None:
+    """The content of a file that `_sealed` made; None if there is none. Raise if it is not as it was written."""
+    try:
+        found = json.loads(path.read_bytes())
+        sound = isinstance(found, dict) and found.pop(_SEAL, None) == _digest(found)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError):
+        sound = False
+    if not sound:
+        _raise_damaged(path)
+    return dict(found)
+
+
+def _raise_damaged(path: Path) -> NoReturn:
+    got = f"{str(path)!r}, which is damaged, was edited, or is of another version"
+    whole = path.name == SETTINGS
+    advice = "Pass another folder, or delete this one." if whole else "Delete that file, and run again."
+    raise_invalid("out", "a folder whose files are as they were written", got, advice)
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether this is a JSON object of numbers, in which null is NaN."""
+    return isinstance(values, dict) and all(value is None or is_number(value) for value in values.values())
+
+
 def _number(value: Any) -> Any:
     """A number of a JSON file, in which null is NaN."""
     return nan if value is None else value
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """An object of a JSON file; empty if there is none or it is damaged."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -14,27 +14,31 @@ import numpy as np
 import torch
 
 from naysay.comparing.arms import Arm
-from naysay.comparing.result import Point, RunResult
+from naysay.comparing.result import LEAST_STEPS, Point, RunResult
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
 RUNGS = ((4, 3), (2, 2), (1, 1))  # after a quarter of the steps the best three go on, after half of them the best two
-POINTS = 20  # measures of a run
+POINTS = 20  # validations of a run
+TIMED_STEPS, TIMED_SECONDS = 8, 0.2  # an arm is timed for so many steps at most, or until so many seconds have passed
+LONG_VALIDATION = 10.0  # seconds; compiling what ranks takes less
 DECAY = 1e-6
 TUNING = 1_000_003  # added to the seed, so that rates are chosen on runs that are not compared
-TUNED = 5 / 4 + 3 / 4 + 2 / 2  # whole runs that choosing a rate costs
 
 Told = Callable[[int], None]  # told(steps): so many more steps are done
 
 
 class Run:
-    """An arm of a task with a learning rate: start, data order and randomness are those of the seed."""
+    """An arm of a task with a learning rate: start, data order and randomness are those of the seed.
 
-    def __init__(self, task: Any, arm: Arm, rate: float, seed: int) -> None:
+    `steps` is the length of the whole run, which an arm may name: some methods change over a run.
+    """
+
+    def __init__(self, task: Any, arm: Arm, rate: float, seed: int, steps: int = LEAST_STEPS) -> None:
         """Nothing is trained yet."""
         self.task, self.arm, self.rate, self.seed, self.done = task, arm, rate, seed, 0
         self.model = task.start(seed)
         wall, own = time.perf_counter(), time.process_time()
-        sampler = arm.sampler(self.model.parts())
+        sampler = arm.sampler({**self.model.parts(), "steps": steps})
         spared = getattr(self.model, "spared", 0.0)  # what an earlier run has made for this one, too
         self.seconds, self.processor_seconds = time.perf_counter() - wall, time.process_time() - own
         self.processor_seconds = max(self.processor_seconds, spared)
@@ -135,7 +139,7 @@ def choose_rate(task: Any, arm: Arm, steps: int, seed: int, told: Told) -> tuple
 
     A rate that learns slowly needs the later rungs: after a quarter of the steps a high rate looks best.
     """
-    runs = [Run(task, arm, rate, seed + TUNING) for rate in rates_of(task)]
+    runs = [Run(task, arm, rate, seed + TUNING, steps) for rate in rates_of(task)]
     tried: dict[str, float] = {}
     for part, kept in RUNGS:
         for run in runs:
@@ -148,22 +152,27 @@ def choose_rate(task: Any, arm: Arm, steps: int, seed: int, told: Told) -> tuple
 def train_arm(task: Any, arm: Arm, rate: float, steps: int, seed: int, told: Told) -> RunResult:
     """A whole run."""
     _forget_peak()
-    run = Run(task, arm, rate, seed)
+    run = Run(task, arm, rate, seed, steps)
     run.to(steps, every_of(steps), told)
     return run.result()
 
 
-def cost_of(task: Any, arm: Arm, seed: int, repeats: int = 8) -> tuple[float, float]:
-    """Processor seconds of a step and of a measure, after one of each: the first may compile or fill a cache.
-
-    At most `repeats` steps are timed, fewer if they take more than a second.
-    """
+def step_seconds(task: Any, arm: Arm, seed: int) -> tuple[float, Run]:
+    """Processor seconds of a step, after one that is not timed because it may compile; and the run, to go on with."""
     run = Run(task, arm, rates_of(task)[0], seed + TUNING)
     run.train(1)
-    run.look()
     run.processor_seconds = 0.0
-    while run.done <= repeats and run.processor_seconds < 1:
+    while run.done <= TIMED_STEPS and run.processor_seconds < TIMED_SECONDS:
         run.train(1)
-    start = time.process_time()
-    run.look()
-    return run.processor_seconds / (run.done - 1), time.process_time() - start
+    return run.processor_seconds / (run.done - 1), run
+
+
+def validation_seconds(run: Run) -> float:
+    """Processor seconds of a validation. The second is timed, because the first may compile, unless that took long."""
+    seconds = 0.0
+    for _ in range(2):
+        if seconds < LONG_VALIDATION:
+            start = time.process_time()
+            run.look()
+            seconds = time.process_time() - start
+    return seconds

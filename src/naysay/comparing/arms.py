@@ -24,6 +24,7 @@ Parts = Mapping[str, Any]
 _OUTSIDE = re.compile(r",(?![^(]*\))")  # commas that are not in parentheses: a name is "DNS(M, N)"
 _NEAR = 0.7  # how alike a suggestion must be, from 0 to 1
 _SAMPLERS = ("where", "which")  # the questions of the catalogue that samplers answer
+USUAL_K = 8  # negatives per positive where a name has no number, unless the task has another
 _OWN = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 
 
@@ -35,7 +36,7 @@ class Arm:
 
     Args:
         name: How the user wrote it, such as "dynamic" or "uniform:8".
-        k: Negatives per positive.
+        k: Negatives per positive. Without a number in its name, that of all the task's default arms.
         code: The composition as the catalogue has it, or module:object.
         make: make(parts) -> sampler, for a sampler of the user's own; None evaluates `code`. A function
             step(rows, k, *, step) -> (loss, negatives or None) may take the place of a sampler.
@@ -79,11 +80,11 @@ def fitting_methods(parts: Parts, own: Mapping[str, str] = MappingProxyType({}))
 
 
 def read_arms(
-    methods: Any, parts: Parts, defaults: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+    methods: Any, parts: Parts, defaults: Sequence[str], own: Mapping[str, str] = MappingProxyType({}), k: int = USUAL_K
 ) -> list[Arm]:
-    """The arms that are asked for; the first default, to which the others are compared, is always the first.
+    """The arms that are asked for, in their order.
 
-    methods   None, "a,b", a sequence of names, or {name: function}; NAME:K asks for K negatives
+    methods   None, "a,b", a sequence of names, or {name: function}; NAME:K asks for K negatives, NAME for `k`
     own       {name: composition} of the task's own, which come before those of the catalogue
     """
     if methods is None or (isinstance(methods, str) and not methods.strip()):
@@ -93,20 +94,46 @@ def read_arms(
     if not isinstance(methods, Sequence | Mapping) or not all(isinstance(name, str) for name in methods):
         raise_invalid("methods", "names, or {name: function}", shown(methods))
     made = methods if isinstance(methods, Mapping) else {}
-    arms = [_arm(name, parts, own, made.get(name)) for name in methods]
-    if all(arm.name != defaults[0] for arm in arms):
-        arms.insert(0, _arm(defaults[0], parts, own, None))
-    arms.sort(key=lambda arm: arm.name != defaults[0])
+    if not methods:
+        raise_invalid("methods", "at least one name", "none")
+    arms = [_arm(name, parts, own, made.get(name), k) for name in methods]
     names = [arm.name for arm in arms]
     if len(set(names)) < len(names):
         raise_invalid("methods", "different names", f"{next(name for name in names if names.count(name) > 1)!r} twice")
     return arms
 
 
-def _arm(text: str, parts: Parts, own: Mapping[str, str], make: Callable[[Parts], Any] | None) -> Arm:
-    """One arm from its text: NAME, NAME:K, module:object or module:object:K."""
+def reference_for(
+    arms: Sequence[Arm], parts: Parts, defaults: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+) -> Arm | None:
+    """What a single arm is compared to: the first default with the k of the arm. None for several arms, or itself."""
+    if len(arms) > 1:
+        return None
+    reference = _arm(f"{defaults[0].partition(':')[0]}:{arms[0].k}", parts, own, None, arms[0].k)
+    return None if reference.code == arms[0].code else reference
+
+
+def negatives_of(arm: Arm, sampler: Any) -> int | str:
+    """The number of negatives per positive, or what a step without such a number uses: "all", "batch", ..."""
+    used: str | None = getattr(sampler, "negatives_used", None)
+    if used is None:
+        return arm.k
+    if "{k}" not in used and _split(arm.name)[1] is not None:
+        rule = f"names without a number for methods that draw no k: {arm.name!r} uses {used}"
+        raise_invalid("methods", rule, repr(arm.name))
+    return used.format(k=arm.k)
+
+
+def _split(text: str) -> tuple[str, int | None]:
+    """The name of an arm, and the number of negatives that it asks for."""
     name, _, count = text.rpartition(":")
-    name, k = (name, int(count)) if name and count.isdecimal() else (text, 1)
+    return (name, int(count)) if name and count.isdecimal() else (text, None)
+
+
+def _arm(text: str, parts: Parts, own: Mapping[str, str], make: Callable[[Parts], Any] | None, usual_k: int) -> Arm:
+    """One arm from its text: NAME, NAME:K, module:object or module:object:K."""
+    name, asked = _split(text)
+    k = usual_k if asked is None else asked
     if not 1 <= k <= 100_000:
         raise_invalid("methods", "names with a number of negatives from 1 to 100,000", repr(text))
     if make is None and _OWN.fullmatch(name):

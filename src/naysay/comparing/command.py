@@ -25,7 +25,7 @@ _WIDE = 150  # columns of a terminal that shows the whole table; others show tho
 _SILENT = 30.0  # seconds after which a line is printed where there is no terminal, also within a part of the work
 _TELLING = 0.005  # the share of the work after which its speed is told; the first steps are slow
 _HEADING = 10  # letters of a line of a heading
-_NARROW = (0, 1, 2, 6, 7)
+_NARROW = (0, 1, 2, 3, 8, 10)
 STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
 
 

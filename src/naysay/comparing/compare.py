@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -13,13 +15,15 @@ from naysay.arrays import torch_in_one_thread
 from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.comparing import _run
 from naysay.comparing._data import KINDS, data_of
-from naysay.comparing._folder import REPORT, RESULTS, Folder
-from naysay.comparing.arms import Arm, read_arms
-from naysay.comparing.report import report_comparison
-from naysay.comparing.result import ArmResult, Comparison
+from naysay.comparing._folder import REPORT, RESULTS, Folder, opened_folder
+from naysay.comparing.arms import USUAL_K, Arm, negatives_of, read_arms, reference_for
+from naysay.comparing.report import page_of
+from naysay.comparing.result import LEAST_STEPS, TUNED, ArmResult, Comparison
 from naysay.text import counted, versions
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+TIMING_SHARE = 0.05  # of the budget: what timing the arms may take
+MARGIN = 1.25  # a budget that is asked for has so much more than the estimate: timing a few steps is not exact
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 Told = Callable[[str, float], None]  # told(what, share of all the work that is done)
@@ -41,7 +45,8 @@ def compare(
     measure. torch runs in one thread, because sums of several threads depend on their timing.
 
     A difference counts if its 95 % CI (Student's t over the seeds, paired) excludes 0. It covers the randomness of
-    training, not that of the split.
+    training, not that of the split. Nothing is recommended with fewer than 3 seeds, 100 steps or an epoch, or while the
+    validation measure of the best arms still rises at the last step: see `Comparison.withheld`.
 
     Args:
         data: A path, or data in memory, by task: "recommendation": see `tasks.read_interactions`, or
@@ -63,7 +68,7 @@ def compare(
         >>> parts = ns.tasks.split_by_user(*world.truth.pairs())
         >>> found = ns.compare(parts, methods=["dynamic"], steps=8, seeds=2)
         >>> [arm.name for arm in found.arms], len(found["dynamic"].runs)
-        (['uniform', 'dynamic'], 2)
+        (['uniform:8', 'dynamic'], 2)
     """
     check_one_of("task", options.task, tuple(KINDS))
     kind = KINDS[options.task]
@@ -75,14 +80,11 @@ def compare(
     seeds = check_whole("seeds", options.seeds, 1, 1000)
     first = check_whole("seed", options.seed, 0)
     budget, steps = _budget(options.budget), None if options.steps is None else check_whole("steps", options.steps, 4)
-    folder = Folder(options.out)
-    with torch_in_one_thread():
+    with opened_folder(options.out) as folder, torch_in_one_thread():
         task = kind.task(data_of(kind, data, options), *model, device=options.device)
-        usual = task.quick if options.quick else task.defaults
-        parts = task.start(first).parts()
-        arms = read_arms(options.methods, parts, usual, task.own)
-        for arm in arms:
-            arm.sampler(parts)  # raises before any training if it cannot be made
+        arms, counts, arm_notes = _arms_of(task, options, first)
+        for note in arm_notes:
+            told(note.removesuffix("."), 0.0)
         if options.quick and steps is None:
             steps = task.quick_steps
         if steps is None:
@@ -90,31 +92,59 @@ def compare(
         settings = {
             **task.settings(),
             "steps": steps,
+            "epochs": round(steps * task.batch / task.pairs, 4),
             "seed": first,
             "decay": _run.decay_of(task),
             **versions("naysay", "torch"),
         }
         folder.begin(settings, None if options.steps is not None else budget)
         work = _Work(arms, seeds, steps, told)
-        done = [_trained(task, arm, steps, range(first, first + seeds), folder, work) for arm in arms]
-    epochs = steps * task.batch / task.pairs
-    notes = [*task.data.notes, f"{counted(steps, 'step')} of {counted(task.batch, 'row')}: {epochs:.1f} epochs."]
+        of_seeds = range(first, first + seeds)
+        done = [_trained(task, arm, k, steps, of_seeds, folder, work) for arm, k in zip(arms, counts, strict=True)]
+        notes = [*task.data.notes, *arm_notes, *_notes_of_training(task, done, settings)]
+        result = Comparison(task.measure, tuple(done), settings, tuple(notes))
+        folder.write(RESULTS, result.as_json())
+        folder.write(REPORT, page_of(result))
+    return result
+
+
+def _arms_of(task: Any, options: CompareOptions, seed: int) -> tuple[list[Arm], list[int | str], list[str]]:
+    """The arms, how many negatives each uses, and sentences about both. Raises if an arm cannot be made."""
+    usual = task.quick if options.quick else task.defaults
+    parts = {**task.start(seed).parts(), "steps": LEAST_STEPS}
+    arms = read_arms(options.methods, parts, usual, task.own, getattr(task, "k", USUAL_K))
+    notes = []
+    reference = reference_for(arms, parts, usual, task.own)
+    if reference is not None:
+        arms = [reference, *arms]
+        notes.append(f"{reference.name} was added: one method alone is compared to it, with as many negatives.")
+    counts = [negatives_of(arm, arm.sampler(parts)) for arm in arms]
+    numbers = sorted({count for count in counts if isinstance(count, int)})
+    if len(numbers) > 1:
+        different = " and ".join(map(str, numbers))
+        notes.append(f"Arms have k of {different}: a difference may come from k, not from the method.")
+    return arms, counts, notes
+
+
+def _notes_of_training(task: Any, arms: list[ArmResult], settings: dict[str, Any]) -> list[str]:
+    """Sentences about the length of the runs, what was ranked, and learning rates at the end of their range."""
+    steps, epochs = settings["steps"], settings["epochs"]
+    notes = [f"{counted(steps, 'step')} of {counted(task.batch, 'row')}: {epochs:.1f} epochs."]
+    ranked = getattr(task, "ranked", "")
+    if ranked:
+        notes.append(f"{ranked} They are the same for all arms and seeds.")
     rates = _run.rates_of(task)
-    ends = [arm.name for arm in done if arm.rate in (rates[0], rates[-1])]
+    ends = [arm.name for arm in arms if arm.rate in (rates[0], rates[-1])]
     if ends:
         notes.append(f"The best learning rate is the lowest or highest of those tried for {', '.join(ends)}.")
-    result = Comparison(task.measure, tuple(done), settings, tuple(notes))
-    if folder.path is not None:
-        result.write(folder.path / RESULTS)
-        report_comparison(result, folder.path / REPORT)
-    return result
+    return notes
 
 
 class _Work:
     """How much of all steps is done."""
 
     def __init__(self, arms: list[Arm], seeds: int, steps: int, told: Told) -> None:
-        self.whole, self.done, self.told = len(arms) * (seeds + _run.TUNED) * steps, 0.0, told
+        self.whole, self.done, self.told = len(arms) * (seeds + TUNED) * steps, 0.0, told
 
     def add(self, what: str, steps: float) -> None:
         """So many more steps."""
@@ -133,14 +163,14 @@ class _Work:
         return add
 
 
-def _trained(task: Any, arm: Arm, steps: int, seeds: range, folder: Folder, work: _Work) -> ArmResult:
+def _trained(task: Any, arm: Arm, k: int | str, steps: int, seeds: range, folder: Folder, work: _Work) -> ArmResult:
     """An arm with its learning rate and all its seeds; what is kept is not run again."""
     found = folder.rate(arm)
     if found is None:
         found = _run.choose_rate(task, arm, steps, seeds[0], work.of_run(f"{arm.name}: learning rate"))
         folder.keep_rate(arm, *found)
     else:
-        work.add(f"{arm.name}: kept", _run.TUNED * steps)
+        work.add(f"{arm.name}: kept", TUNED * steps)
     runs = []
     for seed in seeds:
         run = folder.run(arm, seed)
@@ -151,7 +181,7 @@ def _trained(task: Any, arm: Arm, steps: int, seeds: range, folder: Folder, work
         else:
             work.add(f"{arm.name}: kept", steps)
         runs.append(run)
-    return ArmResult(arm.name, arm.k, arm.code, *found, tuple(runs))
+    return ArmResult(arm.name, k, arm.code, *found, tuple(runs))
 
 
 def _budget(text: Any) -> float:
@@ -165,23 +195,80 @@ def _budget(text: Any) -> float:
 
 
 def _steps_for(task: Any, arms: list[Arm], seeds: int, budget: float, seed: int, told: Told) -> int:
-    """The steps that fit the budget, rounded down to 1, 2 or 5 times a power of ten; at least an epoch.
+    """The steps that fit the budget, rounded down to 1, 2 or 5 times a power of ten.
 
-    A few steps of each arm are timed first.
+    Raises if the fewest that tell something do not fit. That is found out by the arm that is probably the cheapest,
+    before any other is timed. Timing the others ends when it has taken `TIMING_SHARE` of the budget; arms that are not
+    timed are taken to be as slow as the slowest.
     """
-    steps, looks = 0.0, 0.0
+    began = time.process_time()
+    plan = _Plan(len(arms), seeds, budget, max(LEAST_STEPS, ceil(task.pairs / task.batch)))
+    cheapest = min(arms, key=_expected_cost)
+    told(f"{cheapest.name}: timing a step and a validation", 0.0)
+    step, run = _run.step_seconds(task, cheapest, seed)
+    look = _run.validation_seconds(run)
+    plan.measures = look * _run.POINTS, look * getattr(task, "test_work", 1.0)
+    plan.check([step] * len(arms))
+    fit = plan.steps([step] * len(arms))
+    told(f"{1e3 * step:.1f} ms a step, {look:.2f} s a validation: at most {fit:,} steps fit {_minutes(budget)}", 0.0)
+    timed = [step]
     for arm in arms:
-        told(f"{arm.name}: timing a step", 0.0)
-        step, look = _run.cost_of(task, arm, seed)
-        steps, looks = steps + step, looks + look
-    runs = seeds + _run.TUNED
-    epoch: int = ceil(task.pairs / task.batch)
-    found = (budget / runs - looks * _run.POINTS) / steps
-    if found < epoch:
-        needed = runs * (looks * _run.POINTS + 1.25 * epoch * steps)
-        rule = f"enough for an epoch of {counted(epoch, 'step')}, about {ceil(needed / 60)}m"
-        advice = f"Or compare fewer than {counted(len(arms), 'method')} or {counted(seeds, 'seed')}."
-        raise_invalid("budget", rule, f"{budget:g} seconds", advice)
-    scale = int("1" + "0" * (len(str(int(found))) - 1))
-    rounded = next(one * scale for one in (5, 2, 1) if one * scale <= found)
-    return max(epoch, rounded)
+        if arm is not cheapest and time.process_time() - began < TIMING_SHARE * budget:
+            told(f"{arm.name}: timing a step", 0.0)
+            timed.append(_run.step_seconds(task, arm, seed)[0])
+    missing = len(arms) - len(timed)
+    if missing:
+        told(f"{counted(missing, 'arm')} not timed, taken to be as slow as the slowest", 0.0)
+    costs = timed + missing * [max(timed)]
+    plan.check(costs)
+    return plan.rounded(costs)
+
+
+def _expected_cost(arm: Arm) -> tuple[bool, int]:
+    """Whether an arm does more than draw, and how many negatives it draws: the lowest is probably the cheapest."""
+    return not arm.code.startswith("Static("), arm.k
+
+
+@dataclass
+class _Plan:
+    """What a budget is spent on: for each arm `runs` whole trainings with their validations, and a test for each seed.
+
+    measures   processor seconds of all validations of a run, and of a test
+    """
+
+    arms: int
+    seeds: int
+    budget: float
+    least: int  # the fewest steps of a run
+    measures: tuple[float, float] = (0.0, 0.0)
+
+    def seconds(self, costs: list[float], steps: float) -> float:
+        """Processor seconds of the whole comparison, given the seconds of a step of each arm."""
+        runs, (validations, test) = self.seeds + TUNED, self.measures
+        return runs * (steps * sum(costs) + self.arms * validations) + self.seeds * self.arms * test
+
+    def steps(self, costs: list[float]) -> int:
+        """The most steps of a run that fit the budget."""
+        return int((self.budget - self.seconds(costs, 0)) / ((self.seeds + TUNED) * sum(costs)))
+
+    def check(self, costs: list[float]) -> None:
+        """Raise unless the fewest steps fit the budget."""
+        needed = self.seconds(costs, self.least)
+        if needed > self.budget:
+            fewer = int(self.arms * self.budget / needed)
+            advice = f"Or compare fewer methods or seeds; for this budget {fewer} of {self.arms} methods."
+            if fewer < 2:
+                advice = f"{counted(self.arms, 'method')} and {counted(self.seeds, 'seed')} are compared; try fewer."
+            enough = f"at least {_minutes(MARGIN * needed)}, enough for {counted(self.least, 'step')} of each run"
+            raise_invalid("budget", enough, _minutes(self.budget), advice)
+
+    def rounded(self, costs: list[float]) -> int:
+        """The steps that fit, rounded down to 1, 2 or 5 times a power of ten, but not below the fewest."""
+        fit = self.steps(costs)
+        scale = int("1" + "0" * (len(str(fit)) - 1))
+        return max(self.least, next(one * scale for one in (5, 2, 1) if one * scale <= fit))
+
+
+def _minutes(seconds: float) -> str:
+    """A time as `budget` reads it, rounded up."""
+    return f"{ceil(seconds)}s" if seconds < 60 else f"{ceil(seconds / 60)}m"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from naysay.comparing.result import ArmResult, Comparison, Point, mean_text
 from naysay.files import as_path
 from naysay.plots import Spec, axis, layer
 from naysay.report.contents import Chart, Contents, Table
-from naysay.report.html import write_report
+from naysay.report.html import as_html, write_report
 from naysay.text import number
 
 # Colours are variables of the page; after seven arms they repeat with another dash.
 _COLOURS = ("kept", "first", "positive", "second", "accent", "fourth", "third")
 _DASHES = ([1, 0], [6, 3], [2, 2])
+_QUALITY = (0, 1, 2, 3, 4, 10)  # columns of the table of arms; all of them are wider than the page
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")  # one fewer than the colours
 
 
@@ -38,16 +39,23 @@ def report_comparison(result: Comparison, path: str | Path) -> Path:
     return target
 
 
+def page_of(result: Comparison) -> bytes:
+    """The page as the bytes of a file."""
+    return as_html(contents_of(result)).encode()
+
+
 def contents_of(result: Comparison) -> Contents:
     """The contents of the page."""
-    chosen, base = result.recommended, result.arms[0]
+    chosen, base = result.best, result.arms[0]
     rows = tuple(result.rows())
-    mark = next(place for place, row in enumerate(rows) if row[0] == chosen.name)
+    mark = () if result.withheld else (next(place for place, row in enumerate(rows) if row[0] == chosen.name),)
     note = (
         "Test measures are at the step of the best validation measure: the mean over seeds, ± half of its 95 % CI. "
         "Differences are paired by seed. Validation at equal time: the best within the processor seconds of the whole "
-        f"run of {base.name}, whose best is that of the same seed."
+        f"run of {base.name}, whose best is that of the same seed. Still rising: how many runs have their best "
+        "validation measure at the last check, so that a longer run would have been better."
     )
+    quality, cost = _columns(result, rows, _QUALITY), _columns(result, rows, (0, *range(5, 10)))
     settings = tuple((arm.name, arm.k, arm.rate, _tried(arm), arm.code) for arm in result.arms)
     return Contents(
         title=f"Which negatives: {result.settings['task']}, {result.settings['model']}",
@@ -59,14 +67,23 @@ def contents_of(result: Comparison) -> Contents:
             "seeds": str(len(base.runs)),
             "steps of a run": f"{result.settings['steps']:,}",
         },
-        result=Table("Arms", result.columns, rows, "All arms, best first.", note, (mark,)),
+        result=Table("Arms", *quality, "All arms, best first.", note, mark),
         tables=(
+            Table("Speed", *cost, f"Processor time, and steps and seconds to reach the best of {base.name}."),
             Table("Settings", ("negatives", "k", "rate", "validation by rate", "composition"), settings, "By arm."),
         ),
         charts=(_quality_and_time(result), *_curves(result), *_costs(result)),
         provenance={name: str(value) for name, value in result.settings.items()},
         notes=result.notes,
     )
+
+
+def _columns(
+    result: Comparison, rows: tuple[tuple[str, ...], ...], places: Iterable[int]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Some columns of the table: their headings, and their cells."""
+    chosen = tuple(places)
+    return tuple(result.columns[place] for place in chosen), tuple(tuple(row[at] for at in chosen) for row in rows)
 
 
 def _tried(arm: ArmResult) -> str:

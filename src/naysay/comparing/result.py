@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isnan, nan
+from math import ceil, isnan, nan
 from pathlib import Path
 from typing import Any, final
 
@@ -15,6 +15,20 @@ from naysay.checks import public
 from naysay.difficulty.drift import Mean, mean_of
 from naysay.files import as_path, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
+
+# With two seeds Student's t has one degree of freedom: its 95 % CI is 12.7 standard errors to each side, and has no
+# width at all where both differences happen to agree. With three it is 4.3.
+LEAST_SEEDS = 3
+# A run is validated 20 times. With fewer than five steps between two of them, the order of the arms is that of the
+# first steps: it depends on the start, not on the negatives.
+LEAST_STEPS = 100
+# Fewer epochs leave out positives, others for each seed.
+LEAST_EPOCHS = 1.0
+# A curve that still rises is run for twice the steps. Learning curves flatten: over the next N steps one gains at most
+# twice what it gained over the last N / 2.
+LONGER = 2
+_NAMED = 3  # arms that a sentence names; the table has them all
+TUNED = 5 / 4 + 3 / 4 + 2 / 2  # whole runs that choosing the learning rate of an arm costs
 
 
 @final
@@ -69,6 +83,17 @@ class RunResult:
         """The point with the best validation measure, the first of equals."""
         return max(self.points, key=lambda point: point.value)
 
+    @property
+    def rising(self) -> bool:
+        """Whether the best validation measure is that of the last check: a longer run would have been better."""
+        return len(self.points) > 1 and self.best is self.points[-1]
+
+    @property
+    def late_gain(self) -> float:
+        """How much the best validation measure rose in the second half of the run."""
+        half = self.points[-1].step / 2
+        return self.best.value - max((point.value for point in self.points if point.step <= half), default=0.0)
+
     def first_at(self, value: float) -> Point | None:
         """The first point whose validation measure is that high."""
         return next((point for point in self.points if point.value >= value), None)
@@ -85,7 +110,8 @@ class ArmResult:
 
     Attributes:
         name: Its name.
-        k: Negatives per positive.
+        k: Negatives per positive. For a method that draws no such number, what it uses: "all", "batch", "queue" or
+            "none".
         code: Its composition.
         rate: The learning rate that was chosen.
         tried: {rate: best validation measure} of all rates.
@@ -95,7 +121,7 @@ class ArmResult:
     """
 
     name: str
-    k: int
+    k: int | str
     code: str
     rate: float
     tried: dict[str, float]
@@ -106,6 +132,16 @@ class ArmResult:
     def values(self, measure: str) -> list[float]:
         """The test measure of each seed."""
         return [run.test[measure] for run in self.runs]
+
+    @property
+    def runs_rising(self) -> int:
+        """How many of the runs have their best validation measure at the last check."""
+        return sum(run.rising for run in self.runs)
+
+    @property
+    def still_rises(self) -> bool:
+        """Whether most runs do. One of many may by chance, after the curve is flat."""
+        return 2 * self.runs_rising > len(self.runs)
 
     @property
     def milliseconds_per_step(self) -> float:
@@ -127,7 +163,7 @@ class Comparison:
 
     Args:
         measure: The measure that decides, on the test part.
-        arms: All arms; the others are compared to the first, which is uniform unless the task has another.
+        arms: All arms; the others are compared to the first.
         settings: {name: value} of what decides the result.
         notes: Sentences about the data and the run.
 
@@ -165,15 +201,54 @@ class Comparison:
 
     @property
     def winner(self) -> str | None:
-        """The name of the best arm if it is better than every other by the 95 % CI, else None."""
-        return self.best.name if len(self.tied) == 1 else None
+        """The name of the best arm if it is better than every other by the 95 % CI; None if not, or if `withheld`."""
+        return self.best.name if len(self.tied) == 1 and not self.withheld else None
+
+    @property
+    def steps(self) -> int:
+        """Gradient steps of a run."""
+        return max(run.points[-1].step for arm in self.arms for run in arm.runs)
 
     @cached_property
-    def recommended(self) -> ArmResult:
-        """The first arm if nothing is better than it by the 95 % CI; else the cheapest of the tied arms that are."""
-        base = self.arms[0]
-        better = [arm for arm in self.tied if self.difference(arm, base).low > 0]
-        return min(better, key=lambda arm: arm.milliseconds_per_step) if better else base
+    def unsettled(self) -> tuple[ArmResult, ...]:
+        """The arms that decide and whose validation measure still rises in most runs.
+
+        An arm decides if it is the best or tied with it, or if it could reach the validation measure of the best in
+        twice the steps: its own plus twice what it gained in the second half of its runs.
+        """
+        to_reach = _mean_best(self.best)
+        decisive = (
+            arm
+            for arm in self.arms
+            if arm in self.tied or _mean_best(arm) + LONGER * _mean(run.late_gain for run in arm.runs) >= to_reach
+        )
+        return tuple(arm for arm in decisive if arm.still_rises)
+
+    @cached_property
+    def withheld(self) -> str | None:
+        """Why nothing is recommended: too few seeds, steps or epochs, or curves that still rise. None: it is."""
+        seeds, epochs = len(self.arms[0].runs), self.settings.get("epochs", LEAST_EPOCHS)
+        reasons = []
+        if seeds < LEAST_SEEDS:
+            reasons.append(f"{counted(seeds, 'seed')} cannot tell arms apart, run at least {LEAST_SEEDS}")
+        if self.steps < LEAST_STEPS:
+            reasons.append(f"{counted(self.steps, 'step')} are too few, run at least {LEAST_STEPS}")
+        if epochs < LEAST_EPOCHS:
+            least = ceil(self.steps * LEAST_EPOCHS / epochs)
+            reasons.append(f"{epochs:.2f} epochs leave out positives, run at least {counted(least, 'step')}")
+        if self.unsettled:
+            names = [arm.name for arm in self.unsettled]
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            arms = ", ".join(names[:_NAMED]) + more
+            steps = max(LEAST_STEPS, LONGER * self.steps)
+            longer = f"run longer, at least {counted(steps, 'step')}, {self._training_time(steps / self.steps)}"
+            reasons.append(f"still rising at the last step: {arms}; {longer}")
+        return "; ".join(reasons) or None
+
+    @property
+    def recommended(self) -> ArmResult | None:
+        """The arm with the highest mean; None if nothing is recommended, see `withheld`."""
+        return None if self.withheld else self.best
 
     def goals(self) -> list[float]:
         """The best validation measure of the first arm, for each seed."""
@@ -191,25 +266,34 @@ class Comparison:
 
     @property
     def recommendation(self) -> str:
-        """What to use, in one sentence with its evidence."""
-        chosen, base = self.recommended, self.arms[0]
-        seeds = counted(len(chosen.runs), "seed")
-        value = f"{self.measure} {self.mean(chosen).mean:.4f}"
-        if chosen is not base:
-            others = [arm.name for arm in self.tied if arm is not chosen and arm is not base]
-            tie = f"; tied with {', '.join(others)}" if others else ", better than every other arm by its 95 % CI"
+        """What to use, in one sentence with its evidence; or why nothing is recommended, and what to run."""
+        best, base = self.best, self.arms[0]
+        seeds = counted(len(best.runs), "seed")
+        value = f"{self.measure} {self.mean(best).mean:.4f}"
+        gap = "" if best is base else f", {self._gap(best)} over {base.name}"
+        if self.withheld:
+            return f"No recommendation: {self.withheld}. So far {best.name} has the highest mean: {value}{gap}."
+        if len(self.arms) == 1:
+            return f"Use {best.name}: {value} ({seeds}); nothing else was compared."
+        others = [arm.name for arm in self.tied if arm is not best]
+        if others:
             return (
-                f"Use {chosen.name}: {value}, {self._gap(chosen)} over {base.name} ({seeds}){self._speed(chosen)}{tie}."
+                f"Tie: {best.name} has the highest mean, {value}{gap} ({seeds}), but the 95 % CI of its difference to "
+                f"{', '.join(others)} includes 0; run more seeds."
             )
-        rivals = [arm for arm in self.arms if arm is not base]
-        if not rivals:
-            return f"Use {base.name}: {value} ({seeds}); nothing else was compared."
-        rival = max(rivals, key=lambda arm: self.mean(arm).mean)
-        if len(chosen.runs) < 2:
-            gap = f"{rival.name} is {self._gap(rival)} to the {value} of {base.name}"
-            return f"One seed cannot tell: {gap}; run more seeds."
-        nearest = f"the nearest is {rival.name}, {self._gap(rival)}"
-        return f"Use {base.name}: {value}; no other is better by its 95 % CI, {nearest} ({seeds})."
+        if best is base:
+            rival = max((arm for arm in self.arms if arm is not base), key=lambda arm: self.mean(arm).mean)
+            gap = f", the nearest is {rival.name}, {self._gap(rival)}"
+        return (
+            f"Use {best.name}: {value}{gap} ({seeds}){self._speed(best)}, better than every other arm by its 95 % CI."
+        )
+
+    def _training_time(self, times: float) -> str:
+        """The processor time of the training of all arms, learning rates included, with so many times the steps."""
+        trained = sum(run.points[-1].processor_seconds for arm in self.arms for run in arm.runs)
+        seeds = len(self.arms[0].runs)
+        minutes = ceil(times * trained * (seeds + TUNED) / seeds / 60)
+        return f"about {counted(minutes, 'minute')} of training"
 
     def _gap(self, arm: ArmResult) -> str:
         gap = self.difference(arm, self.arms[0])
@@ -218,7 +302,7 @@ class Comparison:
     def _speed(self, arm: ArmResult) -> str:
         """How soon the arm reached the best of the first arm, if it did with every seed."""
         points, whole = self.reached(arm), [run.best.processor_seconds for run in self.arms[0].runs]
-        if len(points) < len(arm.runs) or not sum(whole):
+        if arm is self.arms[0] or len(points) < len(arm.runs) or not sum(whole):
             return ""
         share = sum(point.processor_seconds for point in points) / sum(whole)
         time = f"{percent(share)} of" if share < 1 else f"{share:.1f} times"
@@ -230,6 +314,7 @@ class Comparison:
         return [
             (
                 arm.name,
+                str(arm.k),
                 mean_text(self.mean(arm)),
                 "" if arm is self.arms[0] else mean_text(self.difference(arm, self.arms[0]), sign="+"),
                 mean_text(self.mean(arm, second)),
@@ -238,6 +323,7 @@ class Comparison:
                 _to_goal([point.processor_seconds for point in self.reached(arm)], len(arm.runs), ".1f"),
                 f"{arm.milliseconds_per_step:.1f}",
                 f"{arm.rate:g}",
+                f"{arm.runs_rising} of {len(arm.runs)}",
             )
             for arm in sorted(self.arms, key=lambda arm: -self.mean(arm).mean)
         ]
@@ -248,8 +334,8 @@ class Comparison:
         second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
         base = self.arms[0].name
         to_best = (f"{what} to best of {base}" for what in ("steps", "seconds"))
-        heads = ("validation at equal time", *to_best, "ms per step", "rate")
-        return ("negatives", self.measure, f"minus {base}", second, *heads)
+        heads = ("validation at equal time", *to_best, "ms per step", "rate", "still rising")
+        return ("negatives", "k", self.measure, f"minus {base}", second, *heads)
 
     def __str__(self) -> str:
         """The recommendation and the table."""
@@ -264,9 +350,14 @@ class Comparison:
         """Write all results as a JSON file."""
         target = as_path("path", path)
         check_target("path", target)
+        write_whole("path", target, self.as_json())
+
+    def as_json(self) -> bytes:
+        """All results as the bytes of a JSON file."""
         whole = {
             "measure": self.measure,
             "recommendation": self.recommendation,
+            "withheld": self.withheld,
             "winner": self.winner,
             "tied": [arm.name for arm in self.tied],
             "settings": self.settings,
@@ -274,7 +365,16 @@ class Comparison:
             "table": [dict(zip(self.columns, row, strict=True)) for row in self.rows()],
             "arms": self.arms,
         }
-        write_whole("path", target, json_file(whole))
+        return json_file(whole)
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
+
+
+def _mean_best(arm: ArmResult) -> float:
+    """The mean over seeds of the best validation measure."""
+    return _mean(run.best.value for run in arm.runs)
 
 
 def mean_text(found: Mean, sign: str = "") -> str:

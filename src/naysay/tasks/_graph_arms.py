@@ -18,7 +18,7 @@ from naysay.arrays import to_numpy, to_torch
 from naysay.losses import in_batch
 from naysay.rng import rng_for
 from naysay.tasks._negative_free import minus_cosine
-from naysay.tasks._parts import mean_hardness
+from naysay.tasks._parts import mean_hardness, uses
 from naysay.tasks.graph_sage import GraphSage
 from naysay.types import Negatives
 
@@ -60,7 +60,7 @@ def two_views(learner: Any) -> Mapping[str, Callable[[GraphSage], Step]]:
             found = in_batch(z, partner=partner, temperature=TEMPERATURE)
             return found.mean(), Negatives(torch.where(nodes == asked[:, None], -1, nodes))
 
-        return step_of
+        return uses("batch", step_of)
 
     def bgrl(network: GraphSage) -> Step:
         """Thakoor et al. Large-Scale Representation Learning on Graphs via Bootstrapping. ICLR 2022. All nodes."""
@@ -76,6 +76,6 @@ def two_views(learner: Any) -> Mapping[str, Callable[[GraphSage], Step]]:
             made = [predict(network.vectors(view)) for view in both]
             return 2 + minus_cosine(made[0], targets[0]) + minus_cosine(made[1], targets[1]), None
 
-        return step_of
+        return uses("none", step_of)
 
     return {"grace": grace, "bgrl": bgrl}

@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 from naysay.arrays import to_torch
 from naysay.samplers import momentum_update
 from naysay.tasks._negative_free import barlow_twins, mean_of_label, minus_cosine, swav, vicreg
+from naysay.tasks._parts import uses
 
 Step = Callable[..., tuple[Tensor, None]]
 MOMENTUM = 0.99  # of slow encoders; the papers raise it during training
@@ -29,7 +30,7 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
             _, first, second = learner._views(rows, step)
             return loss(first, second), None
 
-        return step
+        return uses("none", step)
 
     def projected(loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
         """A loss of what the head makes of both views, of any length."""
@@ -51,16 +52,17 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
 
         return step_of(loss)
 
-    def prototypes(count: int, clusters: tuple[int, ...] = ()) -> Step:
+    def prototypes(count: int, clusters: tuple[int, ...] = (), steps: int | None = None) -> Step:
         """SwAV: a learned direction for each of some clusters, trained from the first step.
 
         With pseudo-labels of `clusters`, images of one label share a code, and the loss is the mean over granularities.
+        The share of accepted labels grows over the `steps` of the run.
         """
         start = torch.Generator().manual_seed(learner.seed % (1 << 62))
         drawn = torch.randn(min(count, learner.task.batch), 64, generator=start)
         table = drawn.to(learner.task.device).requires_grad_()
         learner.parameters.append(table)
-        labels_of = learner.pseudo_labels(clusters) if clusters else None
+        labels_of = learner.pseudo_labels(clusters, steps) if clusters else None
 
         def step(rows: Any, k: int, *, step: int) -> tuple[Tensor, None]:
             _, *images = learner._views(rows, step)
@@ -70,7 +72,7 @@ def negative_free(learner: Any) -> Mapping[str, Callable[..., Any]]:
             means = [[mean_of_label(one.detach(), own) @ columns for one in views] for own in labels]
             return torch.stack([swav(*scores, coded=coded) for coded in means or [scores]]).mean(), None
 
-        return step
+        return uses("none", step)
 
     return {
         "sim_siam": lambda: predicted(None),

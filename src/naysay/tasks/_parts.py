@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ HELD_OUT = "Negatives that are held-out positives; true positives that nobody re
 Ids = NDArray[np.int64]
 Parts = tuple[Positives, Positives, Positives]  # for training, validation and test
 Device = str | torch.device
+Step = TypeVar("Step", bound=Callable[..., Any])  # step(rows, k, *, step) -> (loss, negatives or None)
 
 
 def checked_device(device: Device) -> torch.device:
@@ -110,6 +111,12 @@ def ranked_among(wanted: Positives, known: Positives, most: int) -> tuple[Ids, I
         there = (anchors >= 0) & (found >= 0)
         made.append(Positives.from_pairs(anchors[there], found[there], len(rows), len(items)))
     return rows, items, made[0], made[1]
+
+
+def uses(negatives: str, step: Step) -> Step:
+    """Say what a step of a comparison uses in place of k negatives: "all", "batch", "queue", "none", "batch + {k}"."""
+    step.negatives_used = negatives  # type: ignore[attr-defined]
+    return step
 
 
 def put(parameters: list[Tensor], values: list[Tensor]) -> None:

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from naysay import losses, pools, samplers
 from naysay.arrays import to_numpy, to_torch
-from naysay.checks import check_kind, check_one_of, public
-from naysay.detectors import Incremental
+from naysay.checks import check_kind, check_one_of, check_whole, public
+from naysay.detectors import Incremental, LinearAcceptance
 from naysay.evaluate import linear_probe, nearest_labels, ranking
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._image_arms import MOMENTUM, negative_free
-from naysay.tasks._parts import Device, Ids, checked_device, mean_hardness, recorded_device, usual_batch
+from naysay.tasks._parts import Device, Ids, checked_device, mean_hardness, recorded_device, uses, usual_batch
 from naysay.tasks.conv import ConvEncoder, as_floats, view
 from naysay.tasks.images import Images
 from naysay.types import Negatives, Query
@@ -27,7 +27,7 @@ from naysay.types import Negatives, Query
 TEMPERATURE = 0.2
 CANDIDATES, MARGIN = 16, 0.2
 _BANK, _VALIDATED = 3000, 1000  # training images that vote, and images for validation, at most
-_NEIGHBOURS, _ACCEPT, _RENEW = 20, 0.5, 50
+_NEIGHBOURS, _RENEW = 20, 50
 _SAME_CLASS = "Negatives of the anchor's own class; not shown for images without classes."
 _SAMPLERS = ("Static", "Dynamic", "SemiHard", "Ring", "Mixed")
 
@@ -66,19 +66,20 @@ class ImageContrast:
             "in-batch debiased": "in_batch(prior=0.1)",
             "in-batch hard": "in_batch(prior=0.1, beta=1.0)",
             "decoupled": "decoupled()",
-            "eliminate": "eliminate((10, 30, 100))",
-            "IFND": "eliminate((10, 30, 100))",
+            "eliminate": "eliminate((10, 30, 100), steps)",
+            "IFND": "eliminate((10, 30, 100), steps)",
             "memory-queue": "queue(4096)",
             "MoCo": "queue(4096)",
             "SimSiam": "sim_siam()",
             "BYOL": "byol()",
             "SwAV": "swav(100)",
-            "SwAV with IFND": "swav(100, (10, 30, 100))",
+            "SwAV with IFND": "swav(100, (10, 30, 100), steps)",
             "Barlow Twins": "barlow_twins()",
             "VICReg": "vicreg()",
         }
     )
     quick_steps = 24
+    k = 32
     quick = ("uniform:32", "in-batch", "in-batch debiased", "MoCo", "SimSiam")
     defaults = (
         *("uniform:32", "in-batch", "in-batch debiased", "in-batch hard"),
@@ -98,6 +99,9 @@ class ImageContrast:
         self.asked = {"validation": some(np.flatnonzero(data.parts == 1))[:_VALIDATED]}
         test = np.flatnonzero(data.parts == 2)
         self.asked["test"] = test if data.labels is not None else some(test)[:_VALIDATED]
+        validated, tested = (len(self.asked[part]) for part in ("validation", "test"))
+        self.test_work = (len(self.bank) + tested) / (len(self.bank) + validated)  # what a test costs, in validations
+        self.ranked = f"Validation takes {validated:,} images, the test {tested:,}."
 
     def settings(self) -> dict[str, Any]:
         """What decides the result, for the record."""
@@ -159,7 +163,8 @@ class ImageLearner:
         steps = {"in_batch": self._in_batch, "decoupled": self._decoupled, "eliminate": self._eliminate}
         steps |= {"queue": self._queue, **negative_free(self)}
         own = {"np": np, "InBatch": pools.InBatch, "pool": pools.InBatch(), "score": self.score}
-        return offered | steps | own | {"candidates": CANDIDATES, "margin": MARGIN}
+        # The length of the run is known to who runs it, who puts it in the place of None.
+        return offered | steps | own | {"candidates": CANDIDATES, "margin": MARGIN, "steps": None}
 
     def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
         """The mean loss of some training images with k negatives each, and the negatives."""
@@ -193,7 +198,7 @@ class ImageLearner:
             found = losses.in_batch(z, partner=partner, temperature=TEMPERATURE, prior=prior, beta=beta)
             return found.mean(), others
 
-        return step_of
+        return uses("batch", step_of)
 
     def _decoupled(self) -> Step:
         """SimCLR without the positive in the denominator."""
@@ -205,24 +210,29 @@ class ImageLearner:
             found = losses.decoupled((z * z[partner]).sum(dim=1), z @ z.T, mask=mask, temperature=TEMPERATURE)
             return found.mean(), others
 
-        return step_of
+        return uses("batch", step_of)
 
-    def pseudo_labels(self, clusters: tuple[int, ...]) -> Callable[[Ids, int], Ids]:
-        """labels(rows, step) -> (len(clusters), B): clusters of images, made again every epoch, or every 50 steps."""
+    def pseudo_labels(self, clusters: tuple[int, ...], steps: int | None) -> Callable[[Ids, int], Ids]:
+        """labels(rows, step) -> (len(clusters), B): clusters of images, made again every epoch, or every 50 steps.
+
+        The share of labels that are accepted grows linearly, from none at the start to all at the last of `steps`.
+        """
+        run_length = check_whole("steps", steps, 1)
         counts = tuple(count for count in clusters if count <= self.task.pairs // 4) or (2,)
-        detector = Incremental(self.task.pairs, counts, accept=_ACCEPT, seed=self.seed % (1 << 31))
+        detector = Incremental(self.task.pairs, counts, accept=LinearAcceptance(), seed=self.seed % (1 << 31))
         every = max(_RENEW, self.task.pairs // self.task.batch)
 
         def labels(rows: Ids, step: int) -> Ids:
             if step and step % every == 0:
-                detector.update(to_numpy(self.network.all_features(self.task.data.images[self.task.rows])), 1.0)
+                features = to_numpy(self.network.all_features(self.task.data.images[self.task.rows]))
+                detector.update(features, min(1.0, step / run_length))
             return np.asarray(detector.labels[:, rows])
 
         return labels
 
-    def _eliminate(self, clusters: tuple[int, ...]) -> Step:
-        """SimCLR without images of the same cluster."""
-        labels_of = self.pseudo_labels(clusters)
+    def _eliminate(self, clusters: tuple[int, ...], steps: int | None) -> Step:
+        """SimCLR without images of the same cluster, of which more are accepted as the run of `steps` goes on."""
+        labels_of = self.pseudo_labels(clusters, steps)
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
             labels = labels_of(rows, step)
@@ -232,7 +242,7 @@ class ImageLearner:
             gone = to_torch((own[:, None] == own) & (own >= 0)[:, None], z.device)
             return found.mean(), Negatives(torch.where(gone, -1, others.ids))
 
-        return step_of
+        return uses("batch", step_of)
 
     def _queue(self, size: int) -> Step:
         """MoCo: keys of a slow encoder in a queue of earlier batches."""
@@ -250,7 +260,7 @@ class ImageLearner:
             self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, drawn.mask)
             return found, Negatives(to_torch(drawn.ids, keys.device))
 
-        return step_of
+        return uses("queue", step_of)
 
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some training images that are of the same class; NaN without classes."""

@@ -73,8 +73,9 @@ class NodeEmbedding:
     )
     quick_steps = 120
     quick = ("uniform:5", "popularity:5", "k-hop:5", "dynamic:5", "in-batch:5")
+    k = 5
     defaults = (
-        *("uniform:5", "uniform:20", "popularity:5", "k-hop:5", "walks:5"),
+        *("uniform:5", "popularity:5", "k-hop:5", "walks:5"),
         *("dynamic:5", "softmax-weights:5", "in-batch:5"),
     )
 

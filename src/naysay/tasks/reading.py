@@ -1,4 +1,4 @@
-"""Tables of interactions: Parquet, CSV and the atomic files of RecBole."""
+"""Files of interactions: tables with or without headings, the atomic files of RecBole, and LightGCN's lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from naysay import _tables as tables
-from naysay._interaction_files import as_times, interaction_columns, liked_rows
+from naysay._interaction_files import as_times, liked_rows, read_interaction_file
 from naysay.checks import check_number, check_one_of, public, raise_invalid
 from naysay.errors import NaysayError
 from naysay.files import as_path
@@ -29,11 +29,14 @@ def read_interactions(
     liked: float | None = None,
     seed: int = 0,
 ) -> Interactions:
-    r"""Read a table of interactions, and split it.
+    r"""Read a file of interactions, and split it.
 
-    A table is .parquet, .csv, .tsv or .inter (RecBole: tabs, and headings such as user_id:token). Columns are found by
-    their names: user or user_id, item or item_id, and if there are any timestamp or time, and rating. Ids are whole
-    numbers or strings.
+    A table is .parquet, .jsonl, .csv, .tsv or .inter (RecBole: tabs, and headings such as user_id:token). Columns are
+    found by their names: user or user_id (or anchor), item or item_id (or positive), and if there are any timestamp or
+    time, and rating. A .csv, .tsv, .data or .txt file may lack headings: its columns are then user, item, rating and
+    time, as in MovieLens's u.data; a third column of numbers above a million is of times. A .txt file without tabs or
+    commas has a line "user item item ..." for each user, as LightGCN's train.txt. A note says how such a file was read.
+    Ids are whole numbers or strings.
 
     Args:
         path: All interactions, or those to train on if `test` is given.
@@ -62,8 +65,8 @@ def read_interactions(
     if liked is not None:
         check_number("liked", liked, finite=True)
     named = {"path": path, "validation": validation, "test": test}
-    parts = [interaction_columns(name, as_path(name, file)) for name, file in named.items() if file is not None]
-    notes = []
+    read = [read_interaction_file(name, as_path(name, file)) for name, file in named.items() if file is not None]
+    parts, notes = [part for part, _ in read], [note for _, note in read if note]
     if liked is not None:
         parts = [liked_rows(part, liked) for part in parts]
     elif "rating" in parts[0]:

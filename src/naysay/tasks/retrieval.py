@@ -26,6 +26,7 @@ from naysay.tasks._parts import (
     ranked_among,
     recorded_device,
     some_anchors,
+    uses,
     usual_batch,
 )
 from naysay.tasks.adapter import Adapter
@@ -88,10 +89,11 @@ class Retrieval:
         }
     )
     quick_steps = 60
-    quick = ("uniform:8", "in-batch", "mined:8", "judged:8", "in-batch + judged:4")
+    k = 8
+    quick = ("uniform:8", "in-batch", "mined:8", "judged:8", "in-batch + judged:8")
     defaults = (
         *("uniform:8", "in-batch", "nearest:8", "mined:8", "judged:8"),
-        *("mixed-sources:8", "in-batch + mined:4", "in-batch + judged:4"),
+        *("mixed-sources:8", "in-batch + mined:8", "in-batch + judged:8"),
     )
 
     def __init__(
@@ -111,6 +113,13 @@ class Retrieval:
         self.sides: list[Any] = [Pieces(part) if needed == "texts" else to_torch(part, self.device) for part in given]
         self.seen = data.train.union(data.validation)
         self.validated = ranked_among(some_anchors(data.validation, _VALIDATED), data.train, _SEARCHED)
+        validated, searched = len(self.validated[0]), len(self.validated[1])
+        tested = int((data.test.count() > 0).sum())
+        self.test_work = tested * data.n_documents / (validated * searched)  # what a test costs, in validations
+        self.ranked = (
+            f"Validation ranks {searched:,} documents for {validated:,} queries, "
+            f"the test {data.n_documents:,} for {tested:,}."
+        )
         self.mined = MinedOnce(data.train, np.flatnonzero(some_anchors(data.train, _JUDGED).count()))
 
     def settings(self) -> dict[str, Any]:
@@ -234,7 +243,7 @@ class Retriever:
             self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, shared.mask)
             return found.mean(), shared
 
-        return step_of
+        return uses("batch" if sampler is None else "batch + {k}", step_of)
 
     def _query(self, rows: NDArray[np.int64], step: int) -> tuple[Query, Tensor, Tensor]:
         """The query of some training pairs, and the vectors of both sides."""

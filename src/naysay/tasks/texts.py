@@ -191,7 +191,8 @@ def read_texts(
     Args:
         path: A table of pairs (.parquet, .jsonl, .csv or .tsv) with columns such as anchor or query, and positive or
             document; or a folder of BEIR with qrels/train.tsv and, if there are any, dev.tsv and test.tsv.
-        corpus: A table of all documents with their ids and texts; the pairs then have ids. Without it, documents are
+        corpus: A table of all documents, with ids, texts or both. The positives of the pairs are then its ids, or its
+            texts if none of them is an id; for a table without ids also row numbers. Without `corpus`, documents are
             the distinct positives, and their texts.
         query_vectors: A vector for each distinct query, in the order of their first appearance (validation and test
             after training), or of a BEIR folder's judged queries: an array, or a .npy, .safetensors or .parquet file.
@@ -252,13 +253,48 @@ def _tables(files: dict[str, Path], corpus: Path | None) -> tuple[list[Positives
         documents = list(dict.fromkeys(text for part in columns for text in part[1]))
         names, texts = Vocabulary(documents), documents
     else:
-        ids, texts = _read("corpus", corpus, (_ID, _TEXT))
-        names = Vocabulary(ids)
+        names, texts = _documents(corpus, {text for part in columns for text in part[1]})
     asked, parts = Vocabulary(queries), []
     for parameter, part in zip(files, columns, strict=True):
         rows = ids_of_names(asked, parameter, part[0]), ids_of_names(names, parameter, part[1])
-        parts.append(Positives.from_pairs(*rows, len(queries), len(names)))
+        parts.append(Positives.from_pairs(*rows, len(queries), len(texts)))
     return parts, [queries, texts]
+
+
+def _documents(path: Path, positives: set[str]) -> tuple[Vocabulary, list[str]]:
+    """What the positives of the pairs are to be found among, ids, texts or row numbers; and the texts.
+
+    The order is that of `mine`: ids if one of them is a positive, else texts.
+    """
+    present = column_names("corpus", path)
+    by_place = len(present) == 2
+    id_column = chosen_column("corpus", present, "", _ID, 0 if by_place else None)
+    text_column = chosen_column("corpus", present, "", _TEXT, 1 if by_place else None)
+    if text_column is None:
+        rule = f"a table with a column named {' or '.join(_TEXT[:2])}"
+        raise_invalid("corpus", rule, f"columns {', '.join(map(repr, present))}")
+    if id_column is None or id_column == text_column:
+        texts = _column("corpus", path, text_column)
+        rows = [str(row) for row in range(len(texts))]
+        known = rows if positives <= {*rows} else texts
+    else:
+        ids, texts = _column("corpus", path, id_column), _column("corpus", path, text_column)
+        known = ids if positives & {*ids} or not positives & {*texts} else texts
+    return Vocabulary(_told_apart(known) if known is texts else known), texts
+
+
+def _told_apart(texts: list[str]) -> list[str]:
+    """Texts as names: a text that is there again keeps its place but cannot be asked for, the first one is."""
+    seen: set[str] = set()
+    names = []
+    for place, text in enumerate(texts):
+        names.append(f"{text}\0{place}" if text in seen else text)
+        seen.add(text)
+    return names
+
+
+def _column(parameter: str, path: Path, name: str) -> list[str]:
+    return [str(value) for (values,) in batches(parameter, path, [name]) for value in values]
 
 
 def _read(parameter: str, path: Path, usual: Sequence[tuple[str, ...]]) -> list[list[str]]:
