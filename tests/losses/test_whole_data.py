@@ -75,3 +75,18 @@ def test_errors(options, sentence):
     with pytest.raises(NaysayError) as caught:
         whole_data(**{"anchors": ONE, "items": TWO, "positives": ([0], [0]), **options})
     assert str(caught.value) == f"whole_data: {sentence}"
+
+
+def test_an_ignored_pair_is_neither_positive_nor_negative():
+    """Its term is gone; the positives after it in the row stay positives."""
+    known = ns.Positives.from_pairs([0, 0, 1], [3, 4, 0], 2, 5).with_ignored([0], [0])
+    anchors = torch.tensor([[1.0, -2.0], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
+    items = torch.tensor([[2.0, 1.0], [0.3, 0.1], [-1.0, 0.4], [0.9, 0.0], [0.2, -0.3]], dtype=torch.float64)
+    found = whole_data(anchors, items, (known, [0, 1]), weight=0.1)
+    scores = (anchors @ items.T).detach()
+    first = 0.1 * (scores[0, 1] ** 2 + scores[0, 2] ** 2) + (1 - scores[0, 3]) ** 2 + (1 - scores[0, 4]) ** 2
+    second = (1 - scores[1, 0]) ** 2 + 0.1 * (scores[1, 1:] ** 2).sum()
+    torch.testing.assert_close(found.detach(), torch.stack([first, second]))
+    items_only = items.clone().requires_grad_()
+    whole_data(anchors[:1].detach(), items_only, (known, [0])).sum().backward()
+    assert (items_only.grad[0] == 0).all()
