@@ -156,3 +156,28 @@ def test_errors():
         assert str(caught.value).startswith(sentence)
     with pytest.raises(NaysayError, match="`teacher_negatives` must be finite, got nan at row 0, slot 1"):
         ns.losses.margin_mse(ONE[:1, 0], ONE[:1], teacher_positive=[0.0], teacher_negatives=[[0.0, math.nan, 0.0]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "scores",
+    [[0.3], [0.7, 0.7, 0.7], [0.1] * 7, [1e4, 1e4, 1e4], [0.0, 0.0]],
+    ids=["one negative", "ties", "ties whose mean is rounded", "large ties", "zeros"],
+)
+def test_normalised_hardness_without_a_spread_pushes_by_its_scale(scores, dtype):
+    """There is nothing to divide by: the margins count as they are, and the slots share the gradient."""
+    positive = torch.tensor([0.5], dtype=dtype, requires_grad=True)
+    negatives = torch.tensor([scores], dtype=dtype, requires_grad=True)
+    loss = normalised_hardness(positive, negatives, scale=30.0)
+    assert loss.item() == pytest.approx(math.log(len(scores)) + 10, rel=1e-2)
+    loss.sum().backward()
+    assert negatives.grad.double().tolist()[0] == pytest.approx([30.0 / len(scores)] * len(scores), rel=1e-2)
+    assert positive.grad.item() == pytest.approx(-30.0, rel=1e-2)
+
+
+def test_normalised_hardness_of_nearly_equal_scores_is_finite_in_half_precision():
+    positive = torch.tensor([0.5], dtype=torch.float16, requires_grad=True)
+    negatives = torch.tensor([[0.5, 0.5005, 0.501]], dtype=torch.float16, requires_grad=True)
+    normalised_hardness(positive, negatives).sum().backward()
+    assert positive.grad.isfinite().all()
+    assert negatives.grad.isfinite().all()

@@ -9,7 +9,7 @@ from torch import Tensor
 from naysay.checks import check_number, public
 from naysay.losses._slots import slots
 
-_LEAST = 1e-6  # added to the deviation, so that equal margins give 0
+_LEAST_DEVIATION = 1e-3  # of the larger of 1 and the row's largest gap; the gradient is at most `scale` / 1e-3
 
 
 @public
@@ -25,9 +25,11 @@ def normalised_hardness(
 ) -> Tensor:
     """Compute log sum_j w_j e^{scale z_j + shift}, z_j the standardised margins m_j = s_j - p + margin of the row.
 
-    z = (m - mean) / (deviation + 1e-6), where mean and deviation (divided by K) take no gradient. So the gradient is a
-    softmax over the row with a temperature that adapts to the spread of its scores. The value does not depend on the
-    positive's score, only the gradient does; compare gradients, not values. `shift` and `margin` change no gradient.
+    z = (m - mean) / deviation, where mean and deviation (divided by K) take no gradient. So the gradient is a softmax
+    over the row with a temperature that adapts to the spread of its scores. Where there is no spread (one negative, or
+    equal scores: a deviation below 1e-3, or below 1e-3 of the row's largest |s_j - p|) it is z = m - mean. The value
+    does not depend on the positive's score, only the gradient does; compare gradients, not values. `shift` and `margin`
+    change no gradient.
 
     Mao, Wang, Wu, Lan. Boosting the Speed of Entity Alignment 10x: Dual Attention Matching Network with Normalized
     Hard Sample Mining. WWW 2021. It uses minus squared distances as scores, all entities as negatives, and adds both
@@ -54,8 +56,12 @@ def normalised_hardness(
         check_number(name, value, finite=True)
     check_number("scale", scale, above=0, finite=True)
     ready = slots(positive, negatives, mask, weights)
-    margins = ready.negatives - ready.positive[:, None] + margin
+    gaps = ready.negatives - ready.positive[:, None]  # the margins but for a constant, which the mean takes away
+    fixed = gaps.detach()
     share = ready.weights / ready.weights.sum(dim=1, keepdim=True).masked_fill(ready.empty[:, None], 1.0)
-    centre = (share * margins.detach()).sum(dim=1, keepdim=True)
-    deviation = (share * (margins.detach() - centre) ** 2).sum(dim=1, keepdim=True).sqrt()
-    return ready.answer(ready.log_sum(scale * (margins - centre) / (deviation + _LEAST) + shift))
+    centre = (share * fixed).sum(dim=1, keepdim=True)
+    deviation = (share * (fixed - centre) ** 2).sum(dim=1, keepdim=True).sqrt()
+    largest = (fixed * ready.kept).abs().amax(dim=1, keepdim=True) if fixed.shape[1] else centre
+    no_spread = deviation < _LEAST_DEVIATION * largest.clamp_min(1.0)
+    standardised = (gaps - centre) / deviation.masked_fill(no_spread, 1.0)
+    return ready.answer(ready.log_sum(scale * standardised + shift))
