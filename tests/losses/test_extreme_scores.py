@@ -65,7 +65,7 @@ def decoupled(p, slots, drawn, temperature):
     return log_sum([(log_w, (s - p) / D(temperature)) for log_w, s in slots])
 
 
-def hardness(p, slots, drawn, temperature, prior, min_score, beta=0.0):
+def hard_negative_nce(p, slots, drawn, temperature, prior, min_score, beta=0.0):
     count = log_sum([(log_w, ZERO) for log_w, _ in slots])
     logits = [(log_w, (s - p) / D(temperature)) for log_w, s in slots]
     tilted = [(log_w, x * D(beta)) for log_w, x in logits]
@@ -90,12 +90,12 @@ LOSSES = {
     "sampled_bce": (losses.sampled_bce, sampled_bce, {}, False),
     "gbce": (losses.gbce, gbce, {"n_items": 9, "calibration": 0.75}, False),
     "info_nce": (losses.info_nce, info_nce, {"temperature": 0.5}, True),
-    "guided": (functools.partial(losses.guided, margin=0.0), info_nce, {"temperature": 0.125}, True),
+    "gist": (functools.partial(losses.gist, margin=0.0), info_nce, {"temperature": 0.125}, True),
     "sampled": (losses.sampled_softmax, sampled_softmax, {"temperature": 0.25, "form": "sampled"}, True),
     "refined": (losses.sampled_softmax, sampled_softmax, {"temperature": 0.25, "form": "refined"}, True),
     "decoupled": (losses.decoupled, decoupled, {"temperature": 0.125}, True),
-    "debiased": (losses.debiased, hardness, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0}, True),
-    "hardness": (losses.hardness, hardness, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0, "beta": 0.5}, True),
+    "debiased": (losses.debiased, hard_negative_nce, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0}, True),
+    "hard_negative_nce": (losses.hard_negative_nce, hard_negative_nce, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0, "beta": 0.5}, True),
     "self_adversarial": (losses.self_adversarial, self_adversarial, {"alpha": 0.5, "margin": 0.25}, False),
 }
 
@@ -122,7 +122,7 @@ def exact(plain, name, positive, negatives, given, options):
         mask, drawn, slots = given["mask"][row].tolist(), int(given["mask"][row].sum()), []
         for slot, s in enumerate(negatives[row].tolist()):
             weight = given["weights"][row, slot].item() if "weights" in given else 1.0
-            if mask[slot] and weight > 0 and (name != "guided" or s <= p):
+            if mask[slot] and weight > 0 and (name != "gist" or s <= p):
                 log_w = D(weight).ln()
                 if "log_q" in given:
                     log_w -= D(given["log_q"][row, slot].item()) + D(drawn).ln()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.losses import debiased, hardness, in_batch, info_nce
+from naysay.losses import debiased, hard_negative_nce, in_batch, info_nce
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 FORMS = {
@@ -40,7 +40,7 @@ def plain(left, right, *, partner, keep, temperature=1.0, own=None, weights=None
         mask = torch.cat([mask, own[1]], dim=1)
     options = {"temperature": temperature, "mask": mask, "weights": weights, "log_q": log_q}
     if beta:
-        return hardness(positive, scores, beta=beta, prior=prior, **form, **options)
+        return hard_negative_nce(positive, scores, beta=beta, prior=prior, **form, **options)
     if prior:
         return debiased(positive, scores, prior=prior, **form, **options)
     return info_nce(positive, scores, **options)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import naysay as ns
-from naysay.losses import distinct_log_q, guided, info_nce, mixture_log_q, sampled_softmax
+from naysay.losses import distinct_log_q, gist, info_nce, mixture_log_q, sampled_softmax
 from naysay.pools import Everything
 
 N_ITEMS, POSITIVE, ROWS, K = 50, 7, 200_000, 8
@@ -130,7 +130,7 @@ def test_guided_estimates_the_sum_over_what_is_trusted():
     negatives = drawn("uniform", distinct=False)
     truth = float(np.exp(SCORES)[FREE & (guide <= 0.5)].sum())
     by_guide = {"guide_positive": np.full(ROWS, 0.5), "guide_negatives": guide[negatives.ids]}
-    unbiased(sums(guided, negatives.ids, log_q=negatives.log_q, **by_guide), truth, within=0.02)
+    unbiased(sums(gist, negatives.ids, log_q=negatives.log_q, **by_guide), truth, within=0.02)
 
 
 # ---- several samplers ------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_all_rows_of_guided():
     rows, chances = independent(q, q, q)
     guide = np.array([0.1, 0.9, 0.4, 0.2, 0.6, 0.3])
     by_guide = {"guide_positive": np.full(len(rows), 0.5), "guide_negatives": guide[rows]}
-    found = expected(rows, chances, guided, log_q=np.log(q[rows]), **by_guide)
+    found = expected(rows, chances, gist, log_q=np.log(q[rows]), **by_guide)
     assert found == pytest.approx(math.fsum(np.exp(SMALL[guide <= 0.5])), rel=1e-12)
 
 

@@ -15,8 +15,8 @@ from naysay.losses import (
     decoupled,
     distinct_log_q,
     gbce,
-    guided,
-    hardness,
+    gist,
+    hard_negative_nce,
     hinge,
     info_nce,
     margin_mse,
@@ -77,14 +77,14 @@ EVERY = {
     "sampled_softmax": sampled,
     "decoupled": decoupled,
     "debiased": debiased,
-    "hardness": hardness,
+    "hard_negative_nce": hard_negative_nce,
     "self_adversarial": self_adversarial,
-    "guided": guided,
+    "gist": gist,
     "bounded_margin": bounded_margin,
     "margin_mse": taught,
     "normalised_hardness": normalised_hardness,
 }
-TEMPERED = ["info_nce", "sampled_softmax", "decoupled", "debiased", "hardness", "guided"]
+TEMPERED = ["info_nce", "sampled_softmax", "decoupled", "debiased", "hard_negative_nce", "gist"]
 EACH = pytest.mark.parametrize("name", list(EVERY))
 EACH_TEMPERED = pytest.mark.parametrize("name", TEMPERED)
 
@@ -155,8 +155,8 @@ def test_a_guide_hides_no_score(score):
     """A score that is not finite is refused, also in a slot that the guide would leave out."""
     strange = changed(NEGATIVES, (0, 0), score)
     guide = {"guide_positive": [0.5, 0.5], "guide_negatives": [[0.9, 0.0, 0.0], [0.0, 0.0, 0.0]]}
-    sentence = f"guided: `negatives` must be finite, got {score} at row 0, slot 0 (1 such row)."
-    assert refusal(guided, POSITIVE, strange, **guide).startswith(sentence)
+    sentence = f"gist: `negatives` must be finite, got {score} at row 0, slot 0 (1 such row)."
+    assert refusal(gist, POSITIVE, strange, **guide).startswith(sentence)
 
 
 @EACH
@@ -288,43 +288,43 @@ WRONG_SETTINGS = [
     (debiased, {"min_score": NAN}, "debiased: `min_score` must be a number below inf, got nan."),
     (debiased, {"min_score": INF}, "debiased: `min_score` must be a number below inf, got inf."),
     (debiased, {"min_score": None}, "debiased: `min_score` must be a number below inf, got None."),
-    (hardness, {"beta": -1}, "hardness: `beta` must be a finite number at least 0, got -1."),
-    (hardness, {"beta": NAN}, "hardness: `beta` must be a finite number at least 0, got nan."),
-    (hardness, {"prior": 1.0}, "hardness: `prior` must be a number at least 0 and below 1, got 1.0."),
-    (hardness, {"min_score": INF}, "hardness: `min_score` must be a number below inf, got inf."),
+    (hard_negative_nce, {"beta": -1}, "hard_negative_nce: `beta` must be a finite number at least 0, got -1."),
+    (hard_negative_nce, {"beta": NAN}, "hard_negative_nce: `beta` must be a finite number at least 0, got nan."),
+    (hard_negative_nce, {"prior": 1.0}, "hard_negative_nce: `prior` must be a number at least 0 and below 1, got 1.0."),
+    (hard_negative_nce, {"min_score": INF}, "hard_negative_nce: `min_score` must be a number below inf, got inf."),
     (self_adversarial, {"alpha": -0.5}, "self_adversarial: `alpha` must be a finite number at least 0, got -0.5."),
     (self_adversarial, {"margin": INF}, "self_adversarial: `margin` must be a finite number, got inf."),
     (self_adversarial, {"margin": NAN}, "self_adversarial: `margin` must be a finite number, got nan."),
     (self_adversarial, {"margin": "9"}, "self_adversarial: `margin` must be a finite number, got '9'."),
-    (guided, {"margin": -0.1}, "guided: `margin` must be a finite number at least 0, got -0.1."),
+    (gist, {"margin": -0.1}, "gist: `margin` must be a finite number at least 0, got -0.1."),
     (
-        guided,
+        gist,
         {"guide_positive": [0.5, 0.5]},
-        "guided: `guide_positive` must be given with `guide_negatives`, or neither, got one of the two.",
+        "gist: `guide_positive` must be given with `guide_negatives`, or neither, got one of the two.",
     ),
     (
-        guided,
+        gist,
         {"guide_negatives": np.zeros((2, 3))},
-        "guided: `guide_positive` must be given with `guide_negatives`, or neither, got one of the two.",
+        "gist: `guide_positive` must be given with `guide_negatives`, or neither, got one of the two.",
     ),
-    (guided, GUIDE | {"guide_positive": [0.5]}, "guided: `guide_positive` must be of shape (2,), got shape (1,)."),
+    (gist, GUIDE | {"guide_positive": [0.5]}, "gist: `guide_positive` must be of shape (2,), got shape (1,)."),
     (
-        guided,
+        gist,
         GUIDE | {"guide_negatives": np.zeros((2, 4))},
-        "guided: `guide_negatives` must be of shape (2, 3), got shape (2, 4).",
+        "gist: `guide_negatives` must be of shape (2, 3), got shape (2, 4).",
     ),
     (
-        guided,
+        gist,
         GUIDE | {"guide_positive": [0.5, NAN]},
-        "guided: `guide_positive` must be finite, got nan at row 1 (1 such row).",
+        "gist: `guide_positive` must be finite, got nan at row 1 (1 such row).",
     ),
     (
-        guided,
+        gist,
         GUIDE | {"guide_negatives": [[0.0, INF, 0.0], [0.0, 0.0, 0.0]]},
-        "guided: `guide_negatives` must be finite, got inf at row 0, slot 1 (1 such row). "
+        "gist: `guide_negatives` must be finite, got inf at row 0, slot 1 (1 such row). "
         "Mask the slots that are empty.",
     ),
-    (guided, GUIDE | {"guide_positive": [True, True]}, "guided: `guide_positive` must be numbers, got torch.bool."),
+    (gist, GUIDE | {"guide_positive": [True, True]}, "gist: `guide_positive` must be numbers, got torch.bool."),
     (sampled, {"form": "wrong"}, f"sampled_softmax: `form` must be {FORMS}, got 'wrong'."),
     (
         sampled,
@@ -348,7 +348,7 @@ def test_settings(loss, options, sentence):
 
 @pytest.mark.parametrize(
     ("loss", "setting"),
-    [(hinge, "margin"), (guided, "margin"), (hardness, "beta"), (self_adversarial, "alpha")],
+    [(hinge, "margin"), (gist, "margin"), (hard_negative_nce, "beta"), (self_adversarial, "alpha")],
 )
 def test_a_setting_without_end_is_rejected(loss, setting):
     """Infinity is at least 0, and gives a loss of NaN, of infinity, or one that leaves everything out."""
@@ -364,10 +364,10 @@ def test_a_setting_without_end_is_rejected(loss, setting):
         (decoupled, "sigma", 0.5),
         (debiased, "prior", 0.125),
         (debiased, "min_score", -2.0),
-        (hardness, "beta", 0.5),
+        (hard_negative_nce, "beta", 0.5),
         (self_adversarial, "alpha", 0.5),
         (self_adversarial, "margin", 0.5),
-        (guided, "margin", 0.5),
+        (gist, "margin", 0.5),
     ],
 )
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -506,5 +506,5 @@ def test_half_precision_does_not_move_the_threshold_of_a_guide():
     """1 <= 1 - 0.001 is false, though bfloat16 cannot tell the two apart: it is compared in float32."""
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
         scores = torch.ones(1, dtype=dtype), torch.ones((1, 1), dtype=dtype)
-        assert guided(*scores, margin=0.0).item() > 0.5
-        assert guided(*scores, margin=0.001).item() == 0.0
+        assert gist(*scores, margin=0.0).item() > 0.5
+        assert gist(*scores, margin=0.001).item() == 0.0

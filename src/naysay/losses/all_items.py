@@ -1,4 +1,4 @@
-"""Whole-data squared loss: every missing pair is a negative of small weight, without sampling."""
+"""Squared loss over all items: every missing pair is a negative of small weight, without sampling."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay.arrays import is_torch, to_numpy
-from naysay.checks import check_number, first_bad, public, raise_invalid
-from naysay.losses._inputs import as_indices, as_numbers, as_vectors, computing_dtype
+from naysay.arrays import to_numpy
+from naysay.checks import check_number, public, raise_invalid
+from naysay.losses._inputs import as_indices, as_vectors, as_weights, check_all, computing_dtype
+from naysay.losses.check_values import values_are_checked
 from naysay.positives import IGNORE, Positives
 
 
 @public
-def whole_data(anchors: Tensor, items: Tensor, positives: Any, *, weight: Any = 0.1) -> Tensor:
+def all_items(anchors: Tensor, items: Tensor, positives: Any, *, weight: Any = 0.1) -> Tensor:
     """Compute sum over all items i of c_i (y_i - r_i)^2: y = 1 and c = 1 for positives, y = 0 and c = weight else.
 
     r_i = a.v_i; an ignored pair has c = 0.
@@ -40,19 +41,16 @@ def whole_data(anchors: Tensor, items: Tensor, positives: Any, *, weight: Any = 
 
     Examples:
         >>> import torch
-        >>> whole_data(torch.ones(1, 1), torch.tensor([[0.5], [2.0]]), ([0], [0]), weight=0.1)    # 0.25 + 0.1 * 4
+        >>> all_items(torch.ones(1, 1), torch.tensor([[0.5], [2.0]]), ([0], [0]), weight=0.1)    # 0.25 + 0.1 * 4
         tensor([0.6500])
     """
     given = as_vectors("anchors", anchors)
     left = given.to(computing_dtype(given))
     right = as_vectors("items", items, given).to(left.dtype)
-    if is_torch(weight) or not isinstance(weight, int | float):
-        cost = as_numbers("weight", weight, (len(right),), left)
-        bad = ~(cost.isfinite() & (cost >= 0))
-        if bad.any():
-            raise_invalid("weight", "finite and at least 0", first_bad(to_numpy(cost), to_numpy(bad)))
-    else:
+    if isinstance(weight, int | float):
         cost = left.new_full((len(right),), check_number("weight", weight, at_least=0, finite=True))
+    else:
+        cost = as_weights(weight, (len(right),), left, parameter="weight")
     known, ignored = _pairs(positives, len(left), len(right), given.device)
     every = torch.einsum("bd,de,be->b", left, right.T @ (cost[:, None] * right), left)
     own = _scores(left, right, known)
@@ -87,9 +85,8 @@ def _checked(pairs: Any, n_rows: int, n_items: int, device: Any) -> tuple[Tensor
     if rows.ndim != 1 or rows.shape != ids.shape:
         raise_invalid("positives", "two arrays of one length", f"shapes {tuple(rows.shape)} and {tuple(ids.shape)}")
     for what, values, size in (("rows", rows, n_rows), ("ids", ids, n_items)):
-        bad = (values < 0) | (values >= size)
-        if bad.any():
-            raise_invalid("positives", f"{what} from 0 to {size - 1}", first_bad(to_numpy(values), to_numpy(bad)))
+        if values_are_checked(values):
+            check_all("positives", values, (values >= 0) & (values < size), f"{what} from 0 to {size - 1}")
     if not len(rows):
         return rows, ids
     unique = torch.unique(rows * n_items + ids)
