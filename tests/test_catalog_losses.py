@@ -8,7 +8,16 @@ from catalog_programs import run
 
 import naysay as ns
 from naysay import catalog
-from naysay.losses import attract, eliminate, in_batch, in_batch_hinge, proto_nce, invariant_spreading, sup_con, all_items
+from naysay.losses import (
+    all_items,
+    attract,
+    eliminate,
+    in_batch,
+    in_batch_hinge,
+    invariant_spreading,
+    proto_nce,
+    sup_con,
+)
 from naysay.testing import PromiseBroken
 
 ROWS = {loss.name: loss for loss in catalog.losses()}

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from test_in_batch_golden import vectors
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.losses import all_items
 
 ONE, TWO, _ = vectors(torch.float64)
@@ -55,26 +54,6 @@ def test_a_batch_of_users_by_what_is_known():
     found = all_items(ONE, TWO, (known, users), weight=0.2)
     pairs = ([0, 2, 2, 3], [0, 1, 3, 0])
     assert torch.equal(found, all_items(ONE, TWO, pairs, weight=0.2))
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"positives": 3},
-            "`positives` must be a pair (known, users) of a Positives and ids, or (rows, ids), got a int.",
-        ),
-        ({"positives": ([4], [0])}, "`positives` must be rows from 0 to 3, got 4 at row 0 (1 such row)."),
-        ({"positives": ([0], [9])}, "`positives` must be ids from 0 to 3, got 9 at row 0 (1 such row)."),
-        ({"positives": ([0], [0, 1])}, "`positives` must be two arrays of one length, got shapes (1,) and (2,)."),
-        ({"weight": -0.1}, "`weight` must be a finite number at least 0, got -0.1."),
-        ({"weight": [0, 0, -1, 0]}, "`weight` must be finite and at least 0, got -1.0 at row 2 (1 such row)."),
-    ],
-)
-def test_errors(options, sentence):
-    with pytest.raises(NaysayError) as caught:
-        all_items(**{"anchors": ONE, "items": TWO, "positives": ([0], [0]), **options})
-    assert str(caught.value) == f"all_items: {sentence}"
 
 
 def test_an_ignored_pair_is_neither_positive_nor_negative():

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from naysay import losses
-from naysay.errors import NaysayError
 
 D = decimal.Decimal
 decimal.getcontext().prec = 60
@@ -95,7 +94,12 @@ LOSSES = {
     "refined": (losses.sampled_softmax, sampled_softmax, {"temperature": 0.25, "form": "refined"}, True),
     "decoupled": (losses.decoupled, decoupled, {"temperature": 0.125}, True),
     "debiased": (losses.debiased, hard_negative_nce, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0}, True),
-    "hard_negative_nce": (losses.hard_negative_nce, hard_negative_nce, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0, "beta": 0.5}, True),
+    "hard_negative_nce": (
+        losses.hard_negative_nce,
+        hard_negative_nce,
+        {"temperature": 0.5, "prior": 0.125, "min_score": -1.0, "beta": 0.5},
+        True,
+    ),
     "self_adversarial": (losses.self_adversarial, self_adversarial, {"alpha": 0.5, "margin": 0.25}, False),
 }
 
@@ -182,17 +186,3 @@ def test_weights_count_over_a_batch_of_equal_large_scores(size, dtype):
     close(losses.sup_con(z, [0, 0, 1, 1], temperature=1.0, weights=weights, denominator="negatives"), expected)
     keys = torch.full((1, 1), size, dtype=dtype)
     close(losses.in_batch(z[:1], keys, negatives=z[None, :3]), torch.tensor([4.0]).log())
-
-
-@pytest.mark.parametrize("loss", ["in_batch", "eliminate", "sup_con"])
-def test_dot_products_that_overflow_are_an_error(loss):
-    z = torch.tensor([[1e20], [-1e20], [1e20], [1e20]])
-    calls = {
-        "in_batch": ("anchors", lambda: losses.in_batch(z, partner=[1, 0, 3, 2])),
-        "eliminate": ("z", lambda: losses.eliminate(z, [1, 0, 3, 2], [-1] * 4, temperature=1.0)),
-        "sup_con": ("z", lambda: losses.sup_con(z, [0, 0, 1, 1])),
-    }
-    parameter, call = calls[loss]
-    rule = rf"^{loss}: `{parameter}` must be small enough for finite dot products, got a loss of (nan|inf) at row 0"
-    with pytest.raises(NaysayError, match=rule):
-        call()

@@ -1,7 +1,7 @@
 """The in-batch forms against values that the losses of other libraries gave for the same twelve vectors.
 
-debiased and hard_negative_nce: their authors' code, in float32. The rest: pytorch-metric-learning 2.9.0 (NT-Xent, SupCon) and
-sentence-transformers 6.2.0 (multiple negatives ranking, GISTEmbed), in float64.
+debiased and hard_negative_nce: their authors' code, in float32. The rest: pytorch-metric-learning 2.9.0 (NT-Xent,
+SupCon) and sentence-transformers 6.2.0 (multiple negatives ranking, GISTEmbed), in float64.
 """
 
 import pytest

@@ -14,7 +14,6 @@ from slots_in_loops import info_nce as info_nce_in_loops
 from slots_in_loops import sampled_softmax as sampled_softmax_in_loops
 
 from naysay import losses
-from naysay.losses._slots import softplus
 from naysay.testing import PromiseBroken, check_loss
 from naysay.testing.losses import PROMISES
 
@@ -113,12 +112,6 @@ def test_guided_in_loops(batch, temperature, margin, relative, by_itself, data):
     found = losses.gist(*batch.tensors(), **batch.options(), **given_guide, **setting)
     trusted = Batch(batch.positive, batch.negatives, kept, batch.weights, None)
     close(found, trusted.map(info_nce_in_loops, temperature=temperature))
-
-
-@given(st.floats(-800.0, 800.0))
-def test_softplus_is_exact_everywhere(x):
-    found = softplus(torch.tensor(x, dtype=torch.float64)).item()
-    assert found == pytest.approx(max(x, 0.0) + math.log1p(math.exp(-abs(x))), rel=1e-15, abs=0.0)
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------
@@ -423,7 +416,9 @@ def test_no_prior_and_no_beta_is_info_nce(batch, temperature, min_score, backpro
 @settings(max_examples=25)
 def test_no_beta_is_debiased(batch, temperature, prior, min_score, backprop_weights):
     setting = {"temperature": temperature, "prior": prior, "min_score": min_score}
-    hard = answers(functools.partial(losses.hard_negative_nce, beta=0.0, backprop_weights=backprop_weights, **setting), batch)
+    hard = answers(
+        functools.partial(losses.hard_negative_nce, beta=0.0, backprop_weights=backprop_weights, **setting), batch
+    )
     debiased = answers(functools.partial(losses.debiased, **setting), batch)
     same(hard, debiased)
     near(hard[2], debiased[2])

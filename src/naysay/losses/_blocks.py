@@ -68,10 +68,10 @@ class _WithGradients(torch.autograd.Function):
     """Losses of several blocks, and their gradients at once."""
 
     @staticmethod
-    def forward(ctx: Any, form: Form, step: int, enabled: bool, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, form: Form, step: int, enabled: object, *tensors: Tensor) -> Tensor:
         """Losses, and the gradients for a factor of 1. `enabled`: whether the caller asked for gradients."""
         ctx.form, ctx.step = form, step
-        ctx.needed = [enabled and needed for needed in ctx.needs_input_grad[3:]]
+        ctx.needed = [bool(enabled) and needed for needed in ctx.needs_input_grad[3:]]
         losses, gradients = _losses_and_gradients(form, step, tensors, ctx.needed)
         ctx.save_for_backward(*tensors, *gradients)
         return losses

@@ -11,11 +11,11 @@ _switch: bool | None = None  # None: by device
 
 
 @public
-class check_values:  # noqa: N801  (it is called like a function, as torch.set_grad_enabled is)
+class check_values:
     """Switch the checks of values on or off, for this process from now on, or inside a `with` block.
 
-    Every loss checks types, shapes and devices. Checks of values (scores are finite, weights are at least 0, log_q is at
-    most 0, partners and labels are in range, the result is finite) have to read the numbers. On an accelerator that
+    Every loss checks types, shapes and devices. Checks of values (scores are finite, weights are at least 0, log_q is
+    at most 0, partners and labels are in range, the result is finite) have to read the numbers. On an accelerator that
     waits for all work that was queued before. So by default values are checked if tensors are on the CPU, and not on
     other devices. They are never checked while `torch.compile` or `torch.export` traces a loss.
 
@@ -32,7 +32,7 @@ class check_values:  # noqa: N801  (it is called like a function, as torch.set_g
         tensor([nan])
     """
 
-    def __init__(self, enabled: bool | None) -> None:
+    def __init__(self, enabled: bool | None) -> None:  # noqa: FBT001
         global _switch
         if enabled is not None and not isinstance(enabled, bool):
             raise_invalid("enabled", "True, False or None", repr(enabled))

@@ -122,9 +122,7 @@ def in_batch(
             raise_invalid("log_q", "left out with `negatives` that are not shared", "log_q", "Theirs is not known.")
         row_inputs["further"] = torch.einsum("nd,nkd->nk", left, further)
 
-    columns = as_columns(
-        len(left), len(right), left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled
-    )
+    columns = as_columns(len(left), len(right), left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
     granularities = _granularities(labels, key_labels, columns, len(left))
     if prior or beta:
         row_inputs["lowest"] = lowest_gap(min_score, positive, temperature)

@@ -126,7 +126,9 @@ def _one_each(parameter: str, values: Any, size: int) -> list[Any]:
     return parts
 
 
-def _of_one_clustering(z: Tensor, centroids: Any, phi: Any, clusters: Tensor, negatives: int | None, rng: Any) -> Tensor:
+def _of_one_clustering(
+    z: Tensor, centroids: Any, phi: Any, clusters: Tensor, negatives: int | None, rng: Any
+) -> Tensor:
     """(N,) losses of one clustering."""
     size = len(centroids) if hasattr(centroids, "__len__") else 0
     centre = as_numbers("centroids", centroids, (size, z.shape[1]), z).detach()

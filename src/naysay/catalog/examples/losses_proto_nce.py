@@ -1,4 +1,4 @@
-"""losses.prototypes: each sample at the centre of its cluster; dense clusters have a lower temperature."""
+"""losses.proto_nce: each sample at the centre of its cluster; dense clusters have a lower temperature."""
 
 import functools
 
@@ -10,5 +10,5 @@ z = torch.nn.functional.normalize(torch.linspace(-1, 1, 48, dtype=torch.float64)
 labels = torch.tensor([0, 0, 0, 1, 1, 1, 2, 2])  # of k-means
 centroids = torch.stack([z[labels == cluster].mean(dim=0) for cluster in range(3)])
 phi = ns.losses.concentrations(z, centroids, labels, temperature=0.2)
-loss = functools.partial(ns.losses.prototypes, temperatures=phi)
+loss = functools.partial(ns.losses.proto_nce, temperatures=phi)
 values = loss(z, centroids, labels)  # (8,), unreduced
