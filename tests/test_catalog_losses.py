@@ -24,6 +24,7 @@ ROWS = {loss.name: loss for loss in catalog.losses()}
 SLOTS = [loss for loss in catalog.losses() if loss.over == "slots"]
 HELPERS = {  # they minimise nothing
     "losses.cached_step",
+    "losses.check_values",
     "losses.concentrations",
     "losses.distinct_log_q",
     "losses.gather_rows",

@@ -46,7 +46,7 @@ SLOT_LOSSES = PAIRWISE | SOFTMAX
 BATCH_LOSSES = {
     "in_batch": lambda z, **given: losses.in_batch(z, partner=PARTNER, temperature=0.5, **given),
     "in_batch, masked": lambda z, **given: losses.in_batch(
-        z, partner=PARTNER, temperature=0.5, mask=lambda rows: LABELS[rows, None].to(z.device) >= 0, **given
+        z, partner=PARTNER, temperature=0.5, mask=lambda rows: LABELS[rows, None] != LABELS, **given
     ),
     "in_batch, labels": lambda z, **given: losses.in_batch(
         z, partner=PARTNER, labels=LABELS, temperature=0.5, prior=0.1, beta=0.5, min_score=-9.0, **given

@@ -32,8 +32,10 @@ def options(name, device="cpu"):
     given = {"mask": random(ROWS, SLOTS, seed=2) > -1, "weights": random(ROWS, SLOTS, seed=3).abs()}
     if name in SOFTMAX:
         given["log_q"] = LOG_Q
-        given["temperature"] = torch.tensor(0.5, requires_grad=True)
-    return [{}, {key: value.to(device) for key, value in given.items()}]
+    found = {key: value.to(device) for key, value in given.items()}
+    if name in SOFTMAX:
+        found["temperature"] = torch.tensor(0.5, device=device, requires_grad=True)
+    return [{}, found]
 
 
 # ---- the switch ------------------------------------------------------------------------------------------------------
