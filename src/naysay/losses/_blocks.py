@@ -56,7 +56,7 @@ def _checkpointed(form: Form, step: int, left: Tensor, right: Tensor, row_inputs
     def losses_of(start: int, part: Tensor, *inputs: Tensor) -> Tensor:
         return form(part @ right.T, slice(start, start + len(part)), *inputs)
 
-    blocks = zip(*(values.split(step) for values in (left, *row_inputs)), strict=True)
+    blocks = zip(*(torch.split(values, step) for values in (left, *row_inputs)), strict=True)
     losses = [
         checkpoint(losses_of, place * step, *parts, use_reentrant=False, preserve_rng_state=False)
         for place, parts in enumerate(blocks)

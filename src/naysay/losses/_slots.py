@@ -131,11 +131,13 @@ def as_slots(
 def log_sum_exp(logits: Tensor, kept: Tensor | None) -> Tensor:
     """(B,) log sum over kept slots of e^logits; the lowest number, and no gradient of NaN, for a row with none.
 
-    -inf in place of the lowest number would do the same, but a row of nothing else has a gradient of NaN in torch.
+    -inf in place of the lowest number would do the same, but a row of nothing else has a gradient of NaN. The powers are
+    kept for the backward pass, where torch.logsumexp computes them again.
     """
     if kept is not None:
         logits = torch.where(kept, logits, LOWEST[logits.dtype])
-    return torch.logsumexp(logits, dim=1)
+    highest = logits.detach().amax(dim=1, keepdim=True)
+    return (logits - highest).exp().sum(dim=1).log() + highest[:, 0]
 
 
 # Far below every logit, and far enough from the end of the range that a sum of two is finite.
