@@ -46,23 +46,25 @@ class Slots:
         weights = None if self.weights is None else self.weights.masked_fill(~kept, 0.0)
         return Slots(self.positive, self.negatives, kept, weights, self.drawn, self.log_q, self.dtype)
 
-    def gaps(self, temperature: Any = None) -> Tensor:
+    def gaps(self, temperature: Any) -> Tensor:
         """(B, K) (s_j - p) / t. The difference comes first: it is exact for scores that are close, however large."""
-        gaps = self.negatives + (-self.positive)[:, None]  # its gradient takes one pass less than that of a difference
-        return gaps if temperature is None else gaps / temperature
+        gaps: Tensor = (self.negatives - self.positive[:, None]) / temperature
+        return gaps
 
-    def log_sum(self, logits: Tensor) -> Tensor:
-        """(B,) log sum_j w_j exp(logits_j - [log q_j + log K_b]); any number for an empty row.
+    def log_sum(self, logits: Tensor, origin: Tensor | None = None) -> Tensor:
+        """(B,) log sum_j w_j exp(logits_j - origin - [log q_j + log K_b]); any number for an empty row.
 
-        Large logits absorb the logarithms of weights: pass `gaps`, whose log sum is as small as the loss.
+        Without an origin pass `gaps`: large logits absorb the logarithms of weights.
         """
         if logits.shape[1] == 0:
             return self.positive * 0.0
+        if origin is not None and (self.weights is not None or self.log_q is not None):
+            logits, origin = logits - origin[:, None], None
         if self.weights is not None:
             logits = logits + self._log_weights(self.weights)
         if self.log_q is not None:
             logits = logits - (self.log_q + self.log_drawn[:, None])
-        return log_sum_exp(logits, self.kept)
+        return log_sum_exp(logits, self.kept, origin)
 
     def _log_weights(self, weights: Tensor) -> Tensor:
         """(B, K) the log of the weights, 0 where a slot is not kept."""
@@ -128,16 +130,18 @@ def as_slots(
     return Slots(positive.to(dtype), scores, kept, weights, drawn, log_q, negatives.dtype)
 
 
-def log_sum_exp(logits: Tensor, kept: Tensor | None) -> Tensor:
-    """(B,) log sum over kept slots of e^logits; the lowest number, and no gradient of NaN, for a row with none.
+def log_sum_exp(logits: Tensor, kept: Tensor | None, origin: Tensor | None = None) -> Tensor:
+    """(B,) log sum over kept slots of e^{logits - origin}; a very low number for a row with none.
 
-    -inf in place of the lowest number would do the same, but a row of nothing else has a gradient of NaN. The powers are
-    kept for the backward pass, where torch.logsumexp computes them again.
+    It is torch.logsumexp in fewer passes: the powers are kept for the backward pass. A row of -inf would have a
+    gradient of NaN, so the lowest number is in its place. The origin is subtracted from the highest logit, which is
+    exact where they are close.
     """
     if kept is not None:
         logits = torch.where(kept, logits, LOWEST[logits.dtype])
     highest = logits.detach().amax(dim=1, keepdim=True)
-    return (logits - highest).exp().sum(dim=1).log() + highest[:, 0]
+    total = (logits - highest).exp_().sum(dim=1).log()
+    return total + (highest[:, 0] if origin is None else highest[:, 0] - origin)
 
 
 # Far below every logit, and far enough from the end of the range that a sum of two is finite.

@@ -139,12 +139,19 @@ def in_batch(
                 other = ~same_label(row_labels, column_labels, rows)
                 n_further = slots.negatives.shape[1] - columns.size  # these have no labels
                 chosen = slots.only(torch.nn.functional.pad(other, (0, n_further), value=True))
-            gaps = chosen.gaps()
             if "lowest" in of_rows:
-                lowest = of_rows["lowest"]
-                loss = debiased_form(chosen, gaps, lowest, prior, beta, backprop_weights=backprop_weights)
+                loss = debiased_form(
+                    chosen,
+                    slots.negatives,
+                    of_rows["lowest"],
+                    prior,
+                    beta,
+                    backprop_weights=backprop_weights,
+                    origin=slots.positive,
+                )
             else:
-                loss = sampled_form(chosen, gaps, form, None if own_log_q is None else own_log_q[rows])
+                log_q_of_rows = None if own_log_q is None else own_log_q[rows]
+                loss = sampled_form(chosen, slots.negatives, form, log_q_of_rows, slots.positive)
             found.append(chosen.answer(loss))
         return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)
 
@@ -343,11 +350,10 @@ def eliminate(
 
     def losses_of(scores: Tensor, rows: slice, positive: Tensor) -> Tensor:
         slots = _columns_as_slots(scores, rows, batch.columns, pairs, positive)
-        gaps = slots.gaps()
         found = []
         for row_labels, column_labels in zip(batch.labels, batch.key_labels, strict=True):
             others = slots.only(~same_label(row_labels, column_labels, rows))
-            found.append(others.answer(softplus(others.log_sum(gaps))))
+            found.append(others.answer(softplus(others.log_sum(slots.negatives, slots.positive))))
         return torch.stack(found).mean(dim=0)
 
     return batch.losses(losses_of, positives)

@@ -135,7 +135,7 @@ def _of_one_clustering(
     check_finite("centroids", centre)
     if values_are_checked(clusters):
         check_all("labels", clusters, clusters < size, f"below the number of centroids, {size}")
-    phi = torch.full((size,), float(phi)) if isinstance(phi, int | float) else phi
+    phi = torch.full((size,), float(phi), dtype=torch.float64) if isinstance(phi, int | float) else phi
     scale = as_numbers("temperatures", phi, (size,), z)
     if values_are_checked(scale):
         check_all("temperatures", scale, scale.isfinite() & (scale > 0), "finite and above 0")

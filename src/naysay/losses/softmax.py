@@ -153,9 +153,11 @@ def as_positive_log_q(values: Any, form: str, like: Tensor) -> Tensor | None:
     return own
 
 
-def sampled_form(slots: Slots, gaps: Tensor, form: str, positive_log_q: Tensor | None) -> Tensor:
-    """(B,) one of the three forms of `sampled_softmax`, from (s_j - p) / t."""
-    gap = slots.log_sum(gaps)  # of the estimated sum over all items, from the positive
+def sampled_form(
+    slots: Slots, logits: Tensor, form: str, positive_log_q: Tensor | None, origin: Tensor | None = None
+) -> Tensor:
+    """(B,) one of the three forms of `sampled_softmax`, from (s_j - p) / t, or from s_j / t with the origin p / t."""
+    gap = slots.log_sum(logits, origin)  # of the estimated sum over all items, from the positive
     if positive_log_q is not None:
         if form == "classic":
             return softplus(gap + slots.log_drawn + positive_log_q)
@@ -391,15 +393,27 @@ def lowest_gap(min_score: float, positive: Tensor, temperature: Any) -> Tensor:
 
 
 def debiased_form(
-    slots: Slots, gaps: Tensor, lowest: Tensor, prior: float, beta: float = 0.0, *, backprop_weights: bool = True
+    slots: Slots,
+    logits: Tensor,
+    lowest: Tensor,
+    prior: float,
+    beta: float = 0.0,
+    *,
+    backprop_weights: bool = True,
+    origin: Tensor | None = None,
 ) -> Tensor:
-    """(B,) `debiased` and, with beta, `hard_negative_nce`, from (s_j - p) / t and the lowest gap (B,)."""
+    """(B,) `debiased` and, with beta, `hard_negative_nce`.
+
+    From (s_j - p) / t, or from s_j / t with the origin p / t; `lowest` (B,) is the lowest possible gap.
+    """
     log_count = slots.log_count()
     if beta:
-        tilt = beta * (gaps if backprop_weights else gaps.detach())
-        log_mean = slots.log_sum(gaps + tilt) - slots.log_sum(tilt)
+        tilt = beta * (logits if backprop_weights else logits.detach())
+        tilt_origin = None if origin is None else beta * (origin if backprop_weights else origin.detach())
+        both = None if origin is None or tilt_origin is None else origin + tilt_origin
+        log_mean = slots.log_sum(logits + tilt, both) - slots.log_sum(tilt, tilt_origin)
     else:
-        log_mean = slots.log_sum(gaps) - log_count
+        log_mean = slots.log_sum(logits, origin) - log_count
     return softplus(log_count + torch.maximum(_log_of_true_ones(log_mean, prior), lowest))
 
 
