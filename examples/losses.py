@@ -22,10 +22,10 @@ def main() -> None:
     slots = [
         ns.losses.bpr(positive, negatives),
         ns.losses.info_nce(positive, negatives),
-        ns.losses.guided(positive, negatives, guide_positive=[0.8], guide_negatives=[[0.9, 0, 0, 0]], temperature=1.0),
+        ns.losses.gist(positive, negatives, guide_positive=[0.8], guide_negatives=[[0.9, 0, 0, 0]], temperature=1.0),
     ]
-    bpr, info_nce, guided = map(float, slots)
-    print(f"bpr {bpr:.2f}, info_nce {info_nce:.2f}, without the guide's false negative {guided:.2f}")
+    bpr, info_nce, gist = map(float, slots)
+    print(f"bpr {bpr:.2f}, info_nce {info_nce:.2f}, without the guide's false negative {gist:.2f}")
 
     rng = np.random.default_rng(0)
     clusters = np.tile(np.repeat(np.arange(30), 10), 2)

@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 labels = torch.from_numpy(np.arange(32) % 8)
 points = torch.from_numpy(rng.normal(size=(32, 16))).requires_grad_()
 miner = SamplerMiner(lambda pool, score: ns.samplers.SemiHard(pool, score, 24, margin=0.5, otherwise="hardest"), k=4)
-loss = SlotLoss(partial(ns.losses.hardness, beta=0.5, temperature=0.2))
+loss = SlotLoss(partial(ns.losses.hard_negative_nce, beta=0.5, temperature=0.2))
 losses = []
 for _ in range(20):
     value = loss(points, labels, miner(points, labels))

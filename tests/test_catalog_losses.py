@@ -7,7 +7,16 @@ import torch
 
 import naysay as ns
 from naysay import catalog
-from naysay.losses import attract, eliminate, in_batch, in_batch_hinge, prototypes, spreading, sup_con, whole_data
+from naysay.losses import (
+    all_items,
+    attract,
+    eliminate,
+    in_batch,
+    in_batch_hinge,
+    invariant_spreading,
+    proto_nce,
+    sup_con,
+)
 
 VECTORS = {
     loss.name for loss in catalog.methods("minimise") if loss.over == "vectors" and loss.name.startswith("losses.")
@@ -90,19 +99,19 @@ def spread(scores):
     """The anchor is 1, and the rest are numbers: their products are the scores."""
     partner = torch.zeros(len(scores) + 1, dtype=torch.long)
     partner[0] = 1
-    return spreading(torch.cat([scores.new_ones(1), scores])[:, None], partner, temperature=1.0)[:1]
+    return invariant_spreading(torch.cat([scores.new_ones(1), scores])[:, None], partner, temperature=1.0)[:1]
 
 
 def own_centre(scores):
     """The centres are unit vectors, so that the sample's coordinates are its scores."""
-    return prototypes(scores[None], torch.eye(len(scores), dtype=scores.dtype), [0], temperatures=1.0)
+    return proto_nce(scores[None], torch.eye(len(scores), dtype=scores.dtype), [0], temperatures=1.0)
 
 
 def over_all(positive, negatives, *, mask=None, weights=None):
-    """whole_data, where items of other rows score 0."""
+    """all_items, where items of other rows score 0."""
     anchors, keys, shown, counted = as_slots(positive, negatives, mask, weights)
     first = torch.arange(len(anchors)) * (negatives.shape[1] + 1)
-    return whole_data(anchors, keys, (range(len(anchors)), first), weight=counted * shown.any(dim=0))
+    return all_items(anchors, keys, (range(len(anchors)), first), weight=counted * shown.any(dim=0))
 
 
 OVER_VECTORS = {
@@ -110,9 +119,9 @@ OVER_VECTORS = {
         (all_violations, ("weights",)),
         (functools.partial(all_violations, among=2), ("weights",)),
     ],
-    "losses.spreading": [(row_by_row(spread), ("weights", "monotone"))],
-    "losses.prototypes": [(row_by_row(own_centre), ("weights",))],
-    "losses.whole_data": [(over_all, ("empty", "monotone"))],
+    "losses.invariant_spreading": [(row_by_row(spread), ("weights", "monotone"))],
+    "losses.proto_nce": [(row_by_row(own_centre), ("weights",))],
+    "losses.all_items": [(over_all, ("empty", "monotone"))],
     "losses.in_batch": [
         (batch, ()),
         (functools.partial(batch, form={"prior": 0.05, "min_score": -20.0}), ()),

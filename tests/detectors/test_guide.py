@@ -176,7 +176,7 @@ def test_gist_agrees_with_the_guided_loss():
         found = guide.suspicion(ns.Query(anchors, positives=positives), ns.Negatives(ids))
         g, p = TABLE[anchors[:, None], ids], TABLE[anchors, positives]
         scores = torch.from_numpy(rng.random((4, 5)))
-        loss = ns.losses.guided(
+        loss = ns.losses.gist(
             scores[:, 0],
             scores,
             guide_positive=p,

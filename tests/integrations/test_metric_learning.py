@@ -141,7 +141,7 @@ def test_the_gradient_is_that_of_the_package_in_any_distance(distance):
 
 def test_other_losses_reducers_and_regularisers_fit():
     vectors, labels = batch()
-    hard = partial(ns.losses.hardness, beta=0.5, temperature=0.2)
+    hard = partial(ns.losses.hard_negative_nce, beta=0.5, temperature=0.2)
     each = SlotLoss(hard, reducer=reducers.DoNothingReducer())(vectors, labels)["loss"]
     mean = SlotLoss(hard)(vectors, labels)
     torch.testing.assert_close(each["losses"].mean(), mean)

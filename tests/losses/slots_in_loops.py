@@ -62,10 +62,10 @@ def decoupled(p, slots, drawn, temperature, sigma, batch):
 
 
 def debiased(p, slots, drawn, temperature, prior, min_score):
-    return hardness(p, slots, drawn, temperature, prior, min_score, beta=0.0)
+    return hard_negative_nce(p, slots, drawn, temperature, prior, min_score, beta=0.0)
 
 
-def hardness(p, slots, drawn, temperature, prior, min_score, beta):
+def hard_negative_nce(p, slots, drawn, temperature, prior, min_score, beta):
     number = math.fsum(count for _, count in slots)
     tilted = [(s, count * math.exp(beta * s / temperature)) for s, count in slots]
     mean = math.fsum(u * math.exp(s / temperature) for s, u in tilted) / math.fsum(u for _, u in tilted)
@@ -166,9 +166,9 @@ LOSSES = {
         {"temperature": TEMPERATURES, "prior": SHARES, "min_score": MIN_SCORES},
         None,
     ),
-    "hardness": (
-        losses.hardness,
-        hardness,
+    "hard_negative_nce": (
+        losses.hard_negative_nce,
+        hard_negative_nce,
         {"temperature": TEMPERATURES, "prior": SHARES, "min_score": MIN_SCORES, "beta": st.floats(0.0, 2.0)},
         None,
     ),

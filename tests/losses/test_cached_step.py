@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from naysay.errors import NaysayError
 from naysay.losses import cached_step, in_batch
 
 INPUTS = tuple(torch.linspace(-2, 2, 2 * 7 * 5, dtype=torch.float64).sin().reshape(2, 7, 5))
@@ -63,18 +62,3 @@ def test_only_one_chunk_has_activations():
 
     cached_step(encode, INPUTS[0], lambda vectors: vectors.square().mean(), chunk=2)
     assert rows == [2, 2, 2, 1]
-
-
-def test_errors():
-    with pytest.raises(
-        NaysayError, match=r"^cached_step: `loss` must be one number, got shape \(7,\)\. Take its mean\.$"
-    ):
-        cached_step(encoder(), INPUTS[0], lambda vectors: vectors.sum(dim=1), chunk=2)
-    with pytest.raises(
-        NaysayError, match=r"^cached_step: `encode` must be without batch normalisation in training, got 1"
-    ):
-        cached_step(torch.nn.Sequential(torch.nn.Linear(5, 2), torch.nn.BatchNorm1d(2)), INPUTS[0], loss, chunk=2)
-    with pytest.raises(NaysayError, match=r"^cached_step: `chunk` must be at least 1, got 0"):
-        cached_step(encoder(), INPUTS[0], loss, chunk=0)
-    with pytest.raises(NaysayError, match=r"^cached_step: `encode` must be a function, got a int"):
-        cached_step(3, INPUTS[0], loss, chunk=1)

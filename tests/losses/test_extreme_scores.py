@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from naysay import losses
-from naysay.errors import NaysayError
 
 D = decimal.Decimal
 decimal.getcontext().prec = 60
@@ -65,7 +64,7 @@ def decoupled(p, slots, drawn, temperature):
     return log_sum([(log_w, (s - p) / D(temperature)) for log_w, s in slots])
 
 
-def hardness(p, slots, drawn, temperature, prior, min_score, beta=0.0):
+def hard_negative_nce(p, slots, drawn, temperature, prior, min_score, beta=0.0):
     count = log_sum([(log_w, ZERO) for log_w, _ in slots])
     logits = [(log_w, (s - p) / D(temperature)) for log_w, s in slots]
     tilted = [(log_w, x * D(beta)) for log_w, x in logits]
@@ -90,12 +89,17 @@ LOSSES = {
     "sampled_bce": (losses.sampled_bce, sampled_bce, {}, False),
     "gbce": (losses.gbce, gbce, {"n_items": 9, "calibration": 0.75}, False),
     "info_nce": (losses.info_nce, info_nce, {"temperature": 0.5}, True),
-    "guided": (functools.partial(losses.guided, margin=0.0), info_nce, {"temperature": 0.125}, True),
+    "gist": (functools.partial(losses.gist, margin=0.0), info_nce, {"temperature": 0.125}, True),
     "sampled": (losses.sampled_softmax, sampled_softmax, {"temperature": 0.25, "form": "sampled"}, True),
     "refined": (losses.sampled_softmax, sampled_softmax, {"temperature": 0.25, "form": "refined"}, True),
     "decoupled": (losses.decoupled, decoupled, {"temperature": 0.125}, True),
-    "debiased": (losses.debiased, hardness, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0}, True),
-    "hardness": (losses.hardness, hardness, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0, "beta": 0.5}, True),
+    "debiased": (losses.debiased, hard_negative_nce, {"temperature": 0.5, "prior": 0.125, "min_score": -1.0}, True),
+    "hard_negative_nce": (
+        losses.hard_negative_nce,
+        hard_negative_nce,
+        {"temperature": 0.5, "prior": 0.125, "min_score": -1.0, "beta": 0.5},
+        True,
+    ),
     "self_adversarial": (losses.self_adversarial, self_adversarial, {"alpha": 0.5, "margin": 0.25}, False),
 }
 
@@ -122,7 +126,7 @@ def exact(plain, name, positive, negatives, given, options):
         mask, drawn, slots = given["mask"][row].tolist(), int(given["mask"][row].sum()), []
         for slot, s in enumerate(negatives[row].tolist()):
             weight = given["weights"][row, slot].item() if "weights" in given else 1.0
-            if mask[slot] and weight > 0 and (name != "guided" or s <= p):
+            if mask[slot] and weight > 0 and (name != "gist" or s <= p):
                 log_w = D(weight).ln()
                 if "log_q" in given:
                     log_w -= D(given["log_q"][row, slot].item()) + D(drawn).ln()
@@ -182,17 +186,3 @@ def test_weights_count_over_a_batch_of_equal_large_scores(size, dtype):
     close(losses.sup_con(z, [0, 0, 1, 1], temperature=1.0, weights=weights, denominator="negatives"), expected)
     keys = torch.full((1, 1), size, dtype=dtype)
     close(losses.in_batch(z[:1], keys, negatives=z[None, :3]), torch.tensor([4.0]).log())
-
-
-@pytest.mark.parametrize("loss", ["in_batch", "eliminate", "sup_con"])
-def test_dot_products_that_overflow_are_an_error(loss):
-    z = torch.tensor([[1e20], [-1e20], [1e20], [1e20]])
-    calls = {
-        "in_batch": ("anchors", lambda: losses.in_batch(z, partner=[1, 0, 3, 2])),
-        "eliminate": ("z", lambda: losses.eliminate(z, [1, 0, 3, 2], [-1] * 4, temperature=1.0)),
-        "sup_con": ("z", lambda: losses.sup_con(z, [0, 0, 1, 1])),
-    }
-    parameter, call = calls[loss]
-    rule = rf"^{loss}: `{parameter}` must be small enough for finite dot products, got a loss of (nan|inf) at row 0"
-    with pytest.raises(NaysayError, match=rule):
-        call()

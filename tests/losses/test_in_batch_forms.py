@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from naysay.errors import NaysayError
 from naysay.losses import in_batch, sampled_softmax
 
 RNG = np.random.default_rng(0)
@@ -91,26 +90,3 @@ def test_bias_on_twelve_items():
     assert sampled == pytest.approx(refined, abs=1e-9)
     assert sampled < 0.05 < classic
     assert sampled < 0.05 < none
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"form": "refind"}, "`form` must be one of 'sampled', 'refined', 'classic', got 'refind'. Did you mean"),
-        (
-            {"form": "refined"},
-            "`log_q` must be given with `positive_log_q` and for forms other than 'sampled', got None.",
-        ),
-        ({"positive_log_q": LOG_Q[:5]}, "`log_q` must be given with `positive_log_q`"),
-        ({"form": "classic", "log_q": LOG_Q}, "`positive_log_q` must be given for form 'classic', got None."),
-        ({"positive_log_q": torch.zeros(5), "log_q": LOG_Q}, "`positive_log_q` must be below 0, got 0.0 at row 0"),
-        (
-            {"form": "refined", "log_q": LOG_Q, "beta": 1.0},
-            "`form` must be 'sampled', without positive_log_q, if there",
-        ),
-    ],
-)
-def test_errors(options, sentence):
-    with pytest.raises(NaysayError) as caught:
-        in_batch(ANCHORS, KEYS, **options)
-    assert str(caught.value).startswith(f"in_batch: {sentence}")

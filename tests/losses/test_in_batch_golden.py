@@ -1,7 +1,7 @@
 """The in-batch forms against values that the losses of other libraries gave for the same twelve vectors.
 
-debiased and hardness: their authors' code, in float32. The rest: pytorch-metric-learning 2.9.0 (NT-Xent, SupCon) and
-sentence-transformers 6.2.0 (multiple negatives ranking, GISTEmbed), in float64.
+debiased and hard_negative_nce: their authors' code, in float32. The rest: pytorch-metric-learning 2.9.0 (NT-Xent,
+SupCon) and sentence-transformers 6.2.0 (multiple negatives ranking, GISTEmbed), in float64.
 """
 
 import pytest
@@ -69,7 +69,7 @@ def joint(queries, docs, *further, same=True):
     return in_batch(torch.cat([queries, docs], dim=1), keys, mask=torch.cat(mask, dim=1), temperature=0.05).mean()
 
 
-def guided(one, two, negatives, columns=1, margin=0.0, relative=False, same=True):
+def gist(one, two, negatives, columns=1, margin=0.0, relative=False, same=True):
     """GISTEmbed with 0, 1 or 2 columns of negatives; if `same`, over anchors to anchors and positives to positives too.
 
     The function of rows leaves out what the guide puts above its threshold, an anchor itself among it.
@@ -111,12 +111,12 @@ BY_LIBRARIES = {
     "in_batch_negatives, pairs": (7.4659155606, lambda *v: harder(9.0, lambda own, explicit: ~own, *v[:2])),
     "all_negatives": (3.9364488308, lambda *v: harder(5.0, lambda own, explicit: ~own | explicit, *v)),
     "all_negatives, pairs": (3.9364416103, lambda *v: harder(5.0, lambda own, explicit: ~own | explicit, *v[:2])),
-    "guided, pairs": (0.6973554667, lambda *v: guided(*v, columns=0)),
-    "guided": (0.6973771584, guided),
-    "guided, margin": (0.4767919551, lambda *v: guided(*v, margin=0.1)),
-    "guided, relative": (0.6779386620, lambda *v: guided(*v, margin=0.05, relative=True)),
-    "guided, from anchors only": (0.3966941501, lambda *v: guided(*v, same=False)),
-    "guided, two negatives": (0.6973988486, lambda *v: guided(*v, columns=2)),
+    "gist, pairs": (0.6973554667, lambda *v: gist(*v, columns=0)),
+    "gist": (0.6973771584, gist),
+    "gist, margin": (0.4767919551, lambda *v: gist(*v, margin=0.1)),
+    "gist, relative": (0.6779386620, lambda *v: gist(*v, margin=0.05, relative=True)),
+    "gist, from anchors only": (0.3966941501, lambda *v: gist(*v, same=False)),
+    "gist, two negatives": (0.6973988486, lambda *v: gist(*v, columns=2)),
 }
 GOLDEN = BY_THEIR_AUTHORS | BY_LIBRARIES
 

@@ -1,4 +1,4 @@
-"""spreading and prototypes: by loops, golden values, and what happens at the edges."""
+"""invariant_spreading and proto_nce: by loops, golden values, and what happens at the edges."""
 
 import math
 
@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from test_in_batch_golden import vectors
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.losses import concentrations, in_batch, prototypes, spreading
+from naysay.losses import concentrations, in_batch, invariant_spreading, proto_nce
 
 ONE, TWO, _ = vectors(torch.float64)
 BOTH, PARTNER = torch.cat([ONE, TWO]), torch.arange(8).roll(4)
@@ -25,21 +24,21 @@ def test_spreading_by_loops(pairs, weight, seed, block, masked):
     mask = rng.random((2 * pairs, 2 * pairs)) < (0.7 if masked else 2)
     tensor = torch.from_numpy(z).requires_grad_()
     how = {"temperature": 0.8, "weight": weight, "block": block, "mask": mask}
-    found = spreading(tensor, partner, **how)
+    found = invariant_spreading(tensor, partner, **how)
     for i in range(2 * pairs):
         columns = [j for j in range(2 * pairs) if j != i and (mask[i, j] or j == partner[i])]
         raised = {j: math.exp(z[i] @ z[j] / 0.8) for j in columns}
         share = {j: value / sum(raised.values()) for j, value in raised.items()}
         wanted = -math.log(share.pop(partner[i])) - weight * sum(math.log1p(-value) for value in share.values())
         assert found[i].item() == pytest.approx(wanted if len(columns) > 1 else 0.0, rel=1e-6, abs=1e-9)
-    assert torch.autograd.gradcheck(lambda z: spreading(z, partner, **how), tensor, atol=1e-4)
+    assert torch.autograd.gradcheck(lambda z: invariant_spreading(z, partner, **how), tensor, atol=1e-4)
 
 
 def test_golden_values_of_ye():
-    assert spreading(BOTH, PARTNER, temperature=0.5).mean().item() == pytest.approx(1.937924, abs=5e-7)
-    assert spreading(BOTH, PARTNER, temperature=0.1).mean().item() == pytest.approx(2.037558, abs=1e-6)
+    assert invariant_spreading(BOTH, PARTNER, temperature=0.5).mean().item() == pytest.approx(1.937924, abs=5e-7)
+    assert invariant_spreading(BOTH, PARTNER, temperature=0.1).mean().item() == pytest.approx(2.037558, abs=1e-6)
     plain = in_batch(BOTH, partner=PARTNER, temperature=0.5)
-    assert torch.allclose(spreading(BOTH, PARTNER, temperature=0.5, weight=0.0), plain)
+    assert torch.allclose(invariant_spreading(BOTH, PARTNER, temperature=0.5, weight=0.0), plain)
 
 
 def test_the_total_is_that_of_the_papers_form():
@@ -47,14 +46,16 @@ def test_the_total_is_that_of_the_papers_form():
     scores = (BOTH @ BOTH.T / 0.5).masked_fill(torch.eye(8, dtype=torch.bool), -torch.inf)
     far = torch.log1p(-scores.softmax(dim=1))
     far[torch.arange(8), PARTNER] = 0.0
-    second = spreading(BOTH, PARTNER, temperature=0.5) - spreading(BOTH, PARTNER, temperature=0.5, weight=0.0)
+    second = invariant_spreading(BOTH, PARTNER, temperature=0.5) - invariant_spreading(
+        BOTH, PARTNER, temperature=0.5, weight=0.0
+    )
     assert second.sum().item() == pytest.approx(-far.sum(dim=0).sum().item())
 
 
 def test_a_probability_of_1_has_a_finite_loss_and_gradient():
     """The published code takes log(1 - P) of a rounded P, which is -inf."""
     z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]).mul(20).requires_grad_()  # float32
-    losses = spreading(z, [1, 0, 3, 2], temperature=1.0)
+    losses = invariant_spreading(z, [1, 0, 3, 2], temperature=1.0)
     losses.sum().backward()
     assert losses.isfinite().all()
     assert losses.min() > 700
@@ -72,7 +73,7 @@ def test_prototypes_by_loops(rows, seed):
     z = rng.standard_normal((rows, 3))
     labels = np.stack([rng.integers(-1, k, rows) for k in (2, 4)])
     phis = [0.3, rng.uniform(0.1, 1, 4)]
-    found = prototypes(torch.from_numpy(z), [centres(2), centres(4)], labels, temperatures=phis)
+    found = proto_nce(torch.from_numpy(z), [centres(2), centres(4)], labels, temperatures=phis)
     for i in range(rows):
         losses = []
         for k, phi, label in zip((2, 4), phis, labels[:, i], strict=True):
@@ -84,17 +85,17 @@ def test_prototypes_by_loops(rows, seed):
 def test_two_samples_of_a_cluster_share_one_column():
     """The published code has one column for each, and so each other's centre as a negative."""
     z = torch.eye(3, dtype=torch.float64)[[0, 0]]
-    few = prototypes(z, torch.eye(3), [0, 0], temperatures=1.0, negatives=2, rng=ns.rng_for(0))
-    assert torch.allclose(few, prototypes(z, torch.eye(3), [0, 0], temperatures=1.0))
-    assert prototypes(z, torch.eye(3), [0, 0], temperatures=1.0, negatives=0, rng=ns.rng_for(0)).tolist() == [0.0, 0.0]
-    assert prototypes(z, torch.eye(3)[:1], [0, -1], temperatures=1.0).tolist() == [0.0, 0.0]
+    few = proto_nce(z, torch.eye(3), [0, 0], temperatures=1.0, negatives=2, rng=ns.rng_for(0))
+    assert torch.allclose(few, proto_nce(z, torch.eye(3), [0, 0], temperatures=1.0))
+    assert proto_nce(z, torch.eye(3), [0, 0], temperatures=1.0, negatives=0, rng=ns.rng_for(0)).tolist() == [0.0, 0.0]
+    assert proto_nce(z, torch.eye(3)[:1], [0, -1], temperatures=1.0).tolist() == [0.0, 0.0]
 
 
 def test_drawn_clusters_are_outside_of_the_batch_and_change():
     z = torch.ones(1, 4, dtype=torch.float64)
     scores = torch.diag(torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64))
     seen = {
-        round(prototypes(z, scores, [0], temperatures=1.0, negatives=1, rng=ns.rng_for(0, step)).item(), 6)
+        round(proto_nce(z, scores, [0], temperatures=1.0, negatives=1, rng=ns.rng_for(0, step)).item(), 6)
         for step in range(40)
     }
     assert seen == {round(math.log1p(math.exp(gap)), 6) for gap in (1, 2, 3)}
@@ -114,24 +115,3 @@ def test_concentrations():
     raw[0] = max(raw[1:])
     clipped = np.clip(raw, *np.percentile(raw, (10, 90)))
     np.testing.assert_allclose(phi, 0.2 * clipped / clipped.mean())
-
-
-def test_errors():
-    z = torch.eye(2)
-    for options, sentence in (
-        ({"labels": [0, 2]}, "prototypes: `labels` must be below the number of centroids, 2, got 2 at row 1"),
-        ({"temperatures": [1.0, 0.0]}, "prototypes: `temperatures` must be one for each of the 1 granularities"),
-        (
-            {"temperatures": np.array([1.0, 0.0])},
-            "prototypes: `temperatures` must be finite and above 0, got 0.0 at row 1",
-        ),
-        ({"negatives": 1}, "prototypes: `rng` must be given with negatives"),
-    ):
-        given_ = {"labels": [0, 1], "temperatures": 1.0, **options}
-        with pytest.raises(NaysayError) as caught:
-            prototypes(z, torch.eye(2), **given_)
-        assert str(caught.value).startswith(sentence)
-    with pytest.raises(NaysayError, match=r"^concentrations: `vectors` must be spread around"):
-        concentrations(np.eye(2), np.eye(2), [0, 1], temperature=0.2)
-    with pytest.raises(NaysayError, match=r"^spreading: `weight` must be a finite number at least 0"):
-        spreading(z, [1, 0], weight=-1)

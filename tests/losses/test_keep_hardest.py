@@ -1,12 +1,10 @@
 """keep_hardest: by sorting in plain Python, gradients of the chosen alone, and ties."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay.errors import NaysayError
 from naysay.losses import bpr, keep_hardest
 
 
@@ -50,21 +48,3 @@ def test_the_gradient_is_that_of_the_chosen():
     assert (scores.grad.abs().sum(dim=1) > 0).tolist() == (weights == 1).tolist()
     assert keep_hardest(losses, 1.0).eq(1).all()
     assert keep_hardest(torch.tensor([1.0, 1.0, 1.0]), 2).tolist() == [1.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"keep": 0}, "`keep` must be at least 1, got 0."),
-        ({"keep": 1.5}, "`keep` must be a number above 0 and at most 1, got 1.5."),
-        ({"keep": 1, "groups": [0]}, "`groups` must be of shape (3,), got shape (1,)."),
-        (
-            {"keep": 1, "values": torch.tensor([0.0, torch.nan])},
-            "`values` must be finite, got nan at row 1 (1 such row).",
-        ),
-    ],
-)
-def test_errors(options, sentence):
-    with pytest.raises(NaysayError) as caught:
-        keep_hardest(**{"values": torch.zeros(3), **options})
-    assert str(caught.value) == f"keep_hardest: {sentence}"

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay.errors import NaysayError
 from naysay.losses import attract, eliminate, in_batch, sup_con
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
@@ -268,48 +267,6 @@ def test_no_rows():
     assert eliminate(nothing, [], [], temperature=1.0).shape == (0,)
     assert attract(nothing, [], [], temperature=1.0).shape == (0,)
     assert sup_con(nothing, []).shape == (0,)
-
-
-BAD = {
-    "labels of another length": (
-        lambda: eliminate(torch.eye(4), [1, 0, 3, 2], [0, 1], temperature=1.0),
-        r"eliminate: `labels` must be of shape \(4,\) or \(granularities, 4\), got shape \(2,\)\.",
-    ),
-    "labels that are no whole numbers": (
-        lambda: attract(torch.eye(4), [1, 0, 3, 2], [0.5, 1, 2, 3], temperature=1.0),
-        r"attract: `labels` must be whole numbers, got torch\.float64\.",
-    ),
-    "labels below -1": (
-        lambda: sup_con(torch.eye(4), [0, -2, 0, 0]),
-        r"sup_con: `labels` must be at least -1, got -2\. -1 is no label\.",
-    ),
-    "labels of the keys without keys": (
-        lambda: eliminate(torch.eye(4), [1, 0, 3, 2], [0, 1, 2, 3], temperature=1.0, key_labels=[0]),
-        r"eliminate: `key_labels` must be given with keys, got key_labels without them\.",
-    ),
-    "a row as its own partner": (
-        lambda: attract(torch.eye(4), [0, 1, 3, 2], [0, 1, 2, 3], temperature=1.0),
-        r"attract: `partner` must be another row than the row itself, got 0 at row 0 \(2 such rows\)\.",
-    ),
-    "a partner too many": (
-        lambda: attract(torch.eye(4), [1, 0, 3], [0, 1, 2, 3], temperature=1.0),
-        r"attract: `partner` must be of shape \(4,\), got shape \(3,\)\.",
-    ),
-    "an unknown denominator": (
-        lambda: sup_con(torch.eye(4), [0, 0, 1, 1], denominator="negative"),
-        r"sup_con: `denominator` must be one of 'all', 'negatives', got 'negative'\. Did you mean 'negatives'\?",
-    ),
-    "labels as words": (
-        lambda: sup_con(torch.eye(2), ["a", "b"]),
-        r"sup_con: `labels` must be numbers, got dtype <U1\.",
-    ),
-}
-
-
-@pytest.mark.parametrize(("call", "sentence"), BAD.values(), ids=BAD)
-def test_errors(call, sentence):
-    with pytest.raises(NaysayError, match=sentence):
-        call()
 
 
 def test_a_temperature_has_to_be_given():

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import naysay as ns
-from naysay.losses import distinct_log_q, guided, info_nce, mixture_log_q, sampled_softmax
+from naysay.losses import distinct_log_q, gist, info_nce, mixture_log_q, sampled_softmax
 from naysay.pools import Everything
 
 N_ITEMS, POSITIVE, ROWS, K = 50, 7, 200_000, 8
@@ -130,7 +130,7 @@ def test_guided_estimates_the_sum_over_what_is_trusted():
     negatives = drawn("uniform", distinct=False)
     truth = float(np.exp(SCORES)[FREE & (guide <= 0.5)].sum())
     by_guide = {"guide_positive": np.full(ROWS, 0.5), "guide_negatives": guide[negatives.ids]}
-    unbiased(sums(guided, negatives.ids, log_q=negatives.log_q, **by_guide), truth, within=0.02)
+    unbiased(sums(gist, negatives.ids, log_q=negatives.log_q, **by_guide), truth, within=0.02)
 
 
 # ---- several samplers ------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_all_rows_of_guided():
     rows, chances = independent(q, q, q)
     guide = np.array([0.1, 0.9, 0.4, 0.2, 0.6, 0.3])
     by_guide = {"guide_positive": np.full(len(rows), 0.5), "guide_negatives": guide[rows]}
-    found = expected(rows, chances, guided, log_q=np.log(q[rows]), **by_guide)
+    found = expected(rows, chances, gist, log_q=np.log(q[rows]), **by_guide)
     assert found == pytest.approx(math.fsum(np.exp(SMALL[guide <= 0.5])), rel=1e-12)
 
 
@@ -340,3 +340,36 @@ def test_which_forms_are_consistent():
     positive = np.exp(SCORES[POSITIVE]) / np.exp(SCORES).sum()
     assert off["classic"] == pytest.approx(positive, rel=0.01)
     assert distance(mean_gradient(negatives)) > 0.03  # not told that hits were masked: Q for Q'
+
+
+# ---- by hand ---------------------------------------------------------------------------------------------------------
+
+ONE, TWO = np.log([[0.5, 0.25]]), np.log([[0.125, 0.5]])
+
+
+def test_mixtures_by_hand():
+    assert np.exp(mixture_log_q([ONE, TWO], [3, 1])) == pytest.approx(np.array([[0.40625, 0.3125]]))
+    assert np.exp(mixture_log_q([ONE], [0.2])) == pytest.approx(np.exp(ONE))
+    with np.errstate(divide="ignore"):
+        never = np.log([[0.0, 0.0]])
+    assert np.exp(mixture_log_q([ONE, never], [1, 1])) == pytest.approx(np.exp(ONE) / 2)
+    assert np.exp(mixture_log_q([ONE, TWO], [0, 1])) == pytest.approx(np.exp(TWO))
+    assert mixture_log_q([never, never], [1, 1]).tolist() == [[-math.inf, -math.inf]]
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        found = mixture_log_q([torch.tensor(ONE, dtype=dtype), TWO], [1, 1])
+        assert found.dtype == dtype
+        assert found.exp().tolist()[0] == pytest.approx([0.3125, 0.375], rel=1e-2)
+
+
+def test_distinct_rows_by_hand():
+    """Three of six, one after the other, uniformly: 6 + 2 slots after it, 5 + 1, 4."""
+    drawn = -np.log([[6.0, 5.0, 4.0]])
+    assert np.exp(-distinct_log_q(drawn)) == pytest.approx(np.array([[8.0, 6.0, 4.0]]))
+    some = np.exp(-distinct_log_q(-np.log([[6.0, 9.0, 5.0]]), [[True, False, True]]))
+    assert some == pytest.approx(np.array([[7.0, 1.0, 5.0]]))
+    assert distinct_log_q(np.empty((0, 3))).shape == (0, 3)
+    assert distinct_log_q(np.empty((2, 0))).shape == (2, 0)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        found = distinct_log_q(torch.tensor(drawn, dtype=dtype), torch.ones(1, 3, dtype=torch.bool))
+        assert found.dtype == dtype
+        assert (-found).exp().tolist()[0] == pytest.approx([8.0, 6.0, 4.0], rel=1e-2)

@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import normalize as on_sphere
 from torch.nn.functional import pad
 
-from naysay.losses import attract, eliminate, guided, in_batch, info_nce, sup_con
+from naysay.losses import attract, eliminate, gist, in_batch, info_nce, sup_con
 
 ROWS, WIDTH = 20, 5
 SMALL = {"block": 1}  # the smallest blocks: 16 rows, then 4
@@ -416,7 +416,7 @@ def test_guided(st, count, margin, relative):
     theirs = guided_ranking(st, columns, guides, **options)
     judged = dict(zip(("guide_positive", "guide_negatives"), slots(guides), strict=True))
     more = {"margin": margin, "relative": relative, "temperature": 0.1, "mask": not_itself(count)}
-    assert_same(guided(*slots(columns), **judged, **more).mean(), theirs, columns)
+    assert_same(gist(*slots(columns), **judged, **more).mean(), theirs, columns)
     keep = trusted(guides, margin, relative, *in_one_batch(guides))
     assert_same(in_batch(*in_one_batch(columns), mask=keep, temperature=0.1, **SMALL).mean(), theirs, columns)
     plain = info_nce(*slots(columns), temperature=0.1, mask=not_itself(count)).mean()
@@ -440,7 +440,7 @@ def test_a_row_is_not_its_own_negative_whatever_the_guide_says(st):
     columns = [torch.eye(4, dtype=torch.float64)] * 2
     theirs = guided_ranking(st, columns, columns, temperature=0.01)
     assert theirs.item() == pytest.approx(math.log(3))  # itself as an anchor and its positive as a positive
-    assert guided(*slots(columns), mask=not_itself(2, rows=4)).mean() < 1e-40
+    assert gist(*slots(columns), mask=not_itself(2, rows=4)).mean() < 1e-40
 
 
 def test_a_model_that_is_its_own_guide_and_any_number_of_negatives(st):
@@ -450,4 +450,4 @@ def test_a_model_that_is_its_own_guide_and_any_number_of_negatives(st):
     with pytest.raises(ValueError, match="Expected 2 or 3"):
         guided_ranking(st, columns, guides)
     theirs = guided_ranking(st, columns, guides, cached=True, temperature=0.1)
-    assert_same(guided(*slots(columns), mask=not_itself(5), temperature=0.1).mean(), theirs, columns)
+    assert_same(gist(*slots(columns), mask=not_itself(5), temperature=0.1).mean(), theirs, columns)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from naysay.losses import debiased, decoupled, hardness, info_nce
+from naysay.losses import debiased, decoupled, hard_negative_nce, info_nce
 
 NUMBERS = torch.arange(1, 13, dtype=torch.float32).view(4, 3)
 ANCHORS = normalize(NUMBERS.sin(), dim=1)
@@ -38,15 +38,15 @@ def test_two_views(views):
     assert mask.sum(dim=1).tolist() == [6] * 8
     assert info_nce(*scores, mask=mask, temperature=0.5).mean().item() == golden(1.126260)
     assert debiased(*scores, mask=mask, prior=0.1, temperature=0.5).mean().item() == golden(0.973627)
-    assert hardness(*scores, mask=mask, beta=0.0, prior=0.1, temperature=0.5).mean().item() == golden(0.973627)
-    assert hardness(*scores, mask=mask, beta=1.0, prior=0.1, temperature=0.5).mean().item() == golden(1.908181)
-    assert hardness(*scores, mask=mask, beta=2.0, prior=0.0, temperature=0.5).mean().item() == golden(1.958880)
+    assert hard_negative_nce(*scores, mask=mask, beta=0.0, prior=0.1, temperature=0.5).mean().item() == golden(0.973627)
+    assert hard_negative_nce(*scores, mask=mask, beta=1.0, prior=0.1, temperature=0.5).mean().item() == golden(1.908181)
+    assert hard_negative_nce(*scores, mask=mask, beta=2.0, prior=0.0, temperature=0.5).mean().item() == golden(1.958880)
 
 
 @pytest.mark.parametrize("backprop_weights", [False, True])
 def test_gradients_through_the_weights_do_not_change_the_value(views, backprop_weights):
     scores, mask = views
-    assert hardness(*scores, mask=mask, backprop_weights=backprop_weights).mean().item() == golden(1.908181)
+    assert hard_negative_nce(*scores, mask=mask, backprop_weights=backprop_weights).mean().item() == golden(1.908181)
 
 
 @pytest.mark.parametrize(("sigma", "value"), [(None, 0.767889), (0.5, 0.767908)], ids=["DCL", "DCLW"])

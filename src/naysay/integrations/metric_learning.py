@@ -91,7 +91,8 @@ class SlotLoss(BaseMetricLossFunction):  # type: ignore[misc]
     similarity. `info_nce` with the default distance is NTXentLoss. Cost: positive pairs x B scores.
 
     Args:
-        loss: loss(positive (P,), negatives (P, n), mask=(P, n)) -> (P,); `functools.partial(hardness, beta=0.5)`.
+        loss: loss(positive (P,), negatives (P, n), mask=(P, n)) -> (P,), such as
+            `functools.partial(hard_negative_nce, beta=0.5)`.
         distance: CosineSimilarity by default.
         reducer: As in every loss of the package; the mean by default.
         embedding_regularizer: As in every loss of the package.

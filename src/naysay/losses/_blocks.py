@@ -1,4 +1,4 @@
-"""Losses over a matrix of scores that is never stored: blocks of rows, forward and backward, exact."""
+"""Losses over a matrix of scores that is never stored: blocks of rows, and the columns that each row may use."""
 
 from __future__ import annotations
 
@@ -8,164 +8,165 @@ from typing import Any, final
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
-from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, check_whole, first_bad, raise_invalid
-from naysay.losses import _inputs
+from naysay.checks import as_array, check_whole, raise_invalid
+from naysay.losses import _inputs as inputs
 
-# A form turns a block of scores, in place, into the gradient of its rows' losses in those scores. It returns the
-# losses (rows,) and their gradients in the row inputs (R, rows), if there are any.
-Form = Callable[[Tensor, slice, Tensor | None], tuple[Tensor, Tensor | None]]
-
-BLOCK = 1 << 22  # scores in memory at once; larger blocks leave the cache and are not faster
+BLOCK = 1 << 20  # scores in memory at once; larger blocks leave the cache and are not faster
 _MIN_ROWS = 16  # of a block, however many columns there are
 
+# The losses (rows,) of a block of scores (rows, M): form(scores, slice of rows, inputs of these rows).
+Form = Callable[..., Tensor]
 
-def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, block: int, parameter: str) -> Tensor:
-    """Return (N,) losses of rows left @ right.T, (N, M), with about `block` scores in memory at a time.
 
-    The gradient of a row's loss in its scores is known in the forward pass, up to the factor g_i from the backward
-    pass. So the forward pass also computes both products with it, for g = 1: three products in all, as many as the
-    plain form has. The factor of a row scales that row of the left gradient. The right gradient sums over rows: the
-    stored one is used if g is the same for all rows, as after .mean() or .sum(), and recomputed otherwise, with two
-    products more. A matrix of at most one block is stored instead. left (N, d), right (M, d) and row_inputs (R, N) may
-    take gradients; `parameter` is the caller's name for the vectors.
+def by_blocks(left: Tensor, right: Tensor, form: Form, block: int, *row_inputs: Tensor) -> Tensor:
+    """Return (N,) losses of rows left (N, d) @ right (M, d).T, with about `block` scores in memory at a time.
+
+    A matrix of at most one block is ordinary torch. With several blocks, the forward pass on the CPU also computes the
+    gradients for a factor of 1 before it throws a block away: three products in all, as many as the plain form has.
+    They are scaled in the backward pass if it has one factor for all rows, as after .mean() or .sum(), and computed
+    again otherwise. Other devices, where a look at the factors would wait, and torch.compile use `checkpoint`, which
+    computes the scores of a block again: four products.
+
+    Args:
+        left: (N, d).
+        right: (M, d).
+        form: Losses of a block, in ordinary torch.
+        block: Scores in memory at once.
+        row_inputs: Tensors of N rows that the form takes the rows of. Gradients flow to these, to left and to right.
     """
+    n_rows = len(left)
+    if n_rows == 0:
+        return (left @ right.T).sum(dim=1)  # no losses, but both sides take part in the backward pass
     step = max(_MIN_ROWS, block // max(len(right), 1))
-    losses: Tensor = _Blocks.apply(  # type: ignore[no-untyped-call]
-        left, right, row_inputs, form, step, torch.is_grad_enabled()
+    if n_rows <= step:
+        return form(left @ right.T, slice(0, n_rows), *row_inputs)
+    if left.device.type != "cpu" or torch.compiler.is_compiling():
+        return _checkpointed(form, step, left, right, row_inputs)
+    losses: Tensor = _WithGradients.apply(  # type: ignore[no-untyped-call]
+        form, step, torch.is_grad_enabled(), left, right, *row_inputs
     )
-    good = losses.detach().isfinite()
-    if not good.all():
-        got = f"a loss of {first_bad(to_numpy(losses), to_numpy(~good))}"
-        raise_invalid(parameter, "small enough for finite dot products", got, "Normalise, or raise the temperature.")
     return losses
 
 
-class _Blocks(torch.autograd.Function):
-    """The autograd node of `blockwise`."""
+def _checkpointed(form: Form, step: int, left: Tensor, right: Tensor, row_inputs: tuple[Tensor, ...]) -> Tensor:
+    """The losses; the backward pass computes each block again."""
+
+    def losses_of(start: int, part: Tensor, *inputs: Tensor) -> Tensor:
+        return form(part @ right.T, slice(start, start + len(part)), *inputs)
+
+    blocks = zip(*(torch.split(values, step) for values in (left, *row_inputs)), strict=True)
+    losses = [
+        checkpoint(losses_of, place * step, *parts, use_reentrant=False, preserve_rng_state=False)
+        for place, parts in enumerate(blocks)
+    ]
+    return torch.cat(losses)
+
+
+class _WithGradients(torch.autograd.Function):
+    """Losses of several blocks, and their gradients at once."""
 
     @staticmethod
-    def forward(  # wanted: whether gradients are enabled, which needs_input_grad does not say
-        ctx: Any, left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, step: int, wanted: object
-    ) -> Tensor:
-        """Losses, and the gradients for a factor of 1."""
-        needs = [bool(wanted) and need for need in ctx.needs_input_grad[:3]]
-        losses = left.new_empty(len(left))
-        by_left = torch.empty_like(left) if needs[0] else None
-        whole = 0 < len(left) <= step  # one block: it is stored, and the right gradient computed with the factors
-        by_right = torch.zeros_like(right) if needs[1] and not whole else None
-        by_row = torch.empty_like(row_inputs) if row_inputs is not None and needs[2] else None
-        for rows, scores in _scores(left, right, step):
-            losses[rows], in_rows = form(scores, rows, None if row_inputs is None else row_inputs[:, rows])
-            if by_left is not None:
-                torch.mm(scores, right, out=by_left[rows])
-            if by_right is not None:
-                by_right.addmm_(scores.T, left[rows])
-            if by_row is not None and in_rows is not None:
-                by_row[:, rows] = in_rows
-        kept = scores if needs[1] and whole else None
-        ctx.save_for_backward(left, right, row_inputs, by_left, by_right, by_row, kept)
+    def forward(ctx: Any, form: Form, step: int, enabled: object, *tensors: Tensor) -> Tensor:
+        """Losses, and the gradients for a factor of 1. `enabled`: whether the caller asked for gradients."""
         ctx.form, ctx.step = form, step
+        ctx.needed = [bool(enabled) and needed for needed in ctx.needs_input_grad[3:]]
+        losses, gradients = _losses_and_gradients(form, step, tensors, ctx.needed)
+        ctx.save_for_backward(*tensors, *gradients)
         return losses
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, factor: Tensor) -> tuple[Any, ...]:
-        """The stored gradients times the factor; the right one is recomputed if the factor differs between rows."""
-        left, right, row_inputs, by_left, by_right, by_row, kept = ctx.saved_tensors
-        if kept is not None:
-            by_right = kept.T @ (left * factor[:, None])
-        elif by_right is not None and len(factor):
-            if (factor == factor[0]).all():
-                by_right = by_right * factor[0]
-            else:
-                by_right = torch.zeros_like(right)
-                for rows, scores in _scores(left, right, ctx.step):
-                    ctx.form(scores, rows, None if row_inputs is None else row_inputs[:, rows])
-                    by_right.addmm_(scores.T, left[rows] * factor[rows, None])
-        return (
-            None if by_left is None else by_left * factor[:, None],
-            by_right,
-            None if by_row is None else by_row * factor,
-            None,
-            None,
-            None,
-        )
+        """The gradients times the factor of each row."""
+        size = len(ctx.needed)
+        tensors, gradients = ctx.saved_tensors[:size], ctx.saved_tensors[size:]
+        if torch.is_grad_enabled():  # of the gradient, too: then it has to be ordinary torch
+            losses = _checkpointed(ctx.form, ctx.step, tensors[0], tensors[1], tensors[2:])
+            wanted = [tensor for tensor, needed in zip(tensors, ctx.needed, strict=True) if needed]
+            found = iter(torch.autograd.grad(losses, wanted, factor, create_graph=True, allow_unused=True))
+            return None, None, None, *(next(found) if needed else None for needed in ctx.needed)
+        if (factor == factor[0]).all():
+            scaled = [None if gradient is None else gradient * factor[0] for gradient in gradients]
+        else:
+            _, scaled = _losses_and_gradients(ctx.form, ctx.step, tensors, ctx.needed, factor)
+        return None, None, None, *scaled
 
 
-def _scores(left: Tensor, right: Tensor, step: int) -> Any:
-    """Slices of rows and their scores, all in one buffer."""
+def _losses_and_gradients(
+    form: Form, step: int, tensors: tuple[Tensor, ...], needed: list[bool], factor: Tensor | None = None
+) -> tuple[Tensor, list[Tensor | None]]:
+    """(N,) losses, and the gradients of their sum, each times its factor, in the tensors that need one."""
+    left, right, *row_inputs = tensors
+    gradients = [torch.zeros_like(tensor) if one else None for tensor, one in zip(tensors, needed, strict=True)]
+    by_left, by_right, *by_inputs = gradients
+    losses = left.new_empty(len(left))
     buffer = left.new_empty(min(step, len(left)), len(right))
     for start in range(0, len(left), step):
         rows = slice(start, min(start + step, len(left)))
-        yield rows, torch.mm(left[rows], right.T, out=buffer[: rows.stop - start])
-
-
-def soften(logits: Tensor, origin: Any = 0.0) -> tuple[Tensor, Tensor]:
-    """Turn rows of logits, in place, into e^{logits - max}; return (log sum e^logits - origin, sum e^{logits - max}).
-
-    A row of -inf has a log sum of -inf. Divide by the second to get the softmax; it is never 0.
-    """
-    top = logits.amax(dim=1, keepdim=True)
-    top = top.masked_fill(top == -torch.inf, 0.0)
-    total = logits.sub_(top).exp_().sum(dim=1)
-    return total.log() + (top[:, 0] - origin), total.masked_fill(total == 0, 1.0)
+        scores = torch.mm(left[rows], right.T, out=buffer[: rows.stop - start])
+        leaves = [value.detach().requires_grad_() for value in (scores, *(values[rows] for values in row_inputs))]
+        with torch.set_grad_enabled(any(needed)):
+            found = form(leaves[0], rows, *leaves[1:])
+        losses[rows] = found.detach()
+        if not any(needed):
+            continue
+        given = torch.ones_like(found) if factor is None else factor[rows]
+        by_scores, *by_rows = torch.autograd.grad(found, leaves, given, allow_unused=True)
+        if by_left is not None:
+            torch.mm(by_scores, right, out=by_left[rows])
+        if by_right is not None:
+            by_right.addmm_(by_scores.T, left[rows])
+        for whole, part in zip(by_inputs, by_rows, strict=True):
+            if whole is not None and part is not None:
+                whole[rows] = part
+    return losses, gradients
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Columns:
-    """Which of M columns are candidates of N rows, and their weights, computed a block of rows at a time."""
+    """Which of M columns are candidates of N rows, and their weights, a block of rows at a time."""
 
     size: int  # M
     like: Tensor  # of the dtype and device of the scores
     own: bool  # column i is row i itself, which is not a candidate
-    mask: Any  # None, (M,) or (N, M) bool, or a function of a slice of rows that returns (rows, M)
-    weights: Any  # the same, with numbers
-    log_q: Tensor | None  # (M,)
-    filled: Tensor | None  # (M,) bool: False for a column that is empty for all rows
+    mask: Any = None  # None, (M,) or (N, M) bool, or a function of a slice of rows that returns (rows, M)
+    weights: Any = None  # the same, with numbers
+    log_q: Tensor | None = None  # (M,)
+    filled: Tensor | None = None  # (M,) bool: False for a column that is empty for all rows
 
-    def hidden(self, rows: slice) -> Tensor | None:
-        """(M,) or (rows, M) bool, True where a column is masked; None if none is."""
-        mask: Tensor | None = self.mask
-        if callable(self.mask):
-            mask = _inputs.as_mask(self.mask(rows), self.shape(rows), self.like.device)
-        elif mask is not None and mask.ndim == 2:
-            mask = mask[rows]
+    def candidates(self, rows: slice) -> Tensor:
+        """(rows, M) bool, a new tensor: the mask, without the row itself."""
+        shape = (rows.stop - rows.start, self.size)
+        mask = self._of_rows(self.mask, rows, lambda values: inputs.as_mask(values, shape, self.like.device))
+        if mask is None:
+            kept = torch.ones(shape, dtype=torch.bool, device=self.like.device)
+        else:
+            kept = mask.expand(shape).clone()
         if self.filled is not None:
-            mask = self.filled if mask is None else mask & self.filled
-        return None if mask is None else ~mask
-
-    def log_weights(self, rows: slice) -> Tensor | None:
-        """(M,) or (rows, M) log w_j - log q_j, -inf for a weight of 0; None if all are 1."""
-        weights = self.weights
-        if callable(weights):
-            weights = _inputs.as_weights(weights(rows), self.shape(rows), self.like).log()
-        elif weights is not None:
-            weights = (weights if weights.ndim == 1 else weights[rows]).log()
-        log_weights: Tensor | None = weights
-        if self.log_q is None:
-            return log_weights
-        return -self.log_q if log_weights is None else log_weights - self.log_q
-
-    def exclude_self(self, logits: Tensor, rows: slice, partner: Tensor | None = None) -> Tensor:
-        """Set a row's own column and its partner's to -inf, in place."""
-        here = torch.arange(len(logits), device=logits.device)
+            kept &= self.filled
         if self.own:
-            logits[here, here + rows.start] = -torch.inf
-        if partner is not None:
-            logits[here, partner] = -torch.inf
-        return logits
+            here = torch.arange(shape[0], device=kept.device)
+            kept[here, here + rows.start] = False
+        return kept
 
-    def shape(self, rows: slice) -> tuple[int, int]:
-        """The shape of the block of these rows."""
-        return rows.stop - rows.start, self.size
+    def weights_of(self, rows: slice) -> Tensor | None:
+        """(rows, M) the weights; None if all are 1."""
+        shape = (rows.stop - rows.start, self.size)
+        weights = self._of_rows(self.weights, rows, lambda values: inputs.as_weights(values, shape, self.like).detach())
+        return None if weights is None else weights.expand(shape)
+
+    def _of_rows(self, values: Any, rows: slice, read: Callable[[Any], Tensor]) -> Tensor | None:
+        """What was given for these rows: (M,) for all, or (rows, M)."""
+        if callable(values):
+            return read(values(rows))
+        chosen: Tensor | None = values if values is None or values.ndim == 1 else values[rows]
+        return chosen
 
 
-def columns(
-    rows: int,
+def as_columns(
+    n_rows: int,
     size: int,
     like: Tensor,
     *,
@@ -176,28 +177,37 @@ def columns(
     filled: Tensor | None = None,
 ) -> Columns:
     """Check mask, weights and log_q; the results of functions are checked when they are called."""
-    mask = _per_column("mask", mask, rows, size, lambda value, shape: _inputs.as_mask(value, shape, like.device))
-    weights = _per_column("weights", weights, rows, size, lambda value, shape: _inputs.as_weights(value, shape, like))
-    log_q = None if log_q is None else _inputs.as_log_q(log_q, (size,), like)
-    return Columns(size, like.detach(), own, mask, weights, log_q, filled)
+    like = like.detach()
+    mask = _per_column("mask", mask, n_rows, size, lambda values, shape: inputs.as_mask(values, shape, like.device))
+    weights = _per_column(
+        "weights", weights, n_rows, size, lambda values, shape: inputs.as_weights(values, shape, like).detach()
+    )
+    log_q = None if log_q is None else inputs.as_log_q(log_q, (size,), like)
+    return Columns(size, like, own, mask, weights, log_q, filled)
 
 
 def _per_column(
-    parameter: str, values: Any, rows: int, size: int, read: Callable[[Any, tuple[int, ...]], Tensor]
+    parameter: str, values: Any, n_rows: int, size: int, read: Callable[[Any, tuple[int, ...]], Tensor]
 ) -> Any:
-    """Return a function as it is, or a checked array (size,) or (rows, size)."""
-    if values is None or (callable(values) and not is_torch(values)):
+    """Return a function as it is, or a checked array (size,) or (n_rows, size)."""
+    if values is None or (callable(values) and not isinstance(values, Tensor)):
         return values
-    array = values if is_torch(values) else as_array(parameter, values)
+    array = values if isinstance(values, Tensor) else as_array(parameter, values)
     shape = tuple(array.shape)
-    if shape not in ((size,), (rows, size)):
-        rule = f"of shape ({size},) or ({rows}, {size}), or a function of a slice of rows"
+    if shape not in ((size,), (n_rows, size)):
+        rule = f"of shape ({size},) or ({n_rows}, {size}), or a function of a slice of rows"
         raise_invalid(parameter, rule, f"shape {shape}")
     return read(array, shape)
 
 
+def same_label(labels: Tensor, key_labels: Tensor, rows: slice) -> Tensor:
+    """(rows, M) bool: one granularity of labels (N,) against (M,); -1 matches nothing."""
+    own = labels[rows, None]
+    return (own == key_labels) & (own >= 0)
+
+
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """A batch whose columns are its own rows, then keys: the input of `eliminate`, `attract` and `sup_con`."""
 
@@ -211,29 +221,33 @@ class Batch:
 
     def partner(self, values: Any) -> Tensor:
         """Return (N,) the row of each row's positive, checked."""
-        return _inputs.as_partner(values, len(self.left), len(self.left), self.left.device, own=True)
+        return inputs.as_partner(values, len(self.left), len(self.left), self.left.device, own=True)
 
-    def losses(self, form: Form) -> Tensor:
+    def losses(self, form: Form, *row_inputs: Tensor) -> Tensor:
         """Return the (N,) losses of a form in the caller's dtype."""
-        return blockwise(self.left, self.right, None, form, self.block, "z").to(self.dtype)
+        losses = by_blocks(self.left, self.right, form, self.block, *row_inputs)
+        return inputs.check_result(losses, "z").to(self.dtype)
 
 
-def own_batch(
+def as_batch(
     z: Any, labels: Any, temperature: Any, keys: Any, key_labels: Any, mask: Any, weights: Any, block: int
 ) -> Batch:
-    """Check the inputs of a loss over a batch and prepare them."""
+    """Check the inputs of a loss over a batch."""
     check_whole("block", block, 1)
-    given = _inputs.as_vectors("z", z)
-    scale = _inputs.as_temperature(temperature, given)
+    vectors = inputs.as_vectors("z", z)
+    temperature = inputs.as_temperature(temperature, vectors)
     if keys is None and key_labels is not None:
         raise_invalid("key_labels", "given with keys", "key_labels without them")
-    right = given if keys is None else torch.cat([given, _inputs.as_vectors("keys", keys, given)])
-    rows, size, left = len(given), len(right), given.to(_inputs.computing_dtype(given)) / scale
+    right = vectors if keys is None else torch.cat([vectors, inputs.as_vectors("keys", keys, vectors)])
+    n_rows, size = len(vectors), len(right)
+    left = vectors.to(inputs.computing_dtype(vectors)) / temperature
+    row_labels, column_labels = inputs.label_pair(labels, key_labels, n_rows, size, vectors.device, own=True)
     return Batch(
-        left,
-        right.to(left.dtype),
-        columns(rows, size, left, own=True, mask=mask, weights=weights),
-        *_inputs.label_pair(labels, key_labels, rows, size, given.device, own=True),
-        block,
-        given.dtype,
+        left=left,
+        right=right.to(left.dtype),
+        columns=as_columns(n_rows, size, left, own=True, mask=mask, weights=weights),
+        labels=row_labels,
+        key_labels=column_labels,
+        block=block,
+        dtype=vectors.dtype,
     )

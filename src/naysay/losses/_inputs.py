@@ -1,41 +1,69 @@
-"""Check the inputs of losses: scores and vectors in torch; masks, weights, log_q and labels in torch or NumPy."""
+"""Inputs of losses: scores and vectors in torch; masks, weights, log_q, partners and labels in torch or NumPy.
+
+Types, shapes and devices are always checked, values only where `values_are_checked` says so.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from naysay.arrays import dtype_for, is_torch, to_numpy, to_torch
+from naysay.arrays import dtype_for, to_numpy, to_torch
 from naysay.checks import as_array, check_number, first_bad, raise_invalid
+from naysay.losses.check_values import values_are_checked
+
+# ---- values ----------------------------------------------------------------------------------------------------------
 
 
-def as_temperature(value: Any, like: Tensor) -> Any:
-    """Return a positive number as it is; a tensor of one number, which may be learned, on the device of the scores."""
-    if not is_torch(value):
-        check_number("temperature", value, above=0, finite=True)
-        return value
-    if value.numel() != 1 or not value.is_floating_point():
-        raise_invalid("temperature", "one number", f"a tensor of {value.dtype} and shape {tuple(value.shape)}")
-    check_number("temperature", float(value.detach()), above=0, finite=True)
-    return value.to(like).reshape(())
+def check_all(parameter: str, values: Tensor, good: Tensor, rule: str, advice: str = "") -> None:
+    """Raise with the first value that is not good. Call it only where values are checked."""
+    if not good.all():
+        raise_invalid(parameter, rule, first_bad(to_numpy(values), to_numpy(~good)), advice)
+
+
+def check_finite(parameter: str, values: Tensor, where: Tensor | None = None, advice: str = "") -> None:
+    """Raise on NaN and infinity, where `where` is True (None: everywhere)."""
+    if not values_are_checked(values):
+        return
+    values = values.detach()
+    if values.sum().isfinite():
+        return  # one pass: a finite sum has no NaN or infinity in it
+    good = values.isfinite()
+    check_all(parameter, values, good if where is None else good | ~where, "finite", advice)
+
+
+def check_result(losses: Tensor, parameter: str) -> Tensor:
+    """Return losses of vectors, whose dot products may overflow; `parameter` is the name of the vectors."""
+    if values_are_checked(losses):
+        values = losses.detach()
+        rule = "small enough for finite dot products"
+        check_all(parameter, values, values.isfinite(), rule, "Normalise, or raise the temperature.")
+    return losses
+
+
+# ---- scores and vectors ----------------------------------------------------------------------------------------------
+
+
+def computing_dtype(values: Tensor) -> torch.dtype:
+    """Return the dtype to compute in: float32 for half precision."""
+    return torch.float32 if values.dtype in (torch.bfloat16, torch.float16) else values.dtype
 
 
 def as_scores(parameter: str, values: Any, shape: tuple[int | None, ...]) -> Tensor:
     """Return a floating tensor of the given shape (None for any length); its values are not checked."""
-    if not is_torch(values):
-        raise_invalid(
-            parameter, "a torch tensor", f"{type(values).__name__}", "Pass a tensor: gradients flow through it."
-        )
+    if not isinstance(values, Tensor):
+        advice = "Pass a tensor: gradients flow through it."
+        raise_invalid(parameter, "a torch tensor", f"a {type(values).__name__}", advice)
     if not values.is_floating_point():
         raise_invalid(parameter, "of a floating dtype", str(values.dtype))
     fits = values.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, values.shape, strict=True))
     if not fits:
-        raise_invalid(parameter, f"of shape {_named(shape)}", f"shape {tuple(values.shape)}")
-    tensor: Tensor = values
-    return tensor
+        names = ["any" if size is None else str(size) for size in shape]
+        wanted = f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+        raise_invalid(parameter, f"of shape {wanted}", f"shape {tuple(values.shape)}")
+    return values
 
 
 def check_same_type(parameter: str, values: Tensor, other: Tensor, name: str) -> None:
@@ -46,18 +74,37 @@ def check_same_type(parameter: str, values: Tensor, other: Tensor, name: str) ->
         raise_invalid(parameter, f"on the device of {name}, {other.device}", str(values.device))
 
 
-def check_finite(parameter: str, values: Tensor, kept: Tensor | None = None, advice: str = "") -> None:
-    """Raise on NaN and infinity, where `kept`."""
-    if math.isfinite(float(values.detach().sum())):
-        return  # one pass: a finite sum has no NaN or infinity in it
-    _check_kept(parameter, values.detach(), values.detach().isfinite(), kept, "finite", advice)
+def as_vectors(parameter: str, values: Any, like: Tensor | None = None, *, middle: bool = False) -> Tensor:
+    """Return floating vectors (n, d), or (n, K, d) if `middle`, with d, dtype and device of `like`."""
+    width = None if like is None else like.shape[-1]
+    shape = (None if like is None else len(like), None, width) if middle else (None, width)
+    vectors = as_scores(parameter, values, shape)
+    if like is not None:
+        check_same_type(parameter, vectors, like, "the anchors")
+    check_finite(parameter, vectors)
+    return vectors
+
+
+def as_temperature(value: Any, like: Tensor) -> Any:
+    """Return a positive number as it is; a tensor of one number, which may be learned, on the device of the scores."""
+    if not isinstance(value, Tensor):
+        check_number("temperature", value, above=0, finite=True)
+        return value
+    if value.numel() != 1 or not value.is_floating_point():
+        raise_invalid("temperature", "one number", f"a tensor of {value.dtype} and shape {tuple(value.shape)}")
+    if values_are_checked(value):
+        check_number("temperature", float(value.detach()), above=0, finite=True)
+    return value.to(like).reshape(())
+
+
+# ---- options of slots and columns ------------------------------------------------------------------------------------
 
 
 def as_mask(values: Any, shape: tuple[int, ...], device: Any, parameter: str = "mask") -> Tensor:
-    """Return a boolean tensor of the shape, on the device; True keeps a slot."""
+    """Return a boolean tensor of the shape, on the device."""
     tensor = _moved(parameter, values, device)
     if tensor.dtype != torch.bool:
-        raise_invalid(parameter, "of dtype bool", str(tensor.dtype), "True keeps a slot; pass mask.bool().")
+        raise_invalid(parameter, "of dtype bool", str(tensor.dtype), f"Pass {parameter}.bool().")
     return _shaped(parameter, tensor, shape)
 
 
@@ -69,38 +116,30 @@ def as_numbers(parameter: str, values: Any, shape: tuple[int, ...], like: Tensor
     return _shaped(parameter, tensor.to(computing_dtype(like)), shape)
 
 
-def as_weights(values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None) -> Tensor:
-    """Return numbers of at least 0 where `kept`, in the dtype and on the device of `like`."""
-    tensor = as_numbers("weights", values, shape, like)
-    _check_kept("weights", tensor, tensor.isfinite() & (tensor >= 0), kept, "finite and at least 0")
+def as_weights(
+    values: Any, shape: tuple[int, ...], like: Tensor, where: Tensor | None = None, parameter: str = "weights"
+) -> Tensor:
+    """Return numbers of at least 0 where `where` is True (None: everywhere)."""
+    tensor = as_numbers(parameter, values, shape, like)
+    if values_are_checked(tensor):
+        good = tensor.isfinite() & (tensor >= 0)
+        check_all(parameter, tensor, good if where is None else good | ~where, "finite and at least 0")
     return tensor
 
 
 def as_log_q(
-    values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None, parameter: str = "log_q"
+    values: Any, shape: tuple[int, ...], like: Tensor, where: Tensor | None = None, parameter: str = "log_q"
 ) -> Tensor:
-    """Return log-probabilities, finite and at most 0 where `kept`; a probability or a wrong sign raises."""
+    """Return log-probabilities, finite and at most 0 where `where` is True; a probability or a wrong sign raises."""
     tensor = as_numbers(parameter, values, shape, like)
-    advice = "It is the logarithm of a probability."
-    _check_kept(parameter, tensor, tensor.isfinite() & (tensor <= 1e-6), kept, "finite and at most 0", advice)
+    if values_are_checked(tensor):
+        good = tensor.isfinite() & (tensor <= 1e-6)  # the log of a probability of 1 may be rounded
+        advice = "It is the logarithm of a probability."
+        check_all(parameter, tensor, good if where is None else good | ~where, "finite and at most 0", advice)
     return tensor
 
 
-def _check_kept(parameter: str, values: Tensor, good: Tensor, kept: Any, rule: str, advice: str = "") -> None:
-    """Raise with the first bad value and the count, where `kept` (None for everywhere)."""
-    bad = ~good if kept is None else ~good & kept
-    if bad.any():
-        raise_invalid(parameter, rule, first_bad(to_numpy(values.float()), to_numpy(bad)), advice)
-
-
-def as_labels(parameter: str, values: Any, size: int, device: Any) -> Tensor:
-    """Return labels (G, size), whole numbers from -1 up; (size,) is one granularity."""
-    tensor = as_indices(parameter, values, device)
-    if tensor.ndim not in (1, 2) or tensor.shape[-1] != size or tensor.shape[0] == 0 < size:
-        raise_invalid(parameter, f"of shape ({size},) or (granularities, {size})", f"shape {tuple(tensor.shape)}")
-    if (tensor < -1).any():
-        raise_invalid(parameter, "at least -1", f"{int(tensor.min())}", "-1 is no label.")
-    return tensor[None] if tensor.ndim == 1 else tensor
+# ---- indices and labels ----------------------------------------------------------------------------------------------
 
 
 def as_indices(parameter: str, values: Any, device: Any) -> Tensor:
@@ -112,41 +151,34 @@ def as_indices(parameter: str, values: Any, device: Any) -> Tensor:
     return tensor.long()
 
 
-def computing_dtype(values: Tensor) -> torch.dtype:
-    """Return the dtype to compute in: float32 for half precision."""
-    return torch.float32 if values.dtype in (torch.bfloat16, torch.float16) else values.dtype
-
-
-def as_vectors(parameter: str, values: Any, like: Tensor | None = None, *, middle: bool = False) -> Tensor:
-    """Return finite floating vectors (n, d), or (n, K, d) if `middle`, with d, dtype and device of `like`."""
-    width = None if like is None else like.shape[-1]
-    shape = (None if like is None else len(like), None, width) if middle else (None, width)
-    vectors = as_scores(parameter, values, shape)
-    if like is not None:
-        check_same_type(parameter, vectors, like, "the anchors")
-    check_finite(parameter, vectors)
-    return vectors
-
-
 def as_partner(values: Any, rows: int, size: int, device: Any, *, own: bool) -> Tensor:
-    """Return (rows,) the column of each row's positive; without values, column i for row i."""
+    """Return (rows,) the column of each row's positive; without values, column i for row i.
+
+    With `own` column i is row i itself, which cannot be its own positive.
+    """
     if values is None:
         if own:
             raise_invalid("partner", "given without keys", "None", "It is the row of each anchor's positive.")
         if size < rows:
             raise_invalid("keys", f"at least {rows}, one positive for each anchor", size, "Or pass partner.")
         return torch.arange(rows, device=device)
-    partner = as_indices("partner", values, device)
-    if tuple(partner.shape) != (rows,):
-        raise_invalid("partner", f"of shape ({rows},)", f"shape {tuple(partner.shape)}")
-    bad = (partner < 0) | (partner >= size)
-    if bad.any():
-        raise_invalid("partner", f"between 0 and {size - 1}", first_bad(to_numpy(partner), to_numpy(bad)))
-    if own:
-        bad = partner == torch.arange(rows, device=device)
-        if bad.any():
-            raise_invalid("partner", "another row than the row itself", first_bad(to_numpy(partner), to_numpy(bad)))
+    partner = _shaped("partner", as_indices("partner", values, device), (rows,))
+    if values_are_checked(partner):
+        check_all("partner", partner, (partner >= 0) & (partner < size), f"between 0 and {size - 1}")
+        if own:
+            others = partner != torch.arange(rows, device=device)
+            check_all("partner", partner, others, "another row than the row itself")
     return partner
+
+
+def as_labels(parameter: str, values: Any, size: int, device: Any) -> Tensor:
+    """Return labels (G, size), whole numbers from -1 up; (size,) is one granularity."""
+    tensor = as_indices(parameter, values, device)
+    if tensor.ndim not in (1, 2) or tensor.shape[-1] != size or tensor.shape[0] == 0 < size:
+        raise_invalid(parameter, f"of shape ({size},) or (granularities, {size})", f"shape {tuple(tensor.shape)}")
+    if values_are_checked(tensor):
+        check_all(parameter, tensor, tensor >= -1, "at least -1", "-1 is no label.")
+    return tensor[None] if tensor.ndim == 1 else tensor
 
 
 def label_pair(labels: Any, key_labels: Any, rows: int, size: int, device: Any, *, own: bool) -> tuple[Tensor, Tensor]:
@@ -169,22 +201,18 @@ def label_pair(labels: Any, key_labels: Any, rows: int, size: int, device: Any, 
 
 def _moved(parameter: str, values: Any, device: Any) -> Tensor:
     """Return anything array-like as a tensor on the device of the scores."""
-    if not is_torch(values):
-        values = as_array(parameter, values)
-        if values.dtype.kind not in "biuf":
-            raise_invalid(parameter, "numbers", f"dtype {values.dtype}")
-    tensor: Tensor = to_torch(values)
-    if tensor.is_meta and torch.device(device).type != "meta":
-        raise_invalid(parameter, f"a tensor that can be moved to {device}", "one on meta, which has no values")
-    return tensor.to(device, dtype_for(device, tensor.dtype))
+    if isinstance(values, Tensor):
+        if values.is_meta and torch.device(device).type != "meta":
+            raise_invalid(parameter, f"a tensor that can be moved to {device}", "one on meta, which has no values")
+        return values.to(device, dtype_for(device, values.dtype))
+    array = as_array(parameter, values)
+    if array.dtype.kind not in "biuf":
+        raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    tensor: Tensor = to_torch(array, device)
+    return tensor
 
 
 def _shaped(parameter: str, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if tuple(tensor.shape) != shape:
         raise_invalid(parameter, f"of shape {shape}", f"shape {tuple(tensor.shape)}")
     return tensor
-
-
-def _named(shape: tuple[int | None, ...]) -> str:
-    names = ", ".join("any" if size is None else str(size) for size in shape)
-    return f"({names},)" if len(shape) == 1 else f"({names})"

@@ -1,7 +1,8 @@
-"""A positive and its K slots of negatives, prepared for a loss: checked, masked, weighted."""
+"""A positive and its K slots of negatives: what every loss over scores is made of."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,103 +13,139 @@ from naysay.losses import _inputs as inputs
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Slots:
-    """Checked scores, and the weight of each slot."""
+    """Scores, which slots count, and how much."""
 
     positive: Tensor  # (B,)
-    negatives: Tensor  # (B, K), 0 in a slot that does not count, so that no NaN there reaches a gradient
-    kept: Tensor  # (B, K) bool: valid and of a weight above 0
-    whole: bool  # every row has slots and all are kept, which saves some passes
-    weights: Tensor  # (B, K), 0 where not kept; a weight of 2 counts a slot twice
-    weighted: bool  # whether weights were given; else all are 1
-    valid: Tensor  # (B, K) bool: the mask, which includes slots of weight 0
+    negatives: Tensor  # (B, K), finite in all slots
+    kept: Tensor | None  # (B, K) bool: in the mask and of a weight above 0; None: all slots
+    weights: Tensor | None  # (B, K), 0 where not kept; a weight of 2 counts a slot twice; None: all 1
+    drawn: Tensor | None  # (B, K) bool: the mask, which also has slots of weight 0; None: all slots
     log_q: Tensor | None  # (B, K)
     dtype: torch.dtype  # of the result; float16 and bfloat16 are computed in float32
 
     @property
-    def log_drawn(self) -> Tensor:
-        """(B,) log K_b, of the number of valid slots."""
-        return self.valid.sum(dim=1).clamp_min(1).to(self.positive.dtype).log()
-
-    @property
     def empty(self) -> Tensor:
         """(B,) bool: rows with no negatives, whose loss is 0."""
-        return ~self.kept.any(dim=1)
+        no_slots = self.negatives.shape[1] == 0
+        if self.kept is None or no_slots:
+            return torch.full_like(self.positive, no_slots, dtype=torch.bool)
+        return self.kept.view(torch.uint8).amax(dim=1) == 0  # several times faster than any(dim=1)
 
-    def gaps(self, scale: Any) -> Tensor:
+    @property
+    def log_drawn(self) -> Tensor:
+        """(B,) log K_b, where K_b is the number of slots in the mask."""
+        if self.drawn is None:
+            return torch.full_like(self.positive, math.log(max(1, self.negatives.shape[1])))
+        return self.drawn.to(self.positive.dtype).sum(dim=1).clamp_min(1.0).log()
+
+    def only(self, chosen: Tensor) -> Slots:
+        """The same draw, of which only these slots count; K_b stays."""
+        kept = chosen if self.kept is None else self.kept & chosen
+        weights = None if self.weights is None else self.weights.masked_fill(~kept, 0.0)
+        return Slots(self.positive, self.negatives, kept, weights, self.drawn, self.log_q, self.dtype)
+
+    def gaps(self, temperature: Any) -> Tensor:
         """(B, K) (s_j - p) / t. The difference comes first: it is exact for scores that are close, however large."""
-        gaps: Tensor = (self.negatives - self.positive[:, None]) / scale
+        gaps: Tensor = (self.negatives - self.positive[:, None]) / temperature
         return gaps
 
-    def log_sum(self, logits: Tensor) -> Tensor:
-        """(B,) log sum_j w_j exp(logits_j - log(K_b q_j)); any number for an empty row.
+    def log_sum(self, logits: Tensor, origin: Tensor | None = None) -> Tensor:
+        """(B,) log sum_j w_j exp(logits_j - origin - [log q_j + log K_b]); any number for an empty row.
 
-        Large logits take up the logarithms of weights: pass `gaps`, whose sum is as small as the loss.
+        Without an origin pass `gaps`: large logits absorb the logarithms of weights.
         """
-        if not logits.shape[1]:
+        if logits.shape[1] == 0:
             return self.positive * 0.0
-        counted = logits + self.weights.masked_fill(~self.kept, 1.0).log() if self.weighted else logits
+        if origin is not None and (self.weights is not None or self.log_q is not None):
+            logits, origin = logits - origin[:, None], None
+        if self.weights is not None:
+            logits = logits + self._log_weights(self.weights)
         if self.log_q is not None:
-            counted = counted - (self.log_q + self.log_drawn[:, None])
-        if self.whole:
-            return torch.logsumexp(counted, dim=1)
-        counted = counted.masked_fill(~self.kept, -torch.inf)
-        return torch.logsumexp(counted.masked_fill(self.empty[:, None], 0.0), dim=1)
+            logits = logits - (self.log_q + self.log_drawn[:, None])
+        return log_sum_exp(logits, self.kept, origin)
+
+    def _log_weights(self, weights: Tensor) -> Tensor:
+        """(B, K) the log of the weights, 0 where a slot is not kept."""
+        return weights.log() if self.kept is None else weights.masked_fill(~self.kept, 1.0).log()
 
     def log_count(self) -> Tensor:
         """(B,) log of the number of negatives: the sum of the weights, each divided by K_b q_j if log_q is given.
 
         1 / (K q) summed over K draws is an unbiased estimate of the number of items.
         """
+        if self.weights is None and self.log_q is None:
+            return self.counts().sum(dim=1).clamp_min(1.0).log()
         return self.log_sum(torch.zeros_like(self.negatives))
 
-    def answer(self, values: Tensor) -> Tensor:
-        """The loss (B,) in the caller's dtype, 0 for rows with no negatives."""
-        return (values if self.whole else values.masked_fill(self.empty, 0.0)).to(self.dtype)
+    def counts(self) -> Tensor:
+        """(B, K) the weights as numbers, whether or not any were given."""
+        if self.weights is not None:
+            return self.weights
+        return torch.ones_like(self.negatives) if self.kept is None else self.kept.to(self.negatives.dtype)
 
-    def shares(self, scores: Tensor, alpha: float) -> Tensor:
-        """(B, K) w_j exp(alpha s_j) over their sum in the row; 0 for an empty row."""
-        if not scores.shape[1]:
-            return scores
-        top = scores.masked_fill(~self.kept, -torch.inf).amax(dim=1, keepdim=True)
-        raised = self.weights * (alpha * (scores - top).masked_fill(~self.kept, 0.0)).exp()
-        return raised / raised.sum(dim=1, keepdim=True).masked_fill(self.empty[:, None], 1.0)
+    def shares(self) -> Tensor:
+        """(B, K) the weights divided by their sum in the row; 0 for an empty row."""
+        counts = self.counts()
+        return counts / counts.sum(dim=1, keepdim=True).masked_fill(self.empty[:, None], 1.0)
 
     def weighted_sum(self, terms: Tensor) -> Tensor:
         """(B,) sum_j w_j terms_j."""
-        return (self.weights * terms).sum(dim=1)
+        return (self.counts() * terms).sum(dim=1)
 
-    def weighted_mean(self, terms: Tensor) -> Tensor:
-        """(B,) sum_j w_j terms_j / sum_j w_j; 0 for a row with no negatives."""
-        return self.weighted_sum(terms) / self.weights.sum(dim=1).masked_fill(self.empty, 1.0)
+    def answer(self, values: Tensor) -> Tensor:
+        """The loss (B,) in the caller's dtype, 0 for rows with no negatives."""
+        return values.masked_fill(self.empty, 0.0).to(self.dtype)
 
 
-def slots(positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = None) -> Slots:
-    """Check the inputs of a loss and prepare them."""
+def as_slots(
+    positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = None, *, also: Tensor | None = None
+) -> Slots:
+    """Check the inputs of a loss. Slots outside the mask become 0, so that a NaN there reaches no gradient.
+
+    `also` (B, K) marks slots outside the mask whose scores are used, as further positives for example.
+    """
     positive = inputs.as_scores("positive", positive, (None,))
     negatives = inputs.as_scores("negatives", negatives, (len(positive), None))
     inputs.check_same_type("negatives", negatives, positive, "positive")
-    shape, device, dtype = tuple(negatives.shape), negatives.device, inputs.computing_dtype(negatives)
-    valid = torch.ones(shape, dtype=torch.bool, device=device) if mask is None else inputs.as_mask(mask, shape, device)
+    shape = tuple(negatives.shape)
+    drawn = None if mask is None else inputs.as_mask(mask, shape, negatives.device)
     inputs.check_finite("positive", positive)
-    inputs.check_finite("negatives", negatives, valid, "Mask the slots that are empty.")
-    kept, counts = valid, None
+    used = drawn if drawn is None or also is None else drawn | also
+    inputs.check_finite("negatives", negatives, used, "Mask the slots that are empty.")
+    kept = drawn
     if weights is not None:
-        counts = inputs.as_weights(weights, shape, negatives, valid)
-        kept = valid & (counts > 0)
-    whole = shape[1] > 0 and bool(kept.all())
-    return Slots(
-        positive=positive.to(dtype),
-        negatives=negatives.to(dtype) if whole else negatives.to(dtype).masked_fill(~kept, 0.0),
-        kept=kept,
-        whole=whole,
-        weights=kept.to(dtype) if counts is None else counts.masked_fill(~kept, 0.0),
-        weighted=counts is not None,
-        valid=valid,
-        log_q=None if log_q is None else inputs.as_log_q(log_q, shape, negatives, valid),
-        dtype=negatives.dtype,
-    )
+        weights = inputs.as_weights(weights, shape, negatives, drawn)
+        kept = weights > 0 if drawn is None else drawn & (weights > 0)
+        weights = weights.masked_fill(~kept, 0.0)
+    if log_q is not None:
+        log_q = inputs.as_log_q(log_q, shape, negatives, drawn)
+        if drawn is not None:
+            log_q = log_q.masked_fill(~drawn, 0.0)
+    dtype = inputs.computing_dtype(negatives)
+    scores = negatives.to(dtype)
+    if kept is not None:
+        scores = scores.masked_fill(~(kept if also is None else kept | also), 0.0)
+    return Slots(positive.to(dtype), scores, kept, weights, drawn, log_q, negatives.dtype)
+
+
+def log_sum_exp(logits: Tensor, kept: Tensor | None, origin: Tensor | None = None) -> Tensor:
+    """(B,) log sum over kept slots of e^{logits - origin}; a very low number for a row with none.
+
+    It is torch.logsumexp in fewer passes: the powers are kept for the backward pass. A row of -inf would have a
+    gradient of NaN, so the lowest number is in its place. The origin is subtracted from the highest logit, which is
+    exact where they are close.
+    """
+    if kept is not None:
+        logits = torch.where(kept, logits, LOWEST[logits.dtype])
+    highest = logits.detach().amax(dim=1, keepdim=True)
+    total = (logits - highest).exp_().sum(dim=1).log()
+    return total + (highest[:, 0] if origin is None else highest[:, 0] - origin)
+
+
+# Far below every logit, and far enough from the end of the range that a sum of two is finite.
+LOWEST = {dtype: torch.finfo(dtype).min / 4 for dtype in (torch.float32, torch.float64)}
 
 
 def softplus(values: Tensor) -> Tensor:

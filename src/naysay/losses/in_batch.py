@@ -1,4 +1,4 @@
-"""The rest of the batch as negatives, in bounded memory."""
+"""Losses over vectors, with the rest of the batch as negatives, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ import torch
 from torch import Tensor
 
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.losses._blocks import BLOCK, blockwise, columns
-from naysay.losses._forms import Contrast
-from naysay.losses._inputs import as_mask, as_partner, as_temperature, as_vectors, computing_dtype, label_pair
-from naysay.losses.debiased import check_debiasing, lowest_gap
-from naysay.losses.sampled_softmax import FORMS, as_positive_log_q
+from naysay.losses._blocks import BLOCK, Columns, as_batch, as_columns, by_blocks, same_label
+from naysay.losses._inputs import (
+    as_mask,
+    as_partner,
+    as_temperature,
+    as_vectors,
+    check_result,
+    computing_dtype,
+    label_pair,
+)
+from naysay.losses._slots import LOWEST, Slots, log_sum_exp, softplus
+from naysay.losses.softmax import (
+    FORMS,
+    as_positive_log_q,
+    check_debiasing,
+    debiased_form,
+    lowest_gap,
+    sampled_form,
+)
 
 
 @public
@@ -43,13 +57,13 @@ def in_batch(
     For two views of a batch, in_batch(z, partner=...) with z of both is NT-Xent. For both directions of pairs take the
     mean of in_batch(a, b) and in_batch(b, a).
 
-    Memory: the block, and one gradient for each input. Time: three products of N x M x d, as for the plain form, and
-    two more if there are several blocks and the rows have different factors in the backward pass (not after .mean() or
-    .sum()). Exact; differentiable once. A function passed as mask or weights is called once for each block, and again
-    in that case.
+    Memory: a few copies of the block, and one gradient for each input. Time on the CPU: three products of N x M x d, as
+    for the plain form, and three more if there are several blocks and the rows have different factors in the backward
+    pass (not after .mean() or .sum()). Elsewhere and under torch.compile: four, if there are several blocks. Exact. A
+    function passed as mask or weights may be called twice for a block.
 
     Chen, Kornblith, Norouzi, Hinton. A Simple Framework for Contrastive Learning of Visual Representations. ICML 2020;
-    the other forms: see `debiased`, `hardness` and `eliminate`.
+    the other forms: see `debiased`, `hard_negative_nce` and `eliminate`.
 
     Args:
         anchors: (N, d); scores are dot products, so normalise first for cosines.
@@ -63,16 +77,17 @@ def in_batch(
         mask: True where a key may be a negative: (M,), (N, M), or a function of a slice of rows that returns
             (rows, M). The positive always counts.
         weights: At least 0, in the same three shapes.
-        log_q: (M,) log-probability with which each key came into the batch, as in `info_nce`.
+        log_q: (M,) log-probability with which each key came into the batch, as in `info_nce`. K_b is the number of
+            keys in `mask` other than the positive; those that `labels` leave out count as drawn.
         positive_log_q: (N,) the same for the anchors' positives, as in `sampled_softmax`; it needs log_q.
         form: "sampled", "refined" or "classic", as in `sampled_softmax`; the last two need log_q.
         labels: (N,) or (G, N): keys with the anchor's own label are left out, -1 matches nothing; for G granularities,
             the mean of the losses.
         key_labels: (M,) or (G, M); without keys, `labels` are used for both.
         prior: The share of false negatives, as in `debiased`.
-        beta: How much more hard negatives count, as in `hardness`.
+        beta: How much more hard negatives count, as in `hard_negative_nce`.
         min_score: The lowest possible score, as in `debiased`.
-        backprop_weights: Whether gradients flow through the weights of `beta`, as in `hardness`.
+        backprop_weights: Whether gradients flow through the weights of `beta`, as in `hard_negative_nce`.
         block: Scores in memory at once.
 
     Returns:
@@ -83,61 +98,472 @@ def in_batch(
         >>> in_batch(torch.eye(3), torch.eye(3))    # log(e + 2) - 1
         tensor([0.5514, 0.5514, 0.5514])
     """
-    check_debiasing(prior, min_score)
-    check_number("beta", beta, at_least=0, finite=True)
+    check_debiasing(prior, beta, min_score)
     check_whole("block", block, 1)
+    _check_form(form, log_q, positive_log_q, corrected=bool(prior or beta))
     given = as_vectors("anchors", anchors)
-    scale = as_temperature(temperature, given)
+    temperature = as_temperature(temperature, given)
+    own = keys is None
     right = given if keys is None else as_vectors("keys", keys, given)
-    own, rows, device = keys is None, len(given), given.device
-    pairs = as_partner(partner, rows, len(right), device, own=own)
+    pairs = as_partner(partner, len(given), len(right), given.device, own=own)
+    further, valid = _further_negatives(negatives, negative_mask, given)
     wide, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
-    left, positive = wide / scale, (wide * right[pairs]).sum(dim=1)
-    own_log_q = _checked_form(form, log_q, positive_log_q, positive, corrected=bool(prior or beta))
-    filled, row_inputs = None, [lowest_gap(min_score, positive, scale)]
-    if negatives is not None:
-        further = as_vectors("negatives", negatives, given, middle=True).to(left.dtype)
-        valid = torch.ones(further.shape[:2], dtype=torch.bool, device=device)
-        if negative_mask is not None:
-            valid = as_mask(negative_mask, tuple(further.shape[:2]), device, "negative_mask")
-        if share_negatives:
-            filled = torch.cat([torch.ones(len(right), dtype=torch.bool, device=device), valid.flatten()])
-            right = torch.cat([right, further.flatten(0, 1)])
-        elif log_q is not None:
+    left = wide / temperature
+    own_log_q = as_positive_log_q(positive_log_q, form, left)
+
+    filled = None
+    positive = (wide * right[pairs]).sum(dim=1)
+    row_inputs = {"positive": positive / temperature}
+    if further is not None and share_negatives:
+        filled = torch.cat([valid.new_ones(len(right)), valid.flatten()])
+        right = torch.cat([right, further.flatten(0, 1)])
+    elif further is not None:
+        if log_q is not None:
             raise_invalid("log_q", "left out with `negatives` that are not shared", "log_q", "Theirs is not known.")
-        else:
-            gaps = torch.einsum("nd,nkd->nk", left, further) - (positive / scale)[:, None]
-            row_inputs += _log_sums(gaps, valid, beta, backprop_weights=backprop_weights)
-    elif negative_mask is not None:
-        raise_invalid("negative_mask", "given with negatives", "a mask without them")
-    size = len(right)
-    same: tuple[Tensor | None, Tensor | None] = (None, None)
-    if labels is not None:
-        same = label_pair(labels, key_labels, rows, size, device, own=own)
-    elif key_labels is not None:
-        raise_invalid("key_labels", "given with labels", "key_labels without them")
-    candidates = columns(rows, size, left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
-    head = Contrast(candidates, pairs, *same, prior, beta, backprop_weights, form, own_log_q)
-    return blockwise(left, right, torch.stack(row_inputs), head, block, "anchors").to(given.dtype)
+        row_inputs["further"] = torch.einsum("nd,nkd->nk", left, further)
+
+    columns = as_columns(len(left), len(right), left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
+    granularities = _granularities(labels, key_labels, columns, len(left))
+    if prior or beta:
+        row_inputs["lowest"] = lowest_gap(min_score, positive, temperature)
+
+    def losses_of(scores: Tensor, rows: slice, *inputs: Tensor) -> Tensor:
+        of_rows = dict(zip(row_inputs, inputs, strict=True))
+        slots = _columns_as_slots(scores, rows, columns, pairs, of_rows["positive"])
+        if "further" in of_rows:
+            slots = _with_further(slots, of_rows["further"], valid[rows])
+        found = []
+        for row_labels, column_labels in granularities:
+            chosen = slots
+            if row_labels is not None and column_labels is not None:
+                other = ~same_label(row_labels, column_labels, rows)
+                n_further = slots.negatives.shape[1] - columns.size  # these have no labels
+                chosen = slots.only(torch.nn.functional.pad(other, (0, n_further), value=True))
+            if "lowest" in of_rows:
+                loss = debiased_form(
+                    chosen,
+                    slots.negatives,
+                    of_rows["lowest"],
+                    prior,
+                    beta,
+                    backprop_weights=backprop_weights,
+                    origin=slots.positive,
+                )
+            else:
+                log_q_of_rows = None if own_log_q is None else own_log_q[rows]
+                loss = sampled_form(chosen, slots.negatives, form, log_q_of_rows, slots.positive)
+            found.append(chosen.answer(loss))
+        return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)
+
+    losses = by_blocks(left, right, losses_of, block, *row_inputs.values())
+    return check_result(losses, "anchors").to(given.dtype)
 
 
-def _checked_form(form: str, log_q: Any, own: Any, like: Tensor, *, corrected: bool) -> Tensor | None:
-    """Return (N,) the positives' log_q. Raises if the form and what is given do not fit."""
+def _check_form(form: str, log_q: Any, positive_log_q: Any, *, corrected: bool) -> None:
+    """Raise if the form and what is given do not fit; `corrected`: whether there is a prior or beta."""
     check_one_of("form", form, FORMS)
-    if log_q is None and (own is not None or form != "sampled"):
+    plain = form == "sampled" and positive_log_q is None
+    if log_q is None and not plain:
         raise_invalid("log_q", "given with `positive_log_q` and for forms other than 'sampled'", "None")
-    if corrected and (own is not None or form != "sampled"):
+    if corrected and not plain:
         raise_invalid("form", "'sampled', without positive_log_q, if there is a `prior` or `beta`", repr(form))
-    return as_positive_log_q(own, form, like)
 
 
-def _log_sums(logits: Tensor, valid: Tensor, beta: float, *, backprop_weights: bool) -> list[Tensor]:
-    """(N,) each: log sums of e^{(1 + beta) s}, of e^{beta s} and of 1 over valid slots, -inf where there are none."""
-    none = ~valid.any(dim=1)
+def _further_negatives(negatives: Any, mask: Any, anchors: Tensor) -> tuple[Tensor | None, Any]:
+    """(N, K, d) vectors in the computing dtype and (N, K) bool, or None and None."""
+    if negatives is None:
+        if mask is not None:
+            raise_invalid("negative_mask", "given with negatives", "a mask without them")
+        return None, None
+    further = as_vectors("negatives", negatives, anchors, middle=True).to(computing_dtype(anchors))
+    shape = tuple(further.shape[:2])
+    if mask is None:
+        return further, torch.ones(shape, dtype=torch.bool, device=anchors.device)
+    return further, as_mask(mask, shape, anchors.device, "negative_mask")
 
-    def log_sum(values: Tensor) -> Tensor:
-        counted = values.masked_fill(~valid, -torch.inf).masked_fill(none[:, None], 0.0)
-        return torch.logsumexp(counted, dim=1).masked_fill(none, -torch.inf)
 
-    tilt = beta * (logits if backprop_weights else logits.detach())
-    return [log_sum(logits + tilt), log_sum(tilt), log_sum(torch.zeros_like(logits))]
+def _granularities(
+    labels: Any, key_labels: Any, columns: Columns, n_rows: int
+) -> list[tuple[Tensor | None, Tensor | None]]:
+    """Labels (N,) of the rows and (M,) of the columns for each granularity; one pair of None without labels."""
+    if labels is None:
+        if key_labels is not None:
+            raise_invalid("key_labels", "given with labels", "key_labels without them")
+        return [(None, None)]
+    pair = label_pair(labels, key_labels, n_rows, columns.size, columns.like.device, own=columns.own)
+    return list(zip(*pair, strict=True))
+
+
+def _columns_as_slots(scores: Tensor, rows: slice, columns: Columns, partner: Tensor, positive: Tensor) -> Slots:
+    """Columns of a block as the slots of its rows: the partner is the positive, and no negative.
+
+    The positive's score is in the block, and was computed row by row before. The value is the one in the block, so that
+    equal scores have a gap of 0. The gradient flows through the other, (rows,), which spares passes over the block.
+    """
+    own_column = partner[rows, None]
+    drawn = columns.candidates(rows).scatter_(1, own_column, False)
+    positive = scores.detach().gather(1, own_column)[:, 0] + (positive - positive.detach())
+    weights = columns.weights_of(rows)
+    kept = drawn
+    if weights is not None:
+        kept = drawn & (weights > 0)
+        weights = weights.masked_fill(~kept, 0.0)
+    log_q = None if columns.log_q is None else columns.log_q.expand_as(scores)
+    return Slots(positive, scores, kept, weights, drawn, log_q, scores.dtype)
+
+
+def _with_further(slots: Slots, logits: Tensor, valid: Tensor) -> Slots:
+    """The same with (rows, K) slots more, of weight 1; they have no log_q."""
+    weights = None if slots.weights is None else torch.cat([slots.weights, valid.to(logits.dtype)], dim=1)
+    kept = slots.kept if slots.kept is None else torch.cat([slots.kept, valid], dim=1)
+    negatives = torch.cat([slots.negatives, logits], dim=1)
+    return Slots(slots.positive, negatives, kept, weights, drawn=None, log_q=None, dtype=slots.dtype)
+
+
+# ---- the margin ------------------------------------------------------------------------------------------------------
+
+
+@public
+def in_batch_hinge(
+    anchors: Tensor,
+    keys: Tensor | None = None,
+    *,
+    partner: Any = None,
+    margin: float = 0.2,
+    among: int | None = None,
+    mask: Any = None,
+    labels: Any = None,
+    key_labels: Any = None,
+    block: int = BLOCK,
+) -> Tensor:
+    """Compute the hinge loss of each anchor against all keys: sum_j max(0, margin + s_ij - s_ip), p its positive.
+
+    With among=m only the m largest terms count; among=1 is the hardest negative of the batch, as in VSE++ and in
+    batch-hard triplets, and None sums all, as in VSE0. For both directions of pairs add in_batch_hinge(a, b) and
+    in_batch_hinge(b, a). The papers sum over rows, so their step grows with the batch; take `.sum()` for that. The
+    hardest negative from the first step on can stall: raise the hardness by lowering `among` during training.
+    Time and memory are those of `in_batch`.
+
+    Faghri, Fleet, Kiros, Fidler. VSE++: Improving Visual-Semantic Embeddings with Hard Negatives. BMVC 2018.
+
+    Args:
+        anchors: (N, d); scores are dot products, so normalise first for cosines.
+        keys: (M, d), or None: the anchors are their own keys.
+        partner: (N,) the key that is the anchor's positive; None: key i for anchor i.
+        margin: At least 0.
+        among: How many of the largest terms count; None: all.
+        mask: As in `in_batch`: True where a key may be a negative.
+        labels: (N,) or (G, N): keys with the anchor's own label are left out, such as captions of one image.
+        key_labels: (M,) or (G, M); without keys, `labels` are used for both.
+        block: Scores in memory at once.
+
+    Returns:
+        (N,) losses, unreduced; 0 for a row with no negatives.
+
+    Examples:
+        >>> import torch
+        >>> in_batch_hinge(torch.eye(3), torch.eye(3).roll(1, 0), margin=0.2, among=1)
+        tensor([1.2000, 1.2000, 1.2000])
+    """
+    check_number("margin", margin, at_least=0, finite=True)
+    check_whole("block", block, 1)
+    if among is not None:
+        check_whole("among", among, 1)
+    given = as_vectors("anchors", anchors)
+    own = keys is None
+    right = given if keys is None else as_vectors("keys", keys, given)
+    pairs = as_partner(partner, len(given), len(right), given.device, own=own)
+    left, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
+    columns = as_columns(len(left), len(right), left, own=own, mask=mask)
+    granularities = _granularities(labels, key_labels, columns, len(left))
+
+    def losses_of(scores: Tensor, rows: slice) -> Tensor:
+        own_column = pairs[rows, None]
+        candidates = columns.candidates(rows).scatter_(1, own_column, False)
+        violations = (scores - scores.gather(1, own_column) + margin).relu()
+        found = []
+        for row_labels, column_labels in granularities:
+            counted = candidates
+            if row_labels is not None and column_labels is not None:
+                counted = candidates & ~same_label(row_labels, column_labels, rows)
+            terms = violations.masked_fill(~counted, 0.0)
+            if among is not None and among < columns.size:
+                terms = terms.topk(among, dim=1).values
+            found.append(terms.sum(dim=1))
+        return torch.stack(found).mean(dim=0)
+
+    losses = by_blocks(left, right, losses_of, block)
+    return check_result(losses, "anchors").to(given.dtype)
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+@public
+def eliminate(
+    z: Tensor,
+    partner: Any,
+    labels: Any,
+    *,
+    temperature: Any,
+    keys: Tensor | None = None,
+    key_labels: Any = None,
+    mask: Any = None,
+    weights: Any = None,
+    block: int = BLOCK,
+) -> Tensor:
+    """Compute InfoNCE without the negatives that have the anchor's own label: Eq. 3 of the paper.
+
+        -log( e^{z_i.z_i'/t} / (e^{z_i.z_i'/t} + sum over j with y_j != y_i of w_ij e^{z_i.z_j/t}) )
+
+    Without labels it is plain InfoNCE. A row whose negatives are all eliminated gives 0.
+
+    Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+
+    Args:
+        z: (N, d), used as given: normalise first for cosines.
+        partner: (N,) i', the row of i's positive, which stays whatever its label.
+        labels: (N,) pseudo-labels, or (G, N) for G granularities: the mean of the G losses. -1 is no label and
+            matches nothing, not even -1.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        keys: (M, d) more columns, of a queue for example.
+        key_labels: (M,) or (G, M) labels of the keys; without them keys have no label.
+        mask: True where a column may be a negative: (N + M,), (N, N + M), or a function of a slice of rows that
+            returns (rows, N + M); columns are z, then keys. With a queue, mask the anchor's own older entries:
+            mask=lambda rows: ids[rows, None] != ids_of_columns.
+        weights: At least 0, in the same three shapes.
+        block: Scores in memory at once; time and memory as in `in_batch`.
+
+    Returns:
+        (N,) losses, unreduced.
+
+    Examples:
+        >>> import torch
+        >>> z = torch.eye(4)
+        >>> eliminate(z, [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2: one negative left
+        tensor([0.6931, 0.6931, 0.0000, 1.0986])
+    """
+    batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
+    pairs = batch.partner(partner)
+
+    positives = (batch.left * batch.right[pairs]).sum(dim=1)
+
+    def losses_of(scores: Tensor, rows: slice, positive: Tensor) -> Tensor:
+        slots = _columns_as_slots(scores, rows, batch.columns, pairs, positive)
+        found = []
+        for row_labels, column_labels in zip(batch.labels, batch.key_labels, strict=True):
+            others = slots.only(~same_label(row_labels, column_labels, rows))
+            found.append(others.answer(softplus(others.log_sum(slots.negatives, slots.positive))))
+        return torch.stack(found).mean(dim=0)
+
+    return batch.losses(losses_of, positives)
+
+
+@public
+def attract(
+    z: Tensor,
+    partner: Any,
+    labels: Any,
+    *,
+    temperature: Any,
+    keys: Tensor | None = None,
+    key_labels: Any = None,
+    mask: Any = None,
+    weights: Any = None,
+    block: int = BLOCK,
+) -> Tensor:
+    """Compute the mean over positives of -log softmax, where all columns of the anchor's label are positives: Eq. 4.
+
+        1/|P_i| sum over p in P_i of -log( e^{z_i.z_p/t} / sum over s != i of w_is e^{z_i.z_s/t} )
+
+    P_i has the partner and every column with i's label; they stay in the denominator. Without labels it is plain
+    InfoNCE. The coefficient of a positive in the gradient is 1/|P_i| minus its softmax, which is negative for a
+    positive that is already close: it is then pushed away. That is not clamped.
+
+    Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+
+    Args:
+        z: (N, d), used as given: normalise first for cosines.
+        partner: (N,) the row of each anchor's positive.
+        labels: (N,) pseudo-labels, or (G, N) for G granularities: the mean of the G losses. -1 matches nothing.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        keys: (M, d) more columns, of a queue for example.
+        key_labels: (M,) or (G, M) labels of the keys; without them keys have no label.
+        mask: True where a column counts, as in `eliminate`.
+        weights: How often a column counts, also among the positives; as in `eliminate`.
+        block: Scores in memory at once; time and memory as in `in_batch`.
+
+    Returns:
+        (N,) losses, unreduced.
+
+    Examples:
+        >>> import torch
+        >>> z = torch.eye(4)
+        >>> attract(z, [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3
+        tensor([1.0986, 1.0986, 1.0986, 1.0986])
+    """
+    batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
+    pairs = batch.partner(partner)
+    names = batch.labels, batch.key_labels
+
+    def losses_of(scores: Tensor, rows: slice) -> Tensor:
+        return _several_positives(scores, rows, batch.columns, *names, partner=pairs, apart=False)
+
+    return batch.losses(losses_of)
+
+
+@public
+def sup_con(
+    z: Tensor,
+    labels: Any,
+    *,
+    temperature: Any = 0.1,
+    denominator: str = "all",
+    keys: Tensor | None = None,
+    key_labels: Any = None,
+    mask: Any = None,
+    weights: Any = None,
+    block: int = BLOCK,
+) -> Tensor:
+    """Compute the mean over an anchor's class P_i of -log( e^{z_i.z_p/t} / sum_s e^{z_i.z_s/t} ).
+
+    A row that is alone in its class gives 0. For a mean over pairs instead of rows, weight row i by |P_i|.
+
+    Khosla et al. Supervised Contrastive Learning. NeurIPS 2020.
+
+    Args:
+        z: (N, d), used as given: normalise first for cosines.
+        labels: (N,) classes, or (G, N) for G granularities: the mean of the losses. -1 is no class.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        denominator: "all": over every s but i, as in the paper (its L_out). "negatives": over p and those of other
+            classes, so that positives do not compete: NT-Xent with labels.
+        keys: (M, d) more columns, of a queue for example.
+        key_labels: (M,) or (G, M) classes of the keys; without them keys have no class.
+        mask: True where a column counts, as in `eliminate`.
+        weights: At least 0, as in `eliminate`.
+        block: Scores in memory at once; time and memory as in `in_batch`.
+
+    Returns:
+        (N,) losses, unreduced.
+
+    Examples:
+        >>> import torch
+        >>> sup_con(torch.eye(3), [0, 0, 1], temperature=1.0)    # log 2 twice; the third is alone
+        tensor([0.6931, 0.6931, 0.0000])
+    """
+    check_one_of("denominator", denominator, ("all", "negatives"))
+    batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
+    names, apart = (batch.labels, batch.key_labels), denominator == "negatives"
+
+    def losses_of(scores: Tensor, rows: slice) -> Tensor:
+        return _several_positives(scores, rows, batch.columns, *names, partner=None, apart=apart)
+
+    return batch.losses(losses_of)
+
+
+def _several_positives(
+    scores: Tensor,
+    rows: slice,
+    columns: Columns,
+    labels: Tensor,
+    key_labels: Tensor,
+    *,
+    partner: Tensor | None,
+    apart: bool,
+) -> Tensor:
+    """(rows,) the mean over a row's positives of -log softmax; 0 for a row without a positive.
+
+    Positives are the columns with the row's label, and the partner whatever its label. The denominator has all columns,
+    or, if `apart`, that positive and the columns that are no positives.
+    """
+    counted = columns.candidates(rows)
+    weights = columns.weights_of(rows)
+    if partner is not None:
+        own_column = partner[rows, None]
+        counted = counted.scatter_(1, own_column, True)
+        weights = None if weights is None else weights.scatter(1, own_column, 1.0)
+    highest = scores.detach().masked_fill(~counted, LOWEST[scores.dtype]).amax(dim=1, keepdim=True)
+    scores = scores - highest  # differences are exact where scores are close, and then logarithms of weights count
+    logits = scores
+    if weights is not None:
+        counted = counted & (weights > 0)
+        weights = weights.masked_fill(~counted, 0.0)
+        logits = scores + weights.masked_fill(~counted, 1.0).log()
+    log_all = None if apart else log_sum_exp(logits, counted)
+    found = []
+    for row_labels, column_labels in zip(labels, key_labels, strict=True):
+        positive = counted & same_label(row_labels, column_labels, rows)
+        if partner is not None:
+            positive = positive.scatter(1, own_column, True)
+        count = positive.to(scores.dtype) if weights is None else weights * positive
+        total = count.sum(dim=1, keepdim=True)
+        share = count / total.masked_fill(total == 0, 1.0)
+        if log_all is None:
+            log_negatives = log_sum_exp(logits, counted & ~positive)
+            found.append((share * softplus(log_negatives[:, None] - scores)).sum(dim=1))
+        else:
+            mean = log_all - (share * scores).sum(dim=1)
+            found.append(mean.masked_fill(total[:, 0] == 0, 0.0))
+    return torch.stack(found).mean(dim=0)
+
+
+# ---- instances -------------------------------------------------------------------------------------------------------
+
+
+@public
+def invariant_spreading(
+    z: Tensor, partner: Any, *, temperature: Any = 0.1, weight: float = 1.0, mask: Any = None, block: int = BLOCK
+) -> Tensor:
+    """Compute -log P(i' | i) - weight * sum over j other than i, i' of log(1 - P(j | i)).
+
+    P(j | i) is the softmax of z_i.z_j / t over all rows but i; i' is the other view of i. weight=0 is NT-Xent. The
+    second term pushes on every negative whose probability is not small, not only through the denominator. Time and
+    memory are those of `in_batch`; exact also where a probability is close to 1.
+
+    Ye, Zhang, Yuen, Chang. Unsupervised Embedding Learning via Invariant and Spreading Instance Feature. CVPR 2019.
+    The paper sums log(1 - P(i | j)) over j, its code this form: both have the same total over a batch. The code also
+    takes no gradient through the keys; here all vectors get theirs.
+
+    Args:
+        z: (N, d), used as given: normalise first for cosines.
+        partner: (N,) i', the row of i's other view.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        weight: Of the second term, at least 0.
+        mask: True where a column may be a negative: (N,), (N, N), or a function of a slice of rows.
+        block: Scores in memory at once.
+
+    Returns:
+        (N,) losses, unreduced; 0 for a row with no negatives.
+
+    Examples:
+        >>> import torch
+        >>> invariant_spreading(torch.eye(4), [1, 0, 3, 2], temperature=1.0)    # log 3 + 2 log 1.5
+        tensor([1.9095, 1.9095, 1.9095, 1.9095])
+    """
+    check_number("weight", weight, at_least=0, finite=True)
+    check_whole("block", block, 1)
+    given = as_vectors("z", z)
+    wide = given.to(computing_dtype(given))
+    left = wide / as_temperature(temperature, given)
+    pairs = as_partner(partner, len(wide), len(wide), wide.device, own=True)
+    columns = as_columns(len(wide), len(wide), wide, own=True, mask=mask)
+
+    def losses_of(scores: Tensor, rows: slice) -> Tensor:
+        own_column = pairs[rows, None]
+        candidates = columns.candidates(rows).scatter_(1, own_column, True)
+        # The likeliest column is apart: only its probability can be near 1, where 1 - P has no digits left. The others
+        # have at most 1/2.
+        top = scores.detach().masked_fill(~candidates, LOWEST[scores.dtype]).argmax(dim=1, keepdim=True)
+        gaps = scores - scores.gather(1, top)
+        rest = candidates.scatter(1, top, False)
+        log_rest = log_sum_exp(gaps, rest)[:, None]  # of all but the likeliest, over the likeliest
+        log_total = softplus(log_rest)
+        log_not_top = (log_rest - log_total).masked_fill(top == own_column, 0.0)
+        others = rest.scatter(1, own_column, False)
+        log_not_others = torch.log1p(-(gaps - log_total).masked_fill(~others, LOWEST[gaps.dtype]).exp())
+        found = (log_total - gaps.gather(1, own_column))[:, 0]
+        spread = log_not_top[:, 0] + log_not_others.sum(dim=1)
+        return (found - weight * spread).masked_fill(~rest.any(dim=1), 0.0)
+
+    losses = by_blocks(left, wide, losses_of, block)
+    return check_result(losses, "z").to(given.dtype)

@@ -66,14 +66,11 @@ def _highest(rows: Tensor, count: Tensor) -> Tensor:
     """(B, n) bool: the highest count[b] of row b, or all above -inf if there are fewer; of equal ones the first."""
     if rows.numel() == 0:
         return torch.zeros_like(rows, dtype=torch.bool)
-    last = _ascending(rows).gather(1, (rows.shape[1] - count).clamp(0, rows.shape[1] - 1))  # the lowest that stays
-    stays = (rows >= last) & (rows > -torch.inf) & (count > 0)
-    tied = torch.nonzero(stays.sum(dim=1) > count[:, 0])[:, 0]
-    above = rows[tied] > last[tied]
-    equal = stays[tied] & ~above
-    left = count[tied] - above.sum(dim=1, keepdim=True)
-    stays[tied] = above | (equal & (equal.cumsum(dim=1) <= left))
-    return stays
+    lowest_kept = _ascending(rows).gather(1, (rows.shape[1] - count).clamp(0, rows.shape[1] - 1))
+    above = rows > lowest_kept
+    equal = (rows == lowest_kept) & (rows > -torch.inf)
+    n_equal_kept = count - above.sum(dim=1, keepdim=True)
+    return above | (equal & (equal.cumsum(dim=1) <= n_equal_kept))
 
 
 def _ascending(rows: Tensor) -> Tensor:

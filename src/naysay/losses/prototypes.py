@@ -1,4 +1,4 @@
-"""Prototypes: a sample is drawn to the centre of its cluster, away from the other centres."""
+"""Prototypes: a sample moves to the centre of its cluster, away from the other centres."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay.arrays import is_torch, to_numpy
+from naysay.arrays import to_numpy
 from naysay.checks import (
     as_floats,
     check_generator,
     check_number,
     check_range,
     check_whole,
-    first_bad,
     public,
     raise_invalid,
     whole_numbers,
 )
-from naysay.losses._inputs import as_labels, as_numbers, as_vectors, check_finite, computing_dtype
+from naysay.losses._inputs import as_labels, as_numbers, as_vectors, check_all, check_finite, computing_dtype
+from naysay.losses._slots import log_sum_exp
+from naysay.losses.check_values import values_are_checked
 
 
 @public
-def prototypes(
+def proto_nce(
     z: Tensor,
     centroids: Any,
     labels: Any,
@@ -58,20 +59,22 @@ def prototypes(
 
     Examples:
         >>> import torch
-        >>> prototypes(torch.eye(2), torch.eye(2), [0, -1], temperatures=1.0)    # log(1 + e^-1)
+        >>> proto_nce(torch.eye(2), torch.eye(2), [0, -1], temperatures=1.0)    # log(1 + e^-1)
         tensor([0.3133, 0.0000])
     """
     given = as_vectors("z", z)
     wide = given.to(computing_dtype(given))
-    label = as_labels("labels", labels, len(wide), wide.device)
-    centres = _listed("centroids", centroids, len(label))
-    phis = _listed("temperatures", temperatures, len(label))
+    clusterings = as_labels("labels", labels, len(wide), wide.device)
+    centres = _one_each("centroids", centroids, len(clusterings))
+    phis = _one_each("temperatures", temperatures, len(clusterings))
     if negatives is not None:
         check_whole("negatives", negatives, 0)
         if rng is None:
             raise_invalid("rng", "given with negatives", None)
         check_generator(rng)
-    losses = [_one(wide, *part, negatives, rng) for part in zip(centres, phis, label, strict=True)]
+    losses = []
+    for centre, phi, clusters in zip(centres, phis, clusterings, strict=True):
+        losses.append(_of_one_clustering(wide, centre, phi, clusters, negatives, rng))
     return torch.stack(losses).mean(dim=0).to(given.dtype)
 
 
@@ -89,7 +92,7 @@ def concentrations(vectors: Any, centroids: Any, labels: Any, *, temperature: fl
         temperature: Above 0, the mean.
 
     Returns:
-        (k,) float64, for `prototypes`.
+        (k,) float64, for `proto_nce`.
 
     Examples:
         >>> import numpy as np
@@ -115,7 +118,7 @@ def concentrations(vectors: Any, centroids: Any, labels: Any, *, temperature: fl
     return np.asarray(temperature * phi / phi.mean())
 
 
-def _listed(parameter: str, values: Any, size: int) -> list[Any]:
+def _one_each(parameter: str, values: Any, size: int) -> list[Any]:
     """One for each granularity."""
     parts = list(values) if isinstance(values, list | tuple) else [values]
     if len(parts) != size:
@@ -123,29 +126,33 @@ def _listed(parameter: str, values: Any, size: int) -> list[Any]:
     return parts
 
 
-def _one(z: Tensor, centroids: Any, phi: Any, label: Tensor, negatives: int | None, rng: Any) -> Tensor:
+def _of_one_clustering(
+    z: Tensor, centroids: Any, phi: Any, clusters: Tensor, negatives: int | None, rng: Any
+) -> Tensor:
     """(N,) losses of one clustering."""
     size = len(centroids) if hasattr(centroids, "__len__") else 0
     centre = as_numbers("centroids", centroids, (size, z.shape[1]), z).detach()
     check_finite("centroids", centre)
-    if (label >= len(centre)).any():
-        got = first_bad(to_numpy(label), to_numpy(label >= len(centre)))
-        raise_invalid("labels", f"below the number of centroids, {len(centre)}", got)
-    shape = (len(centre),)
-    scale = as_numbers("temperatures", phi if is_torch(phi) else np.broadcast_to(phi, shape), shape, z)
-    bad = ~(scale.isfinite() & (scale > 0))
-    if bad.any():
-        raise_invalid("temperatures", "finite and above 0", first_bad(to_numpy(scale), to_numpy(bad)))
-    held = torch.zeros(len(centre), dtype=torch.bool, device=z.device)
-    held[label[label >= 0]] = True
+    if values_are_checked(clusters):
+        check_all("labels", clusters, clusters < size, f"below the number of centroids, {size}")
+    phi = torch.full((size,), float(phi), dtype=torch.float64) if isinstance(phi, int | float) else phi
+    scale = as_numbers("temperatures", phi, (size,), z)
+    if values_are_checked(scale):
+        check_all("temperatures", scale, scale.isfinite() & (scale > 0), "finite and above 0")
+    columns = _chosen_clusters(clusters, size, negatives, rng)
+    logits = z @ (centre / scale[:, None]).T
+    own = logits.gather(1, clusters.clamp_min(0)[:, None])[:, 0]
+    loss = log_sum_exp(logits, columns[None]) - own
+    return loss.masked_fill((clusters < 0) | (columns.sum() < 2), 0.0)
+
+
+def _chosen_clusters(clusters: Tensor, size: int, negatives: int | None, rng: Any) -> Tensor:
+    """(k,) bool: all clusters, or those of the batch and `negatives` others at random."""
     if negatives is None:
-        held[:] = True
-    elif negatives:
-        outside = (~held).nonzero()[:, 0]
-        picked = rng.permutation(len(outside))[:negatives]
-        held[outside[torch.from_numpy(picked).to(outside.device)]] = True
-    none = (label < 0) | (held.sum() < 2)
-    logits = (z @ (centre / scale[:, None]).T).masked_fill(~held, -torch.inf)
-    logits = logits.masked_fill(none[:, None], 0.0)
-    own = logits.gather(1, label.clamp_min(0)[:, None])[:, 0]
-    return (torch.logsumexp(logits, dim=1) - own).masked_fill(none, 0.0)
+        return torch.ones(size, dtype=torch.bool, device=clusters.device)
+    samples = torch.zeros(size, dtype=torch.long, device=clusters.device)
+    chosen = samples.index_add(0, clusters.clamp_min(0), (clusters >= 0).long()) > 0
+    outside = (~chosen).nonzero()[:, 0]
+    picked = rng.permutation(len(outside))[:negatives]
+    chosen[outside[torch.from_numpy(picked).to(outside.device)]] = True
+    return chosen

@@ -17,7 +17,6 @@ from naysay.testing._trials import equal
 from naysay.testing.promises import Promises, check_promises, named, used_generator
 
 _CLOSE = 1e-9  # in float64
-_STEP = 1e-6  # of a finite difference, which is then right to about 1e-9
 _DTYPES = ("float32", "bfloat16", "float64")
 
 
@@ -192,18 +191,18 @@ def monotone(bench: Bench) -> Iterator[str]:
 
 def gradient(bench: Bench) -> Iterator[str]:
     """The gradient is that of the value: it agrees with finite differences."""
-    case = bench.weighted()
-    _, by_positive, by_negatives = case.all()
-    for name, given in (("positive", by_positive), ("negatives", by_negatives)):
-        for place in np.ndindex(given.shape):
-            sides = []
-            for step in (_STEP, -_STEP):
-                moved = getattr(case, name).clone()
-                moved[place] += step
-                sides.append(float(replace(case, **{name: moved}).values().sum()))
-            slope = (sides[0] - sides[1]) / (2 * _STEP)
-            if abs(slope - given[place]) > 1e-5 * max(1.0, abs(slope)):
-                yield f"has a gradient of {given[place]:.6g} in {name} where the slope is {slope:.6g}"
+    torch, case = need_torch(), bench.weighted()
+    from torch.autograd.gradcheck import GradcheckError
+
+    leaves = [score.detach().clone().requires_grad_() for score in (case.positive, case.negatives)]
+
+    def values(positive: Any, negatives: Any) -> Any:
+        return replace(case, positive=positive, negatives=negatives).values()
+
+    try:
+        torch.autograd.gradcheck(values, leaves, atol=1e-5, rtol=1e-5)
+    except GradcheckError as error:
+        yield f"has a gradient that is not the slope of its value: {' '.join(str(error).split())[:200]}"
 
 
 def arrays(bench: Bench) -> Iterator[str]:

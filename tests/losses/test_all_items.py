@@ -1,4 +1,4 @@
-"""whole_data: the double loop over anchors and items, the golden value, and its errors."""
+"""all_items: the double loop over anchors and items, the golden value, and its errors."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from test_in_batch_golden import vectors
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.losses import whole_data
+from naysay.losses import all_items
 
 ONE, TWO, _ = vectors(torch.float64)
 
@@ -34,7 +33,7 @@ def test_it_is_the_double_loop(rows, n_items, seed, single):
     pairs = [(b, i) for b in range(rows) for i in range(n_items) if rng.random() < 0.4]
     weight = 0.3 if single else rng.random(n_items)
     given_ = tuple(np.array([*pairs, *pairs], int).reshape(-1, 2).T)  # each pair twice: it counts once
-    found = whole_data(anchors, items, given_, weight=weight)
+    found = all_items(anchors, items, given_, weight=weight)
     wanted = in_loops(anchors, items, set(pairs), np.broadcast_to(weight, n_items))
     assert torch.allclose(found, wanted, atol=1e-10)
     if rows:
@@ -43,7 +42,7 @@ def test_it_is_the_double_loop(rows, n_items, seed, single):
 
 
 def test_golden_value_of_enmf():
-    rows = whole_data(ONE, TWO, (range(4), range(4)), weight=0.1)
+    rows = all_items(ONE, TWO, (range(4), range(4)), weight=0.1)
     assert rows.tolist() == pytest.approx([0.298343, 0.276809, 0.243800, 0.201767], abs=5e-7)
     code = ((1 - 0.1) * (ONE * TWO).sum(1) ** 2 - 2 * (ONE * TWO).sum(1)).sum() + 0.1 * ((ONE @ TWO.T) ** 2).sum()
     assert rows.sum().item() == pytest.approx(code.item() + 4)  # which leaves out the number of positives
@@ -52,26 +51,21 @@ def test_golden_value_of_enmf():
 def test_a_batch_of_users_by_what_is_known():
     known = ns.Positives.from_pairs([0, 0, 2], [1, 3, 0], 3, 4)
     users = np.array([2, 1, 0, 2])
-    found = whole_data(ONE, TWO, (known, users), weight=0.2)
+    found = all_items(ONE, TWO, (known, users), weight=0.2)
     pairs = ([0, 2, 2, 3], [0, 1, 3, 0])
-    assert torch.equal(found, whole_data(ONE, TWO, pairs, weight=0.2))
+    assert torch.equal(found, all_items(ONE, TWO, pairs, weight=0.2))
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"positives": 3},
-            "`positives` must be a pair (known, users) of a Positives and ids, or (rows, ids), got a int.",
-        ),
-        ({"positives": ([4], [0])}, "`positives` must be rows from 0 to 3, got 4 at row 0 (1 such row)."),
-        ({"positives": ([0], [9])}, "`positives` must be ids from 0 to 3, got 9 at row 0 (1 such row)."),
-        ({"positives": ([0], [0, 1])}, "`positives` must be two arrays of one length, got shapes (1,) and (2,)."),
-        ({"weight": -0.1}, "`weight` must be a finite number at least 0, got -0.1."),
-        ({"weight": [0, 0, -1, 0]}, "`weight` must be finite and at least 0, got -1.0 at row 2 (1 such row)."),
-    ],
-)
-def test_errors(options, sentence):
-    with pytest.raises(NaysayError) as caught:
-        whole_data(**{"anchors": ONE, "items": TWO, "positives": ([0], [0]), **options})
-    assert str(caught.value) == f"whole_data: {sentence}"
+def test_an_ignored_pair_is_neither_positive_nor_negative():
+    """Its term is gone; the positives after it in the row stay positives."""
+    known = ns.Positives.from_pairs([0, 0, 1], [3, 4, 0], 2, 5).with_ignored([0], [0])
+    anchors = torch.tensor([[1.0, -2.0], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
+    items = torch.tensor([[2.0, 1.0], [0.3, 0.1], [-1.0, 0.4], [0.9, 0.0], [0.2, -0.3]], dtype=torch.float64)
+    found = all_items(anchors, items, (known, [0, 1]), weight=0.1)
+    scores = (anchors @ items.T).detach()
+    first = 0.1 * (scores[0, 1] ** 2 + scores[0, 2] ** 2) + (1 - scores[0, 3]) ** 2 + (1 - scores[0, 4]) ** 2
+    second = (1 - scores[1, 0]) ** 2 + 0.1 * (scores[1, 1:] ** 2).sum()
+    torch.testing.assert_close(found.detach(), torch.stack([first, second]))
+    items_only = items.clone().requires_grad_()
+    all_items(anchors[:1].detach(), items_only, (known, [0])).sum().backward()
+    assert (items_only.grad[0] == 0).all()

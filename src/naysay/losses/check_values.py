@@ -1,0 +1,55 @@
+"""Whether losses look at the values of their inputs: a look at a tensor on an accelerator waits for it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from naysay.checks import public, raise_invalid
+
+_switch: bool | None = None  # None: by device
+
+
+@public
+class check_values:
+    """Switch the checks of values on or off, for this process from now on, or inside a `with` block.
+
+    Every loss checks types, shapes and devices. Checks of values (scores are finite, weights are at least 0, log_q is
+    at most 0, partners and labels are in range, the result is finite) have to read the numbers. On an accelerator that
+    waits for all work that was queued before. So by default values are checked if tensors are on the CPU, and not on
+    other devices. They are never checked while `torch.compile` or `torch.export` traces a loss.
+
+    Without the checks a NaN in the scores gives a NaN in the loss, and an index out of range is torch's own error.
+
+    Args:
+        enabled: True: always check, to find an error on an accelerator. False: never check. None: the default.
+
+    Examples:
+        >>> import torch
+        >>> import naysay as ns
+        >>> with check_values(False):
+        ...     ns.losses.bpr(torch.tensor([torch.nan]), torch.zeros(1, 1))
+        tensor([nan])
+    """
+
+    def __init__(self, enabled: bool | None) -> None:  # noqa: FBT001
+        global _switch
+        if enabled is not None and not isinstance(enabled, bool):
+            raise_invalid("enabled", "True, False or None", repr(enabled))
+        self._before = _switch
+        _switch = enabled
+
+    def __enter__(self) -> None:
+        """Nothing: the switch was set when this object was made."""
+
+    def __exit__(self, *error: object) -> None:
+        """Set the switch back."""
+        global _switch
+        _switch = self._before
+
+
+def values_are_checked(values: Tensor) -> bool:
+    """Whether the values of this tensor may be read now."""
+    if torch.compiler.is_compiling() or values.is_meta:
+        return False
+    return values.device.type == "cpu" if _switch is None else _switch
