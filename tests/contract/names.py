@@ -16,11 +16,11 @@ MultiFeedback = ns.samplers.Exposed
 RandomWalkBatches = ns.batches.Walk
 
 # Losses
-hard_negative_nce = ns.losses.hardness
-gist = ns.losses.guided
-all_items = ns.losses.whole_data
-invariant_spreading = ns.losses.spreading
-proto_nce = ns.losses.prototypes
+hard_negative_nce = ns.losses.hard_negative_nce
+gist = ns.losses.gist
+all_items = ns.losses.all_items
+invariant_spreading = ns.losses.invariant_spreading
+proto_nce = ns.losses.proto_nce
 
 # Evaluation of rankings
 ranking = ns.evaluate.ranking
