@@ -69,9 +69,10 @@ class Ranking:
     def ndcg(self, n: int) -> float:
         """The sum of 1 / log2(rank + 1) over what ranks in the first `n`, divided by the largest possible sum."""
         first = check_whole("n", n, 1)
-        ideal = np.cumsum(1 / np.log2(np.arange(2, first + 2)))
+        counted = np.minimum(self._wanted(), first)  # of each list, what its largest possible sum has
+        ideal = np.cumsum(1 / np.log2(np.arange(2, counted.max() + 2)))
         found = np.where(self.ranks <= first, 1 / np.log2(self.ranks + 1), 0.0)
-        return self._mean(found, 1 / ideal[np.minimum(self._wanted(), first) - 1])
+        return self._mean(found, 1 / ideal[counted - 1])
 
     def hits(self, n: int) -> float:
         """The share of lists with a wanted item in the first `n`."""

@@ -11,12 +11,14 @@ from torch.nn.functional import embedding
 
 from naysay._slots import corrupted_triples
 from naysay.checks import check_number, check_one_of, check_whole, public
+from naysay.kernels.triple_scores import COMPLEX, PRODUCT, TRANSLATION
+from naysay.tasks import _products
 from naysay.tasks._parts import Device
-from naysay.tasks._products import entity_scores
 from naysay.types import RELATION, TAIL
 
 TRIPLE_MODELS = ("transe", "distmult", "complex", "rotate")
 _DISTANCES = ("transe", "rotate")  # the others are products
+_QUERIES = {"transe": TRANSLATION, "distmult": PRODUCT, "complex": COMPLEX, "rotate": COMPLEX}
 
 
 @final
@@ -75,16 +77,24 @@ class TripleModel:
         self.entities = (scale * vectors[0]).to(device).requires_grad_()
         self.relations = (factor * vectors[1]).to(device).requires_grad_()
 
+    def factors(self) -> Tensor:
+        """(n_relations, d) what an entity is changed by: the relations, or for RotatE the cosines and sines of angles.
+
+        They are taken of the table, not of a batch: a batch has more rows than most graphs have relations.
+        """
+        if self.kind != "rotate":
+            return self.relations
+        angles = self.relations[:, : self.half]
+        return torch.cat([torch.cos(angles), torch.sin(angles)], dim=1)
+
     def queries(self, entities: Tensor, relations: Tensor, *, tails: bool) -> Tensor:
         """(..., d) what the missing tail should be near to, or the missing head; the given ids have one shape."""
-        given, between = embedding(entities, self.entities), embedding(relations, self.relations)
+        given, between = embedding(entities, self.entities), embedding(relations, self.factors())
         if self.kind == "transe":
             return given + between if tails else given - between
         if self.kind == "distmult":
             return given * between
         real, imaginary = between.chunk(2, dim=-1)
-        if self.kind == "rotate":
-            real, imaginary = torch.cos(real), torch.sin(real)
         if not tails:
             imaginary = -imaginary
         a, b = given.chunk(2, dim=-1)
@@ -93,10 +103,7 @@ class TripleModel:
     def score(self, triples: Tensor) -> Tensor:
         """(...,) of triples (..., 3)."""
         heads, relations, tails = triples.unbind(dim=-1)
-        query, target = self.queries(heads, relations, tails=True), embedding(tails, self.entities)
-        if self.kind in _DISTANCES:
-            return -((query - target).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
-        return (query * target).sum(dim=-1)
+        return self._compared(self.queries(heads, relations, tails=True), embedding(tails, self.entities))
 
     def scores(self, triples: Tensor, ids: Tensor, side: Tensor) -> Tensor:
         """(B, 1 + K) of triples (B, 3), and of each with the part side (B, K) replaced by ids (B, K); side may be -1.
@@ -106,13 +113,33 @@ class TripleModel:
         if bool((side == RELATION).any()):
             others = self.score(corrupted_triples(triples, ids, side))
             return torch.cat([self.score(triples)[:, None], others], dim=1)
+        ids = torch.cat([triples[:, 2:], ids], dim=1)
+        side = torch.nn.functional.pad(side, (1, 0), value=TAIL)
+        if _products.by_loops(self.entities):
+            tables = self.entities, self.factors()
+            return _products.triple_scores(
+                *tables, triples, ids, side, kind=_QUERIES[self.kind], distances=self.kind in _DISTANCES
+            )
         heads, relations, tails = triples.unbind(dim=-1)
-        queries = self.queries(tails, relations, tails=False), self.queries(heads, relations, tails=True)
-        ids, side = torch.cat([tails[:, None], ids], dim=1), torch.nn.functional.pad(side, (1, 0), value=TAIL)
-        return entity_scores(*queries, self.entities, ids, side, distances=self.kind in _DISTANCES)
+        of_tails = self.queries(heads, relations, tails=True)[:, None]
+        of_heads = self.queries(tails, relations, tails=False)[:, None]
+        queries = torch.where((side == TAIL)[:, :, None], of_tails, of_heads)
+        return self._compared(queries, embedding(ids, self.entities))
+
+    def _compared(self, queries: Tensor, others: Tensor) -> Tensor:
+        """(...) the scores of queries and entities (..., d)."""
+        if self.kind in _DISTANCES:
+            return -((queries - others).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
+        return (queries * others).sum(dim=-1)
 
     @torch.no_grad()
-    def score_all(self, queries: Tensor) -> Tensor:
-        """(n, n_entities) the scores of all entities for queries (n, d)."""
+    def order_all(self, queries: Tensor) -> Tensor:
+        """(n, n_entities) numbers that order all entities by their scores for queries (n, d), by one matrix product.
+
+        They are the scores of DistMult and ComplEx. For distances they are q e - |e|^2 / 2: that is -|q - e|^2 / 2, but
+        for a number that all entities of a row share.
+        """
         entities = self.entities.detach()
-        return -torch.cdist(queries, entities) if self.kind in _DISTANCES else queries @ entities.T
+        if self.kind not in _DISTANCES:
+            return queries @ entities.T
+        return torch.addmm(entities.square().sum(dim=1), queries, entities.T, beta=-0.5)
