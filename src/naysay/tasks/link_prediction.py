@@ -23,7 +23,7 @@ from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._parts import HELD_OUT, Device, checked_device, mean_hardness, put, recorded_device, usual_batch
 from naysay.tasks.knowledge_graph import KnowledgeGraph
-from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
+from naysay.tasks.triple_models import MOST_WIDTH, TRIPLE_MODELS, TripleModel
 from naysay.text import counted
 from naysay.triples import Triples
 from naysay.types import Negatives, Query
@@ -148,7 +148,7 @@ class LinkPrediction:
         """Index what is asked and what is true."""
         check_kind("data", data, KnowledgeGraph, "a KnowledgeGraph")
         check_one_of("model", model, TRIPLE_MODELS)
-        self.data, self.model, self.width = data, model, check_whole("width", width, 2)
+        self.data, self.model, self.width = data, model, check_whole("width", width, 2, MOST_WIDTH)
         self.own = _methods(model)
         self.device = checked_device(device)
         self.triples = to_torch(data.train.array, self.device)

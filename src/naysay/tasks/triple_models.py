@@ -10,13 +10,14 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from naysay._slots import corrupted_triples
-from naysay.checks import check_number, check_one_of, check_whole, public
+from naysay.checks import MOST_ROWS, check_number, check_one_of, check_whole, public
 from naysay.kernels.triple_scores import COMPLEX, PRODUCT, TRANSLATION
 from naysay.tasks import _products
 from naysay.tasks._parts import Device
 from naysay.types import RELATION, TAIL
 
 TRIPLE_MODELS = ("transe", "distmult", "complex", "rotate")
+MOST_WIDTH = 1 << 16  # coordinates of a vector
 _DISTANCES = ("transe", "rotate")  # the others are products
 _QUERIES = {"transe": TRANSLATION, "distmult": PRODUCT, "complex": COMPLEX, "rotate": COMPLEX}
 
@@ -69,9 +70,12 @@ class TripleModel:
         """Make the vectors."""
         check_one_of("kind", kind, TRIPLE_MODELS)
         check_number("scale", scale, above=0, finite=True)
-        self.kind, self.half = kind, check_whole("width", width, 2) // 2
+        self.kind, self.half = kind, check_whole("width", width, 2, MOST_WIDTH) // 2
         start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-        sizes = (check_whole("n_entities", n_entities, 1), check_whole("n_relations", n_relations, 1))
+        sizes = (
+            check_whole("n_entities", n_entities, 1, MOST_ROWS),
+            check_whole("n_relations", n_relations, 1, MOST_ROWS),
+        )
         vectors = [torch.randn(size, 2 * self.half, generator=start) for size in sizes]
         factor = np.pi / 2 if kind == "rotate" else scale  # angles go all the way round
         self.entities = (scale * vectors[0]).to(device).requires_grad_()
