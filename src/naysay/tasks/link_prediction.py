@@ -48,7 +48,7 @@ def _methods(model: str) -> Mapping[str, str]:
         {
             "uniform": uniform,
             "dynamic-softmax": f"{softmax}, temperature=1.0)",
-            "near-positive": "NearPositive(Corruption(triples), similarity, candidates=candidates)",
+            "near-positive": "NearPositive(Corruption(triples), similarity, candidates=32)",
             "margin-ranking": f"{ranking})",
             "self-adversarial": f"{adversarial})",
             "TransE": f"{ranking}, model=transe_model)",
