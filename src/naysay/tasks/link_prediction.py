@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import embedding
 
 from naysay import pools, samplers
 from naysay._slots import corrupted_triples
@@ -22,11 +21,12 @@ from naysay.losses import hinge, info_nce, self_adversarial
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._parts import HELD_OUT, Device, checked_device, mean_hardness, put, recorded_device, usual_batch
+from naysay.tasks._products import row_scores
 from naysay.tasks.knowledge_graph import KnowledgeGraph
 from naysay.tasks.triple_models import MOST_WIDTH, TRIPLE_MODELS, TripleModel
 from naysay.text import counted
 from naysay.triples import Triples
-from naysay.types import Negatives, Query
+from naysay.types import HEAD, TAIL, Negatives, Query
 
 CANDIDATES = 32
 VALIDATED = 500  # validation triples that are ranked while a model trains, unless the task is told otherwise
@@ -203,15 +203,21 @@ class LinkPredictor:
         self.network = TripleModel(task.model, *sizes, seed, width=task.width, device=task.device)
         self.parameters = [self.network.entities, self.network.relations]
 
+    @torch.no_grad()
     def score(self, triples: Tensor, corrupted: Tensor) -> Tensor:
-        """(B, n) the scores of corrupted triples (B, n, 3), without gradients."""
-        with torch.no_grad():
+        """(B, n) the scores of corrupted triples (B, n, 3) of triples (B, 3), without gradients."""
+        heads, relations, tails = corrupted.unbind(dim=-1)
+        if bool((relations != triples[:, None, 1]).any()):
             return self.network.score(corrupted)
+        of_heads = heads != triples[:, None, 0]
+        side = torch.where(of_heads, HEAD, TAIL)
+        if bool((of_heads & (tails != triples[:, None, 2])).any()):  # both ends are replaced
+            return self.network.score(corrupted)
+        return self.network.scores(triples, torch.where(of_heads, heads, tails), side)[:, 1:]
 
     def similarity(self, entities: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the products of entities (B, n) and entities (B,), without gradients."""
-        vectors = self.network.entities.detach()
-        return torch.einsum("bd,bnd->bn", embedding(entities, vectors), embedding(ids, vectors))
+        return row_scores(self.network.entities.detach(), entities.contiguous(), ids.contiguous())
 
     def parts(self) -> Mapping[str, Any]:
         """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""

@@ -106,6 +106,10 @@ class TripleModel:
 
     def score(self, triples: Tensor) -> Tensor:
         """(...,) of triples (..., 3)."""
+        if _products.by_loops(self.entities):
+            rows = triples.reshape(-1, 3)
+            tails = rows[:, 2:]
+            return self._by_loops(rows, tails, torch.full_like(tails, TAIL)).reshape(triples.shape[:-1])
         heads, relations, tails = triples.unbind(dim=-1)
         return self._compared(self.queries(heads, relations, tails=True), embedding(tails, self.entities))
 
@@ -115,20 +119,24 @@ class TripleModel:
         Equals `score` of all these triples but for rounding, without looking up the vectors of parts that they share.
         """
         if bool((side == RELATION).any()):
-            others = self.score(corrupted_triples(triples, ids, side))
-            return torch.cat([self.score(triples)[:, None], others], dim=1)
+            others = corrupted_triples(triples, ids, side)
+            return self.score(torch.cat([triples[:, None], others], dim=1))
         ids = torch.cat([triples[:, 2:], ids], dim=1)
         side = torch.nn.functional.pad(side, (1, 0), value=TAIL)
         if _products.by_loops(self.entities):
-            tables = self.entities, self.factors()
-            return _products.triple_scores(
-                *tables, triples, ids, side, kind=_QUERIES[self.kind], distances=self.kind in _DISTANCES
-            )
+            return self._by_loops(triples, ids, side)
         heads, relations, tails = triples.unbind(dim=-1)
         of_tails = self.queries(heads, relations, tails=True)[:, None]
         of_heads = self.queries(tails, relations, tails=False)[:, None]
         queries = torch.where((side == TAIL)[:, :, None], of_tails, of_heads)
         return self._compared(queries, embedding(ids, self.entities))
+
+    def _by_loops(self, triples: Tensor, ids: Tensor, side: Tensor) -> Tensor:
+        """(B, K) the scores of triples (B, 3) with heads or tails replaced by ids (B, K), without copies of vectors."""
+        tables = self.entities, self.factors()
+        return _products.triple_scores(
+            *tables, triples, ids, side, kind=_QUERIES[self.kind], distances=self.kind in _DISTANCES
+        )
 
     def _compared(self, queries: Tensor, others: Tensor) -> Tensor:
         """(...) the scores of queries and entities (..., d)."""
