@@ -38,7 +38,7 @@ def write_parts(data: Path, folder: Path) -> None:
 
 def run(source: Path, data: Path, budget: str) -> dict[str, Any]:
     """One comparison in a process of its own, in one thread."""
-    one_thread = {"OMP_NUM_THREADS": "1", "NAYSAY_THREADS": "1", "PYTHONPATH": str(source / "src")}
+    one_thread = {"OMP_NUM_THREADS": "1", "NAYSAY_THREADS": "1", "PYTHONPATH": str(source.resolve() / "src")}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_parts(data, folder)
@@ -49,6 +49,7 @@ def run(source: Path, data: Path, budget: str) -> dict[str, Any]:
             capture_output=True,
             text=True,
             check=False,
+            cwd=folder,  # where it writes its report
             env={**os.environ, **one_thread},
         )
         seconds = time.perf_counter() - start
