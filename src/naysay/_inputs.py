@@ -12,6 +12,7 @@ from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay.arrays import to_numpy
 from naysay.checks import (
+    MOST_ROWS,
     as_array,
     check_bool,
     check_lengths,
@@ -19,7 +20,6 @@ from naysay.checks import (
     check_whole,
     first_bad,
     raise_invalid,
-    shown,
     whole_numbers,
 )
 from naysay.types import HEAD, RELATION, TAIL
@@ -27,6 +27,7 @@ from naysay.vocabulary import Vocabulary, warn_of_gaps
 
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
+_MOST_ITEMS = (1 << 62) - 1
 _TO_NUMBER = {
     "anchors": "anchor_names=True for a vocabulary of those that occur",
     "items": "item_names=True for a vocabulary of those that occur",
@@ -114,9 +115,8 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
             advice = f"Pass {name}, or {_TO_NUMBER.get(of, 'number those that occur from 0')}."
             raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
         return size
-    size = check_whole(name, len(names) if given is None and names is not None else given, 0)
-    if size >> 62:
-        raise_invalid(name, "below 2^62", shown(given))
+    most = _MOST_ITEMS if name == "n_items" else MOST_ROWS  # only anchors and nodes have a row each
+    size = check_whole(name, len(names) if given is None and names is not None else given, 0, most)
     check_range(of, ids, size, name.removeprefix("n_"))
     return size
 

@@ -189,6 +189,14 @@ def test_bad_input_is_explained(change, message):
     assert str(caught.value).startswith(f"ranking: {message}")
 
 
+@pytest.mark.parametrize("n", [10**11, 2**63])
+def test_a_number_above_all_ranks_is_that_of_the_whole_list(n):
+    scores, known, wanted, *_ = world(0)
+    found = ns.evaluate.ranking(scores, wanted, known=known)
+    last = wanted.n_items
+    assert (found.ndcg(n), found.recall(n), found.hits(n)) == (found.ndcg(last), found.recall(last), found.hits(last))
+
+
 def test_measures_check_n():
     found = ranking(np.zeros((2, 4)), WANTED)
     with pytest.raises(NaysayError, match=r"^Ranking.recall: `n` must be at least 1, got 0.$"):

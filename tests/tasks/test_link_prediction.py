@@ -47,10 +47,10 @@ def test_scores_are_those_of_the_formulas_from_both_sides(kind):
     np.testing.assert_allclose(scores, [plain(model, triple) for triple in triples.tolist()], atol=1e-5)
     table = scores.reshape(6, 2, 6)
     given, between = torch.tensor([4, 5]), torch.tensor([1, 0])
-    tails = model.score_all(model.queries(given, between, tails=True).detach())
-    heads = model.score_all(model.queries(given, between, tails=False).detach())
-    np.testing.assert_allclose(tails, table[[4, 5], [1, 0], :], atol=1e-4)
-    np.testing.assert_allclose(heads, table[:, [1, 0], [4, 5]].T, atol=1e-4)
+    tails = model.order_all(model.queries(given, between, tails=True).detach())
+    heads = model.order_all(model.queries(given, between, tails=False).detach())
+    np.testing.assert_array_equal(tails.argsort(dim=1), table[[4, 5], [1, 0], :].argsort(axis=1))
+    np.testing.assert_array_equal(heads.argsort(dim=1), table[:, [1, 0], [4, 5]].T.argsort(axis=1))
 
 
 @pytest.mark.parametrize("sides", [(-1, 0, 2), (0, 1, 2)])
@@ -124,14 +124,91 @@ def test_the_loss_is_info_nce_and_false_negatives_are_held_out():
 
 TASK = LinkPrediction(graph(), width=8)
 PARTS = TASK.start(0).parts()
-FITTING = fitting_methods(PARTS)
+FITTING = fitting_methods(PARTS, TASK.own)
 
 
 def test_methods_of_triples_fit_and_those_of_pairs_do_not():
-    assert {"corruption", "bernoulli", "typed", "relation-corruption", "SNS", "Shan et al."} <= {*FITTING}
-    assert {"uniform", "dynamic-softmax"} <= {*fitting_methods(PARTS, TASK.own)}
-    assert not {"uniform", "popularity", "MixGCF", "in-batch"} & {*FITTING}
-    assert read_arms("bernoulli", PARTS, TASK.defaults, TASK.own)[0].name == "corruption:8"
+    mechanisms = {"corruption", "uniform", "bernoulli", "typed", "relation-corruption", "near-positive"}
+    assert {*mechanisms, "dynamic-softmax", "margin-ranking", "self-adversarial", "TransE"} == {*FITTING} - {
+        "type-constrained"
+    }
+    assert not {"popularity", "MixGCF", "in-batch"} & {*FITTING}
+
+
+@pytest.mark.parametrize(
+    ("model", "papers"),
+    [("transe", {"TransE"}), ("rotate", {"RotatE"}), ("distmult", {"DistMult"}), ("complex", set())],
+)
+def test_the_name_of_a_paper_is_an_arm_only_with_its_model_and_its_loss(model, papers):
+    task = LinkPrediction(graph(), model, width=8)
+    parts = task.start(0).parts()
+    of_papers = {"TransE", "RotatE", "DistMult", "TransH", "TransG", "Shan et al.", "SNS"}
+    assert of_papers & {*fitting_methods(parts, task.own)} == papers
+    for name in of_papers - papers:
+        with pytest.raises(NaysayError) as caught:
+            ns.compare(graph(), task="knowledge-graph", model=model, methods=[name], steps=8, seeds=1)
+        assert caught.value.parameter == "methods"
+
+
+def losses_of(name, model, k=4):
+    """The loss of an arm's first step, and the scores of its triples by the formula."""
+    task = LinkPrediction(graph(), model, width=8)
+    learner = task.start(0)
+    arm = next(arm for arm in read_arms([name], learner.parts(), task.defaults, task.own) if arm.name == name)
+    rows = np.arange(12)
+    loss, negatives = arm.sampler(learner.parts())(rows, k, step=0)
+    positive, others = [], []
+    for place, row in enumerate(rows):
+        triple = task.triples[row].tolist()
+        positive.append(plain(learner.network, triple))
+        for entity, side in zip(negatives.ids[place].tolist(), negatives.side[place].tolist(), strict=True):
+            others.append(plain(learner.network, [*triple[:side], entity, *triple[side + 1 :]]))
+    return float(loss.detach()), np.array(positive)[:, None], np.array(others).reshape(12, k)
+
+
+@pytest.mark.parametrize(("name", "model"), [("RotatE", "rotate"), ("self-adversarial", "complex")])
+def test_rotate_has_the_self_adversarial_loss(name, model):
+    margin = 9.0 if model == "rotate" else 0.0
+    loss, positive, others = losses_of(name, model)
+    share = np.exp(others) / np.exp(others).sum(axis=1, keepdims=True)
+    both = np.log1p(np.exp(-margin - positive[:, 0])) + (share * np.log1p(np.exp(margin + others))).sum(axis=1)
+    assert loss == pytest.approx(both.mean() / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("TransE", "transe"), ("DistMult", "distmult"), ("margin-ranking", "rotate")]
+)
+def test_transe_and_distmult_have_the_margin_ranking_loss(name, model):
+    loss, positive, others = losses_of(name, model)
+    assert loss == pytest.approx(np.maximum(0, 1 + others - positive).sum(axis=1).mean(), rel=1e-4)
+
+
+def test_default_arms_have_one_k():
+    for names in (TASK.defaults, TASK.quick):
+        assert {arm.k for arm in read_arms(names, PARTS, TASK.defaults, TASK.own)} == {8}
+
+
+@pytest.mark.parametrize("validated", [1, 5, 10**11])
+def test_validation_ranks_as_many_triples_as_it_is_told_and_the_test_ranks_all(validated):
+    data = graph()
+    some = LinkPrediction(data, width=8, validated=validated)
+    assert some.validated == min(validated, len(data.validation))
+    whole = LinkPrediction(data, width=8, validated=len(data.validation))
+    vectors = some.start(0).snapshot()
+    assert some.start(0).measure(vectors, "test") == whole.start(0).measure(vectors, "test")
+    mrr = some.start(0).measure(vectors)["mrr"]
+    assert (mrr == whole.start(0).measure(vectors)["mrr"]) == (validated == 10**11)
+    assert some.settings()["validated"] == some.validated
+
+
+def test_sizes_that_no_memory_holds_are_errors():
+    for sizes in ({"n_entities": 10**11}, {"n_relations": 10**11}, {"width": 10**11}):
+        with pytest.raises(NaysayError) as caught:
+            TripleModel("transe", **{"n_entities": 4, "n_relations": 2, **sizes}, seed=0)
+        assert caught.value.parameter == next(iter(sizes))
+    with pytest.raises(NaysayError) as caught:
+        LinkPrediction(graph(), width=10**11)
+    assert caught.value.parameter == "width"
 
 
 @pytest.mark.parametrize("name", FITTING)
@@ -147,9 +224,11 @@ def test_every_fitting_method_trains_and_draws_nothing_known(name):
 
 
 def test_a_comparison_of_triples_runs_from_end_to_end():
-    found = ns.compare(graph(), task="knowledge-graph", model="distmult", methods="bernoulli:4", steps=8, seeds=2)
-    assert [arm.name for arm in found.arms] == ["corruption:8", "bernoulli:4"]
-    assert found.columns[:4] == ("negatives", "mrr", "minus corruption:8", "hits@10")
+    methods = ["corruption:8", "RotatE:8"]
+    found = ns.compare(graph(), task="knowledge-graph", model="rotate", methods=methods, steps=8, seeds=2)
+    assert [arm.name for arm in found.arms] == methods
+    assert {"mrr", "minus corruption:8", "hits@10"} <= {*found.columns}
+    assert "self_adversarial, margin=9.0, alpha=1.0" in found["RotatE:8"].code
 
 
 def lines(triples):

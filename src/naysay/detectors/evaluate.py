@@ -17,6 +17,7 @@ from naysay.text import described
 from naysay.types import Detector, Negatives, Query
 
 Interval = tuple[float, float]
+MOST_BINS = 1_000_000
 
 
 @final
@@ -162,7 +163,7 @@ class Scoreboard:
         representative_anchors: bool = True,
     ) -> None:
         self.threshold = check_threshold(threshold)
-        self.bins = check_whole("bins", bins, 1)
+        self.bins = check_whole("bins", bins, 1, MOST_BINS)
         self.confidence = check_confidence(confidence)
         self.representative_anchors = check_bool("representative_anchors", representative_anchors)
         self._lock = Lock()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.checks import MOST_ROWS, check_whole, public, raise_invalid
 from naysay.detectors._scores import Scores, open_scores, rounded, sorted_scores
 from naysay.text import described
 
@@ -60,7 +60,7 @@ class ScoreSketch:
     """
 
     def __init__(self, *, size: int = SIZE) -> None:
-        self.size = check_whole("size", size, 1)
+        self.size = check_whole("size", size, 1, MOST_ROWS)
         self.n = self.over = self.under = 0
         self._lock = Lock()
         self._about: tuple[np.dtype[Any], float, float] | None = None  # precision, smallest and largest score

@@ -69,9 +69,11 @@ class Ranking:
     def ndcg(self, n: int) -> float:
         """The sum of 1 / log2(rank + 1) over what ranks in the first `n`, divided by the largest possible sum."""
         first = check_whole("n", n, 1)
-        ideal = np.cumsum(1 / np.log2(np.arange(2, first + 2)))
+        wanted = self._wanted()
+        longest = min(first, int(wanted.max()))  # no list has a larger sum than that of so many terms
+        ideal = np.cumsum(1 / np.log2(np.arange(2, longest + 2)))
         found = np.where(self.ranks <= first, 1 / np.log2(self.ranks + 1), 0.0)
-        return self._mean(found, 1 / ideal[np.minimum(self._wanted(), first) - 1])
+        return self._mean(found, 1 / ideal[np.minimum(wanted, longest) - 1])
 
     def hits(self, n: int) -> float:
         """The share of lists with a wanted item in the first `n`."""

@@ -1,4 +1,8 @@
-"""Scores of queries and entities, by products or by distances, and their gradients, without copies of the vectors."""
+"""Scores of triples with a head or a tail replaced, and their gradients, without copies of the vectors.
+
+A query is what the missing entity is compared with: see `tasks.TripleModel`. COMPLEX is both ComplEx and RotatE, whose
+relations are complex numbers of modulus 1.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,89 @@ import numpy as np
 
 from naysay.kernels.compile import compiled
 
+TRANSLATION, PRODUCT, COMPLEX = 0, 1, 2  # how a relation changes an entity into a query
 _TAIL = 2  # of types.TAIL
+
+
+@partial(compiled, reorder=True)
+def make_queries(
+    start: Any, stop: Any, triples: Any, entities: Any, relations: Any, kind: Any, heads: Any, tails: Any
+) -> None:
+    """heads[b] and tails[b] = the queries for the head and for the tail of triples[b]."""
+    width = entities.shape[1]
+    half = width // 2
+    for b in range(start, stop):
+        head, between, tail = entities[triples[b, 0]], relations[triples[b, 1]], entities[triples[b, 2]]
+        head_query, tail_query = heads[b], tails[b]
+        if kind == TRANSLATION:
+            for place in range(width):
+                head_query[place] = tail[place] - between[place]
+                tail_query[place] = head[place] + between[place]
+        elif kind == PRODUCT:
+            for place in range(width):
+                head_query[place] = tail[place] * between[place]
+                tail_query[place] = head[place] * between[place]
+        else:
+            for real in range(half):
+                imaginary = real + half
+                by_real, by_imaginary = between[real], between[imaginary]
+                head_query[real] = tail[real] * by_real + tail[imaginary] * by_imaginary
+                head_query[imaginary] = tail[imaginary] * by_real - tail[real] * by_imaginary
+                tail_query[real] = head[real] * by_real - head[imaginary] * by_imaginary
+                tail_query[imaginary] = head[real] * by_imaginary + head[imaginary] * by_real
+
+
+@compiled
+def add_query_gradients(
+    triples: Any,
+    entities: Any,
+    relations: Any,
+    kind: Any,
+    head_slopes: Any,
+    tail_slopes: Any,
+    entity_out: Any,
+    relation_out: Any,
+) -> None:
+    """Add the gradients of make_queries for slopes (B, d) of both queries, row after row."""
+    width = entities.shape[1]
+    half = width // 2
+    for b in range(len(triples)):
+        head, between, tail = entities[triples[b, 0]], relations[triples[b, 1]], entities[triples[b, 2]]
+        head_out, between_out = entity_out[triples[b, 0]], relation_out[triples[b, 1]]
+        tail_out = entity_out[triples[b, 2]]
+        of_head, of_tail = head_slopes[b], tail_slopes[b]
+        # One array at a time: the head and the tail may be the same row, and then a joint loop would not vectorise.
+        if kind == TRANSLATION:
+            for place in range(width):
+                head_out[place] += of_tail[place]
+            for place in range(width):
+                tail_out[place] += of_head[place]
+            for place in range(width):
+                between_out[place] += of_tail[place] - of_head[place]
+        elif kind == PRODUCT:
+            for place in range(width):
+                head_out[place] += of_tail[place] * between[place]
+            for place in range(width):
+                tail_out[place] += of_head[place] * between[place]
+            for place in range(width):
+                between_out[place] += of_tail[place] * head[place] + of_head[place] * tail[place]
+        else:
+            for real in range(half):
+                imaginary = real + half
+                by_real, by_imaginary = between[real], between[imaginary]
+                head_out[real] += of_tail[real] * by_real + of_tail[imaginary] * by_imaginary
+                head_out[imaginary] += of_tail[imaginary] * by_real - of_tail[real] * by_imaginary
+            for real in range(half):
+                imaginary = real + half
+                by_real, by_imaginary = between[real], between[imaginary]
+                tail_out[real] += of_head[real] * by_real - of_head[imaginary] * by_imaginary
+                tail_out[imaginary] += of_head[real] * by_imaginary + of_head[imaginary] * by_real
+            for real in range(half):
+                imaginary = real + half
+                between_out[real] += of_tail[real] * head[real] + of_tail[imaginary] * head[imaginary]
+                between_out[real] += of_head[real] * tail[real] + of_head[imaginary] * tail[imaginary]
+                between_out[imaginary] += of_tail[imaginary] * head[real] - of_tail[real] * head[imaginary]
+                between_out[imaginary] += of_head[real] * tail[imaginary] - of_head[imaginary] * tail[real]
 
 
 @partial(compiled, reorder=True)

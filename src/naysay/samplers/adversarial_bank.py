@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay.arrays import to_numpy
-from naysay.checks import as_floats, check_all, check_number, check_whole, public, raise_invalid
+from naysay.checks import MOST_ROWS, as_floats, check_all, check_number, check_whole, public, raise_invalid
 from naysay.detectors._states import read_state
 from naysay.pools._slots import draw_listed
 from naysay.rng import key_from, rng_for
@@ -72,7 +72,7 @@ class AdversarialBank:
     _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, 1)
+        check_whole("size", self.size, 1, MOST_ROWS)
         check_whole("d", self.d, 1)
         check_number("step", self.step, above=0, finite=True)
         check_number("temperature", self.temperature, above=0, finite=True)

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.checks import MOST_ROWS, check_whole, public, raise_invalid
 from naysay.samplers import _looked_up as looked_up
 from naysay.samplers._generators import Floats, Ids, Tables
 from naysay.text import described
@@ -54,7 +54,11 @@ class Factors:
     ) -> None:
         """Start at random."""
         self.n_anchors, self.n_items, self.d, self.bias = n_anchors, n_items, d, bias
-        sizes = check_whole("n_anchors", n_anchors, 1), check_whole("n_items", n_items, 1), check_whole("d", d, 1)
+        sizes = (
+            check_whole("n_anchors", n_anchors, 1, MOST_ROWS),
+            check_whole("n_items", n_items, 1, MOST_ROWS),
+            check_whole("d", d, 1),
+        )
         shapes = {"anchors": (sizes[0], sizes[2]), "items": (sizes[1], sizes[2])}
         self.rate, self.decay, self.seed = rate, decay, seed
         self._tables = Tables(rate, decay, shapes | ({"bias": (sizes[1],)} if bias else {}), seed)
@@ -121,7 +125,7 @@ class Perceptron:
         if not callable(embed):
             raise_invalid("embed", "a function of anchors that returns vectors", type(embed).__name__)
         self.embed, self.d, self.n_items, self.hidden = embed, d, n_items, hidden
-        widths = check_whole("d", d, 1), check_whole("hidden", hidden, 1), check_whole("n_items", n_items, 1)
+        widths = check_whole("d", d, 1), check_whole("hidden", hidden, 1), check_whole("n_items", n_items, 1, MOST_ROWS)
         shapes = {"first": (widths[0] + 1, widths[1]), "second": (widths[2], widths[1]), "bias": (widths[2],)}
         self.rate, self.decay, self.seed = rate, decay, seed
         self._tables = Tables(rate, decay, shapes, seed)

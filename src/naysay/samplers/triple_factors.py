@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_one_of, check_whole, public
+from naysay.checks import MOST_ROWS, check_one_of, check_whole, public
 from naysay.samplers._generators import Floats, Ids, Tables
 from naysay.text import described
 
@@ -48,8 +48,8 @@ class TripleFactors:
         self.n_entities, self.n_relations, self.d, self.kind = n_entities, n_relations, d, kind
         width = check_whole("d", d, 1) * (2 if kind == "complex" else 1)
         shapes = {
-            "entities": (check_whole("n_entities", n_entities, 1), width),
-            "relations": (check_whole("n_relations", n_relations, 1), width),
+            "entities": (check_whole("n_entities", n_entities, 1, MOST_ROWS), width),
+            "relations": (check_whole("n_relations", n_relations, 1, MOST_ROWS), width),
         }
         self.rate, self.decay, self.seed = rate, decay, seed
         self._tables = Tables(rate, decay, shapes, seed)

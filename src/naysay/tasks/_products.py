@@ -11,11 +11,10 @@ from torch.nn.functional import embedding
 
 from naysay.kernels.products import add_row_gradients, row_products
 from naysay.kernels.threads import in_rows
-from naysay.kernels.triple_scores import add_side_gradients, side_scores
-from naysay.types import TAIL
+from naysay.kernels.triple_scores import add_query_gradients, add_side_gradients, make_queries, side_scores
 
 
-def _by_loops(table: Tensor) -> bool:
+def by_loops(table: Tensor) -> bool:
     """Whether the compiled loops score vectors of a table: those in the memory of the processor."""
     return table.device.type == "cpu"
 
@@ -44,7 +43,7 @@ class _RowProducts(torch.autograd.Function):
 
 def row_scores(table: Tensor, rows: Tensor, others: Tensor) -> Tensor:
     """(B, K) table[rows] (B,) times table[others] (B, K), with gradients of the table, on its device."""
-    if not _by_loops(table):
+    if not by_loops(table):
         # A matrix product may round the same pair in another way for another k; then a positive does not equal itself.
         return (embedding(rows, table)[:, None] * embedding(others, table)).sum(dim=-1)
     multiply: Any = _RowProducts.apply
@@ -52,45 +51,64 @@ def row_scores(table: Tensor, rows: Tensor, others: Tensor) -> Tensor:
     return found
 
 
-class _SideScores(torch.autograd.Function):
-    """See `entity_scores`."""
+class _TripleScores(torch.autograd.Function):
+    """See `triple_scores`. All gradients of the entities go into one table: each further table costs a pass over it."""
 
     @staticmethod
     def forward(
-        ctx: Any, heads: Tensor, tails: Tensor, entities: Tensor, ids: Tensor, sides: Tensor, distances: Any
+        ctx: Any, entities: Tensor, relations: Tensor, triples: Tensor, ids: Tensor, sides: Tensor, form: Any
     ) -> Tensor:
-        """The scores; `distances` is a bool."""
-        arrays = [part.detach().numpy() for part in (heads, tails, entities, ids, sides)]
-        out = np.empty(ids.shape, arrays[2].dtype)
-        in_rows(side_scores, len(out), out.size * entities.shape[1] // 8, *arrays, distances, out)
-        scores = torch.from_numpy(out)
-        ctx.save_for_backward(heads, tails, entities, ids, sides, scores)
-        ctx.distances = distances
+        """The scores; `form` is (how a relation makes a query, whether a score is a distance)."""
+        kind, distances = form
+        table, between, rows, others, parts = (
+            part.detach().numpy() for part in (entities, relations, triples, ids, sides)
+        )
+        heads, tails = (np.empty((len(rows), table.shape[1]), table.dtype) for _ in range(2))
+        in_rows(make_queries, len(rows), heads.size // 4, rows, table, between, kind, heads, tails)
+        out = np.empty(others.shape, table.dtype)
+        in_rows(
+            side_scores, len(out), out.size * table.shape[1] // 8, heads, tails, table, others, parts, distances, out
+        )
+        scores, *queries = (torch.from_numpy(made) for made in (out, heads, tails))
+        ctx.save_for_backward(entities, relations, triples, ids, sides, scores, *queries)
+        ctx.form = form
         return scores
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
-        """The gradients of both queries and of the entities, in one thread: rows of a batch may share an entity."""
-        *arrays, scores = (part.detach().numpy() for part in ctx.saved_tensors)
-        made = [np.zeros_like(array) for array in arrays[:3]]
-        add: Any = add_side_gradients
-        add(*arrays, ctx.distances, scores, gradients[0].contiguous().numpy(), *made)
-        return torch.from_numpy(made[0]), torch.from_numpy(made[1]), torch.from_numpy(made[2]), None, None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        """The gradients of both tables, in one thread: rows of a batch may share an entity."""
+        kind, distances = ctx.form
+        entities, relations, triples, ids, sides, scores, heads, tails = (
+            part.detach().numpy() for part in ctx.saved_tensors
+        )
+        of_entities, of_relations, of_heads, of_tails = (
+            np.zeros_like(table) for table in (entities, relations, heads, tails)
+        )
+        slopes = gradients[0].contiguous().numpy()
+        add_sides: Any = add_side_gradients
+        add_sides(heads, tails, entities, ids, sides, distances, scores, slopes, of_heads, of_tails, of_entities)
+        add_queries: Any = add_query_gradients
+        add_queries(triples, entities, relations, kind, of_heads, of_tails, of_entities, of_relations)
+        return torch.from_numpy(of_entities), torch.from_numpy(of_relations), None, None, None, None
 
 
-def entity_scores(
-    heads: Tensor, tails: Tensor, entities: Tensor, ids: Tensor, sides: Tensor, *, distances: bool
+def triple_scores(
+    entities: Tensor,
+    relations: Tensor,
+    triples: Tensor,
+    ids: Tensor,
+    sides: Tensor,
+    *,
+    kind: int,
+    distances: bool,
 ) -> Tensor:
-    """(B, K) the scores of entities (B, K) as tails for queries `tails` (B, d) where sides (B, K) is 2, else as heads.
+    """(B, K) the scores of triples (B, 3) with the tail replaced by ids (B, K) where sides (B, K) is 2, else the head.
 
-    A score is -|query - entity|, or without `distances` a product. With gradients, on the device of the entities.
+    A score is -|query - entity|, or without `distances` a product, with gradients of both tables. `kind` is how a
+    relation makes a query: see `kernels.triple_scores`. Only for tables in the memory of the processor.
     """
-    if not _by_loops(entities):
-        queries = torch.where((sides == TAIL)[:, :, None], tails[:, None], heads[:, None])
-        others = embedding(ids, entities)
-        if distances:
-            return -((queries - others).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
-        return (queries * others).sum(dim=-1)
-    score: Any = _SideScores.apply
-    found: Tensor = score(heads, tails, entities, ids.contiguous(), sides.contiguous(), distances)
+    score: Any = _TripleScores.apply
+    found: Tensor = score(
+        entities, relations.contiguous(), triples.contiguous(), ids.contiguous(), sides.contiguous(), (kind, distances)
+    )
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
@@ -10,25 +11,55 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import embedding
 
 from naysay import pools, samplers
 from naysay._slots import corrupted_triples
 from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, check_one_of, check_whole, public
 from naysay.evaluate import ranking
-from naysay.losses import info_nce
+from naysay.losses import hinge, info_nce, self_adversarial
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.tasks._parts import HELD_OUT, Device, checked_device, mean_hardness, put, recorded_device, usual_batch
+from naysay.tasks._products import row_scores
 from naysay.tasks.knowledge_graph import KnowledgeGraph
-from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
+from naysay.tasks.triple_models import MOST_WIDTH, TRIPLE_MODELS, TripleModel
+from naysay.text import counted
 from naysay.triples import Triples
-from naysay.types import Negatives, Query
+from naysay.types import HEAD, TAIL, Negatives, Query
 
 CANDIDATES = 32
-_VALIDATED = 2000  # triples that are ranked for validation; the test ranks all
+VALIDATED = 500  # validation triples that are ranked while a model trains, unless the task is told otherwise
+MARGIN = {"transe": 9.0, "rotate": 9.0, "distmult": 0.0, "complex": 0.0}  # of self_adversarial, as Sun et al. have it
 _SAMPLERS = ("Static", "Dynamic", "NearPositive", "SoftmaxWeights", "Ring", "Mixed")
+
+
+def _methods(model: str) -> Mapping[str, str]:
+    """{name: composition} of arms for a model.
+
+    A mechanism is trained with the task's loss, or with the one that its name says. The name of a paper stands for its
+    loss, too, and for its model: such an arm needs `transe_model`, which `LinkPredictor.parts` has for that model only.
+    What a paper has and we do not is named in the same way, so that the name is not taken for the sampler alone.
+    """
+    uniform, softmax = "Static(Corruption(train, known=valid))", "Dynamic(Corruption(triples), score, candidates=32"
+    adversarial = f"with_loss({uniform}, self_adversarial, margin={MARGIN[model]}, alpha=1.0"
+    ranking = f"with_loss({uniform}, hinge, margin=1.0"
+    return MappingProxyType(
+        {
+            "uniform": uniform,
+            "dynamic-softmax": f"{softmax}, temperature=1.0)",
+            "near-positive": "NearPositive(Corruption(triples), similarity, candidates=32)",
+            "margin-ranking": f"{ranking})",
+            "self-adversarial": f"{adversarial})",
+            "TransE": f"{ranking}, model=transe_model)",
+            "DistMult": f"{ranking}, model=distmult_model)",
+            "RotatE": f"{adversarial}, model=rotate_model)",
+            "TransH": f"{ranking}, model=transh_model)",
+            "TransG": f"{ranking}, model=transg_model)",
+            "Shan et al.": f"{softmax}, temperature=1.0, confidence=triple_confidence)",
+            "SNS": "with_loss(NearPositive(Corruption(triples), similarity), loss_of_the_paper)",
+        }
+    )
 
 
 class _Questions:
@@ -72,7 +103,9 @@ class LinkPrediction:
     """The task of completing triples: data, model and measures, the same for all kinds of negatives.
 
     A step takes a batch of training triples, k corrupted ones for each, and minimises `losses.info_nce` at temperature
-    1. Measures are filtered: other known answers are left out, of all three parts. A tie counts half.
+    1, or the loss that an arm names: see `LinkPredictor.with_loss`. Measures are filtered: other known answers are left
+    out, of all three parts. A tie counts half. All entities are ranked, for some of the validation triples and for all
+    test triples.
 
     Args:
         data: The triples.
@@ -80,6 +113,7 @@ class LinkPrediction:
         width: The number of coordinates of a vector.
         batch: Triples of a step; by default a hundredth of the training triples, rounded to a power of two from 256 to
             4,096, and at most all.
+        validated: Validation triples that are ranked, a random choice that is the same for all runs; at most all.
         device: Where torch keeps the vectors and trains, such as "cuda". Draws and ranks are made on the processor.
 
     Examples:
@@ -92,22 +126,13 @@ class LinkPrediction:
     name = "knowledge-graph"
     models = TRIPLE_MODELS
     measure = "mrr"
-    own: Mapping[str, str] = MappingProxyType(
-        {
-            "uniform": "Static(Corruption(train, known=valid))",
-            "dynamic-softmax": "Dynamic(Corruption(triples), score, candidates=32, temperature=1.0)",
-        }
-    )
+    own: Mapping[str, str] = _methods("transe")  # a task has those of its model
     quick_steps = 160
-    quick = ("corruption:8", "corruption:32", "bernoulli:8", "typed:8")
+    k = 8
+    quick = ("corruption:8", "bernoulli:8", "typed:8", "self-adversarial:8")
     defaults = (
-        "corruption:8",
-        "corruption:32",
-        "bernoulli:8",
-        "typed:8",
-        "relation-corruption:8",
-        "SNS:8",
-        "dynamic-softmax:8",
+        *("corruption:8", "bernoulli:8", "typed:8", "relation-corruption:8"),
+        *("near-positive:8", "dynamic-softmax:8", "self-adversarial:8"),
     )
 
     def __init__(
@@ -117,28 +142,35 @@ class LinkPrediction:
         *,
         width: int = 64,
         batch: int | None = None,
+        validated: int = VALIDATED,
         device: Device = "cpu",
     ) -> None:
         """Index what is asked and what is true."""
         check_kind("data", data, KnowledgeGraph, "a KnowledgeGraph")
         check_one_of("model", model, TRIPLE_MODELS)
-        self.data, self.model, self.width = data, model, check_whole("width", width, 2)
+        self.data, self.model, self.width = data, model, check_whole("width", width, 2, MOST_WIDTH)
+        self.own = _methods(model)
         self.device = checked_device(device)
         self.triples = to_torch(data.train.array, self.device)
         self.pairs = len(data.train)
         self.batch = usual_batch(self.pairs, batch)
         self.held = data.validation.union(data.test)
         true = data.train.union(self.held)
-        some = data.validation.array
-        if len(some) > _VALIDATED:
-            some = np.random.default_rng(0).permutation(some)[:_VALIDATED]
+        some = np.random.default_rng(0).permutation(data.validation.array)[: check_whole("validated", validated, 1)]
+        self.validated = len(some)
         sizes = data.train.n_entities, data.train.n_relations
         self.questions = {"validation": _Questions(Triples(some, *sizes), true), "test": _Questions(data.test, true)}
+        asked, tested = (len(self.questions[part].keys) for part in ("validation", "test"))
+        self.test_work = tested / asked  # what a test costs, in validations
+        self.ranked = (
+            f"Validation ranks all entities for both sides of {counted(self.validated, 'triple')}, "
+            f"the test of {len(data.test):,}."
+        )
 
     def settings(self) -> dict[str, Any]:
         """What decides the result, for the record."""
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
-        sizes = {"width": self.width, "batch": self.batch, "false negatives": HELD_OUT}
+        sizes = {"width": self.width, "batch": self.batch, "validated": self.validated, "false negatives": HELD_OUT}
         return {**known, "fingerprint": self.data.fingerprint(), **sizes, **recorded_device(self.device)}
 
     def start(self, seed: int) -> LinkPredictor:
@@ -171,33 +203,64 @@ class LinkPredictor:
         self.network = TripleModel(task.model, *sizes, seed, width=task.width, device=task.device)
         self.parameters = [self.network.entities, self.network.relations]
 
+    @torch.no_grad()
     def score(self, triples: Tensor, corrupted: Tensor) -> Tensor:
-        """(B, n) the scores of corrupted triples (B, n, 3), without gradients."""
-        with torch.no_grad():
+        """(B, n) the scores of corrupted triples (B, n, 3) of triples (B, 3), without gradients."""
+        heads, relations, tails = corrupted.unbind(dim=-1)
+        if bool((relations != triples[:, None, 1]).any()):
             return self.network.score(corrupted)
+        of_heads = heads != triples[:, None, 0]
+        side = torch.where(of_heads, HEAD, TAIL)
+        if bool((of_heads & (tails != triples[:, None, 2])).any()):  # both ends are replaced
+            return self.network.score(corrupted)
+        return self.network.scores(triples, torch.where(of_heads, heads, tails), side)[:, 1:]
 
     def similarity(self, entities: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the products of entities (B, n) and entities (B,), without gradients."""
-        vectors = self.network.entities.detach()
-        return torch.einsum("bd,bnd->bn", embedding(entities, vectors), embedding(ids, vectors))
+        return row_scores(self.network.entities.detach(), entities.contiguous(), ids.contiguous())
 
     def parts(self) -> Mapping[str, Any]:
         """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""
         offered: dict[str, Any] = {name: getattr(samplers, name) for name in _SAMPLERS}
         train = self.task.data.train
         offered |= {"np": np, "Corruption": pools.Corruption, "train": train, "triples": train}
+        offered |= {"with_loss": self.with_loss, "hinge": hinge, "self_adversarial": self_adversarial}
+        offered |= {f"{self.task.model}_model": self.task.model}  # papers whose model is another do not fit
         offered |= {"score": self.score, "similarity": self.similarity, "candidates": CANDIDATES, "rho": 1.0}
         return offered | {"valid": ()}  # held-out triples may be drawn, as in practice
 
     def loss(self, rows: NDArray[np.int64], sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        """The mean InfoNCE of some training triples with k corrupted ones each, and the negatives."""
+        return self._step(rows, sampler, k, step, info_nce)
+
+    def with_loss(
+        self, sampler: Any, loss: Callable[..., Tensor], *, model: str | None = None, **settings: float
+    ) -> Callable[..., tuple[Tensor, Negatives]]:
+        """A step like `loss`, with another loss of `naysay.losses`.
+
+        Args:
+            sampler: What draws corrupted triples.
+            loss: loss(positive (B,), negatives (B, K), *, mask, weights, **settings) -> (B,).
+            model: Only a note for who reads the arm: the model that its paper has.
+            settings: Arguments of the loss, such as its margin.
+        """
+        chosen = partial(loss, **settings)
+
+        def step_of(rows: NDArray[np.int64], k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            return self._step(rows, sampler, k, step, chosen)
+
+        return step_of
+
+    def _step(
+        self, rows: NDArray[np.int64], sampler: Any, k: int, step: int, loss: Callable[..., Tensor]
+    ) -> tuple[Tensor, Negatives]:
         """The mean loss of some training triples with k corrupted ones each, and the negatives."""
         triples = self.task.triples[to_torch(rows, self.task.device)]
         negatives: Negatives = sampler.sample(Query(triples, step=step), k, rng=rng_for(self.seed, step))
         both = self.network.scores(triples, negatives.ids.clamp(min=0), negatives.side)
         positive, scores = both[:, 0], both[:, 1:]
-        loss = info_nce(positive, scores, mask=negatives.mask, weights=negatives.weights).mean()
         self.hardness = mean_hardness(positive, scores, negatives.mask)
-        return loss, negatives
+        return loss(positive, scores, mask=negatives.mask, weights=negatives.weights).mean(), negatives
 
     def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
         """The share of the negatives of some training triples that are held-out triples."""
@@ -218,7 +281,7 @@ class LinkPredictor:
             put(self.parameters, vectors)
             queries = questions.queries(model)
             found = ranking(
-                lambda rows: model.score_all(queries[rows]), questions.wanted, known=questions.known, alone=True
+                lambda rows: model.order_all(queries[rows]), questions.wanted, known=questions.known, alone=True
             )
             put(self.parameters, now)
         return {"mrr": found.mrr, **{f"hits@{n}": found.hits(n) for n in (10, 1, 3)}}
