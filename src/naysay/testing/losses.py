@@ -197,10 +197,8 @@ def gradient(bench: Bench) -> Iterator[str]:
     def values(positive: Any, negatives: Any) -> Any:
         return replace(case, positive=positive, negatives=negatives).values()
 
-    try:
-        torch.autograd.gradcheck(values, leaves, atol=1e-5, rtol=1e-5)
-    except RuntimeError as error:
-        yield f"has a gradient that is not the slope of its value: {' '.join(str(error).split())[:200]}"
+    if not torch.autograd.gradcheck(values, leaves, atol=1e-5, rtol=1e-5, raise_exception=False):
+        yield "has a gradient that is not the slope of its value"
 
 
 def arrays(bench: Bench) -> Iterator[str]:
