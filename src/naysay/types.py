@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,9 +212,41 @@ class Negatives:
 _PER_SLOT = tuple(f.name for f in fields(Negatives) if f.name not in ("ids", "source_names", "dropped"))
 
 
+def needs_main_process(*parts: object) -> bool:
+    """Whether any of these parts answers by what the main process changes in training, so that a copy would be stale.
+
+    A part, or a function, says so by an attribute `needs_main_process`. One without it needs the main process if it
+    learns from steps (`observe`), or if it is a function, which may call the model in training.
+    """
+    return any(map(_changes_in_training, parts))
+
+
+def _changes_in_training(part: object) -> bool:
+    stated = getattr(part, "needs_main_process", None)
+    if stated is not None:
+        return bool(stated)
+    is_function = callable(part) and not isinstance(part, Pool | Sampler | Detector)
+    return is_function or hasattr(part, "observe")
+
+
+class MadeOf:
+    """A part that needs the main process if one of the parts and functions it was made of does."""
+
+    _made_of: ClassVar[tuple[str, ...]]  # the names of their attributes; an attribute may be None
+
+    @property
+    def needs_main_process(self) -> bool:
+        """Whether draws depend on what the main process changes in training; if so, `data.loader` needs workers=0."""
+        return needs_main_process(*(getattr(self, name) for name in self._made_of))
+
+
 @runtime_checkable
 class Pool(Protocol):
-    """Where candidates come from. A pool excludes what is known, exactly."""
+    """Where candidates come from. A pool excludes what is known, exactly.
+
+    An optional attribute `needs_main_process` says whether draws depend on what the main process changes during an
+    epoch. Without it they do if the pool has `observe`.
+    """
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw candidates.
@@ -235,7 +267,13 @@ class Pool(Protocol):
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Which candidates become negatives."""
+    """Which candidates become negatives.
+
+    An optional attribute `needs_main_process` says whether draws depend on what the main process changes during an
+    epoch: what a part learns, or a function such as the score of the model. `data.loader` then needs workers=0. Without
+    it they do if the sampler has `observe`. A sampler of other parts says what they say. A function of yours counts as
+    changing; set `function.needs_main_process = False` if it does not.
+    """
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw negatives.

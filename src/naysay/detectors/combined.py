@@ -24,7 +24,7 @@ from naysay.detectors._slots import (
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.detectors.posterior import Posterior
 from naysay.text import described
-from naysay.types import Array, Detector, Negatives, Query, Stateful
+from naysay.types import Array, Detector, Negatives, Query, Stateful, needs_main_process
 
 RULES = ("max", "all", "mean", "noisy_or")
 _MAX_DETECTORS = 127  # int8 indices
@@ -140,6 +140,11 @@ class Combined:
             self._learning(),
             lambda _, part: part.observe(query, negatives, positive_scores=positive_scores, vectors=vectors),
         )
+
+    @property
+    def needs_main_process(self) -> bool:
+        """Whether a detector does."""
+        return needs_main_process(*self.detectors.values())
 
     @property
     def learns(self) -> bool:

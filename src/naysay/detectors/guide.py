@@ -100,6 +100,8 @@ class Guide:
         (array([[0.95, 0.05, 0.4 , 0.  ]]), 2, 2)
     """
 
+    needs_main_process = True  # a copy would have a budget and a cache of its own
+
     def __init__(
         self,
         score_pairs: OfPairs,

@@ -24,7 +24,7 @@ from naysay.detectors._slots import (
 )
 from naysay.detectors._states import Entry, read_state
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, anchor_ids
+from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
 MIN_LABELS = 10  # of each kind
 _STATE = {
@@ -40,7 +40,7 @@ _MIN_L2 = 1e-6  # with less, collinear features have no unique weights
 
 @final
 @public
-class Labelled:
+class Labelled(MadeOf):
     """The probability that a candidate is a false negative, learned from labelled candidates.
 
     `fit` takes labelled slots and fits
@@ -81,6 +81,8 @@ class Labelled:
         array([[0.11, 0.82, 0.  ],
                [0.9 , 1.  , 0.  ]])
     """
+
+    _made_of = ("features",)
 
     def __init__(
         self,

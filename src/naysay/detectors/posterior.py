@@ -20,7 +20,7 @@ from naysay.detectors._slots import as_suspicion, check_query_and_negatives, fil
 from naysay.detectors.posterior_summary import PosteriorSummary, summary_of_state
 from naysay.detectors.share import Share
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, anchor_ids
+from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
 Floats = NDArray[np.float64]
 DEPTH, MIN_DEPTH = 50, 20
@@ -28,7 +28,7 @@ DEPTH, MIN_DEPTH = 50, 20
 
 @final
 @public
-class Posterior:
+class Posterior(MadeOf):
     """The probability that a candidate is a false negative, learned from labelled positives alone.
 
     Suspicion **is** that probability, so its sum over a set is the estimated number of false negatives in it. `fit`
@@ -82,6 +82,8 @@ class Posterior:
         >>> round(detector.summary.after.estimate, 3), round(float((kept < 2).mean()), 3)
         (0.05, 0.062)
     """
+
+    _made_of = ("alike",)
 
     def __init__(
         self,

@@ -49,6 +49,8 @@ class Cache:
         [[4, -1, -1], [-1, -1, -1]]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     def __init__(
         self,
         n_anchors: int,

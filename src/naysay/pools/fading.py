@@ -66,6 +66,7 @@ class Fading:
     """
 
     distinct = True
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     def __init__(
         self,

@@ -51,6 +51,8 @@ class Memory:
         [[5, -1, 7]]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     def __init__(
         self, size: int, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
     ) -> None:

@@ -76,6 +76,8 @@ class Nearest:
         [[2, 3]]
     """
 
+    needs_main_process = True  # `Refresh` replaces the vectors during an epoch
+
     def __init__(
         self,
         vectors: Any,

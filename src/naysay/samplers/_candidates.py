@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from naysay.rng import key_from
 from naysay.samplers._top_k import Choice, pick, pick_any, reasons, softened, take, take_highest
 from naysay.samplers.stored_vectors import StoredVectors
 from naysay.text import described
-from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Pool, Query, check_query
+from naysay.types import HEAD, RELATION, SIDES, Array, MadeOf, Negatives, Pool, Query, check_query
 
 
-class FromPool:
+class FromPool(MadeOf):
     """What samplers of one pool share."""
 
+    _made_of: ClassVar[tuple[str, ...]] = ("pool", "score")
     pool: Pool
 
     @property

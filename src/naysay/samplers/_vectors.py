@@ -14,12 +14,12 @@ from naysay.checks import check_kind, first_bad, raise_invalid
 from naysay.rng import generator_of
 from naysay.samplers._top_k import top, uniform_on_device
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, Sampler
+from naysay.types import Array, MadeOf, Negatives, Query, Sampler
 
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
 
 
-class FromSampler:
+class FromSampler(MadeOf):
     """What samplers that change the vectors of another sampler's negatives share."""
 
     base: Sampler

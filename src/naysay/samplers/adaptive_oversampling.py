@@ -19,7 +19,7 @@ from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import number_at, wanted_slots
 from naysay.samplers._factor_ranks import FactorRanks, exact_items, ranks_below
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, check_query
+from naysay.types import Array, MadeOf, Negatives, Query, check_query
 
 Embed = Callable[[Array], Array]  # embed(anchors (B,)) -> (B, d)
 _ROUNDS = 8  # redraws of a slot that hit something known, before it is drawn exactly
@@ -27,7 +27,7 @@ _ROUNDS = 8  # redraws of a slot that hit something known, before it is drawn ex
 
 @final
 @public
-class AdaptiveOversampling:
+class AdaptiveOversampling(MadeOf):
     """Draw a rank r and a factor f that is large for the anchor, and take the item of rank r on that factor.
 
     With v the anchor's vector and sigma_f the standard deviation of factor f over the items:
@@ -64,6 +64,7 @@ class AdaptiveOversampling:
     """
 
     distinct = False
+    _made_of = ("embed",)
 
     def __init__(
         self, positives: Positives, item_factors: Any, embed: Embed, scale: Any, *, on_short: str = "pad"

@@ -60,6 +60,8 @@ class AdversarialBank:
         [[0.115738, 2.0]]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     size: int
     d: int
     _: KW_ONLY

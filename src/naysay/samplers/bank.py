@@ -52,6 +52,8 @@ class Bank:
         ([[1, -1]], [[[0.0, 1.0], [0.0, 0.0]]], {'unseen': 1})
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
         check_is_pool(pool)
         self.pool, self.momentum = pool, checks.check_number("momentum", momentum, at_least=0, at_most=1)

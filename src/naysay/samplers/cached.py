@@ -85,6 +85,8 @@ class Cached(FromPool):
         [[7, 8], [7, 9]]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     pool: Pool
     score: Score
     size: int

@@ -68,6 +68,8 @@ class Generated(FromSampler):
         (1, 2, 4)
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     base: Sampler
     embed: Embed
     generator: Callable[..., Any]

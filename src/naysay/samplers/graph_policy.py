@@ -75,6 +75,8 @@ class GraphPolicy(Independent):
         [[2, 2], [3, 3]]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     graph: Positives
     generator: Generator
     reward: Score

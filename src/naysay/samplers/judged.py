@@ -21,7 +21,7 @@ from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._top_k import take_kept
 from naysay.text import described
-from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, check_query
+from naysay.types import Array, Detector, MadeOf, Negatives, Query, Sampler, Stateful, check_query
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
 _REFILL = 2.0
@@ -30,7 +30,7 @@ _MAX_THREADS = 16  # threads whose last candidates are kept
 
 @final
 @public
-class Judged:
+class Judged(MadeOf):
     """Draw candidates from a sampler, score them with a detector, and apply a policy.
 
     `suspicion` (B, K) is stored with the negatives. With "drop", `dropped` counts the suspicious candidates that come
@@ -64,6 +64,8 @@ class Judged:
         >>> sorted(taken.ids[0].tolist())
         [2, 3]
     """
+
+    _made_of = ("sampler", "detector")
 
     def __init__(
         self,

@@ -93,6 +93,8 @@ class Learned:
         True
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     pool: Pool
     generator: Generator
     reward: Any

@@ -66,6 +66,8 @@ class MarkovChain(Independent):
         [0.0, 0.2, 0.3, 0.5]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     positives: Positives
     score: Score
     neighbours: Any = None

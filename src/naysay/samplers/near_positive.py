@@ -60,6 +60,8 @@ class NearPositive(FromPool):
                [-2., -2.]])
     """
 
+    _made_of = ("pool", "score", "first")
+
     pool: Pool
     score: Score
     candidates: Any
