@@ -294,7 +294,12 @@ class Sampler(Protocol):
 
 @runtime_checkable
 class Detector(Protocol):
-    """Which negatives are likely false."""
+    """Which negatives are likely false.
+
+    An optional attribute `suspicion_threshold` in [0, 1] is the suspicion from which a slot counts as a false negative;
+    0.5 without it. All that acts on a detector's suspicion uses it by default. `threshold` is another thing: the score
+    from which a detector by scores suspects a slot. For `needs_main_process` see `Sampler`.
+    """
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1]: how likely each slot is a false negative; 0 where it is empty."""

@@ -13,6 +13,7 @@ from naysay.arrays import Floats, is_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
     check_all,
+    check_number,
     check_kind,
     check_range,
     is_number,
@@ -171,6 +172,12 @@ def on_its_side(suspicion: Floats, flagged: NDArray[np.bool_]) -> Floats:
 def is_detector(part: object) -> TypeGuard[Detector]:
     """Whether an object has the method suspicion(query, negatives). `Negatives` have an array of that name."""
     return isinstance(part, Detector) and not isinstance(part, type) and callable(part.suspicion)
+
+
+def threshold_of(detector: object) -> float:
+    """The suspicion from which a detector flags a slot: its own `suspicion_threshold`, else 0.5."""
+    own = getattr(detector, "suspicion_threshold", SUSPICION_THRESHOLD)
+    return check_number("suspicion_threshold", own, at_least=0, at_most=1)
 
 
 def suspicion_of(parameter: str, detector: object, query: Query, negatives: Negatives) -> Floats:

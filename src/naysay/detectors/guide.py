@@ -45,6 +45,7 @@ from naysay.detectors._slots import (
     on_its_side,
     slot_scores,
     suspicion_of,
+    threshold_of,
 )
 from naysay.detectors._states import Entry, joined_states, read_state, split_states
 from naysay.text import described
@@ -187,6 +188,9 @@ class Guide:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
         if isinstance(self.first, Detector):
             suspicion = suspicion_of("first", self.first, query, negatives)
+            own = threshold_of(self.first)
+            if own != SUSPICION_THRESHOLD:
+                suspicion = by_probability(suspicion, own)
             return suspicion, np.abs(suspicion - SUSPICION_THRESHOLD)
         scores = slot_scores(negatives)
         return _logistic(scores, self.first), np.abs(scores - self.first)

@@ -297,6 +297,11 @@ class Posterior(MadeOf):
         """The smallest suspicion that is dropped, for `drop` and `judge`: just above tau."""
         return self.summary.threshold
 
+    @property
+    def suspicion_threshold(self) -> float:
+        """The same, as everything that acts on a detector's suspicion asks for it."""
+        return self.threshold
+
     def describe(self) -> str:
         """The estimates and the cut in a sentence, or the reason why there is none."""
         return self.summary.describe(self.k, self.false_share)

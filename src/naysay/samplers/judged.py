@@ -14,7 +14,7 @@ from naysay._lock import Lock
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
-from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors._slots import threshold_of
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
@@ -50,7 +50,8 @@ class Judged(MadeOf):
         detector: A detector, a `Combined`, or {name: detector}.
         policy: "drop": draw `refill` times as many candidates and take the first k below the threshold, in the
             sampler's order. "reweight", "attract", "ignore": draw k, and change them as the functions of these names.
-        threshold: The suspicion from which the policy acts, 0.5 by default; for "reweight" the default is all slots.
+        threshold: The suspicion from which the policy acts. By default the detector's own: `suspicion_threshold`, or 0.5
+            if it has none. For "reweight" the default is all slots.
         rule: How to combine {name: detector}, as in `Combined`; "max" by default.
         refill: Candidates per slot, at least 1; 2 by default. With "drop" only.
         on_short: "pad" or "raise", if a row has fewer than k left. With "drop" only.
@@ -91,7 +92,7 @@ class Judged(MadeOf):
         if on_short is not None:
             check_one_of("on_short", on_short, ON_SHORT)
         self.sampler, self.policy, self.on_short = sampler, policy, on_short or "pad"
-        self.threshold = SUSPICION_THRESHOLD if threshold is None and policy != "reweight" else threshold
+        self.threshold = threshold
         self.refill = _REFILL if refill is None else check_number("refill", refill, at_least=1, finite=True)
         self.detector = _combined(detector, rule)
         self.distinct = getattr(sampler, "distinct", None)
@@ -125,7 +126,8 @@ class Judged(MadeOf):
 
     @property
     def _acting(self) -> float:
-        return SUSPICION_THRESHOLD if self.threshold is None else self.threshold
+        """The suspicion from which the policy acts now: a detector that is fitted again may have moved its own."""
+        return threshold_of(self.detector) if self.threshold is None else self.threshold
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Update the detectors and the sampler, those that learn, with the candidates of a step.
