@@ -131,7 +131,8 @@ class Negatives:
         source: (B, K) int8 or None: which of `source_names` a slot came from.
         source_names: The names of the sources.
         log_q: (B, K) or None: the exact log-probability of the id; for distinct draws given the row's earlier slots. 0
-            where the slot is empty. It may be a read-only view.
+            where the slot is empty. Where a policy ignored or attracted slots after the draw, log(slots drawn / slots
+            left) of the row is added in those left. It may be a read-only view.
         dropped: {"reason": count}: everything that was left out.
 
     Raises:

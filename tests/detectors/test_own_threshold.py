@@ -86,7 +86,7 @@ def test_evaluations_and_hidden_positives_use_it():
 
 
 def test_a_guide_compares_with_the_threshold_of_the_first_detector():
-    """The guide confirms what the first detector flagged, so nothing changes; the nearest to its threshold comes first."""
+    """A guide that confirms what was flagged changes nothing; slots nearest to the threshold are asked first."""
     agreeing = ns.detectors.Guide(lambda anchors, ids: np.where(ids >= 1, 1.0, -1.0), 0.0, first=ByScore(0.15))
     agreeing.suspicion(QUERY, NEGATIVES)
     assert (agreeing.n_scored, agreeing.n_changed) == (8, 0)

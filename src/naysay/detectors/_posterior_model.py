@@ -130,7 +130,7 @@ class Model:
         return [scores, scores - level[:, None]]
 
     def learnt_levels(self, anchors: Whole, lists: Lists) -> Floats:
-        """(A,) the backgrounds that the fit found: of the anchor, or the typical one; NaN for a list that shows its own.
+        """(A,) the backgrounds that the fit found: the anchor's, or the typical one; NaN for a list that shows its own.
 
         A list of an unknown anchor shows its own background if it is about as long as those that were fitted.
         """

@@ -13,8 +13,8 @@ from naysay.arrays import Floats, is_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
     check_all,
-    check_number,
     check_kind,
+    check_number,
     check_range,
     is_number,
     raise_invalid,

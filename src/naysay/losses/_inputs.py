@@ -79,10 +79,14 @@ def as_weights(values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor |
 def as_log_q(
     values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None, parameter: str = "log_q"
 ) -> Tensor:
-    """Return log-probabilities, finite and at most 0 where `kept`; a probability or a wrong sign raises."""
+    """Return log-probabilities, finite and at most 0 where `kept`; a probability or a wrong sign raises.
+
+    `detectors.ignore` adds log(slots drawn / slots left) in the slots of a row that it leaves: so much more is valid.
+    """
     tensor = as_numbers(parameter, values, shape, like)
     advice = "It is the logarithm of a probability."
-    _check_kept(parameter, tensor, tensor.isfinite() & (tensor <= 1e-6), kept, "finite and at most 0", advice)
+    most = 1e-6 if kept is None else 1e-6 + (shape[-1] / kept.sum(-1, keepdim=True).clamp(min=1)).log()
+    _check_kept(parameter, tensor, tensor.isfinite() & (tensor <= most), kept, "finite and at most 0", advice)
     return tensor
 
 

@@ -36,7 +36,8 @@ class Judged(MadeOf):
     `suspicion` (B, K) is stored with the negatives. With "drop", `dropped` counts the suspicious candidates that come
     before the last one taken, under the name of the detector with the largest suspicion (ties: the first);
     {"exhausted": n} counts slots for which the sampler had no candidate. The sampler's own counts are those of its
-    larger draw. log_q is None after "drop", as in `naysay.detectors.drop`, and the sampler's own after other policies.
+    larger draw. log_q is None after "drop", the sampler's own after "reweight", and as `naysay.detectors.ignore` says
+    after "ignore" and "attract".
 
     Detectors and samplers that learn must see the candidates before the policy: a quantile of the remaining ones would
     fall at every step. So if a part learns, the candidates of the last `sample` of each thread are kept, and `observe`
@@ -50,7 +51,9 @@ class Judged(MadeOf):
         detector: A detector, a `Combined`, or {name: detector}.
         policy: "drop": draw `refill` times as many candidates and take the first k below the threshold, in the
             sampler's order. "reweight", "attract", "ignore": draw k, and change them as the functions of these names.
-        threshold: The suspicion from which the policy acts. By default the detector's own: `suspicion_threshold`, or 0.5
+            After "attract" pass `attract=negatives.relation == 1` to `losses.info_nce`: a loss that is only given the
+            mask ignores these slots.
+        threshold: The suspicion from which the policy acts. By default the detector's own `suspicion_threshold`, or 0.5
             if it has none. For "reweight" the default is all slots.
         rule: How to combine {name: detector}, as in `Combined`; "max" by default.
         refill: Candidates per slot, at least 1; 2 by default. With "drop" only.

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, check_range, check_whole, first_bad, public, raise_invalid
+from naysay.checks import (
+    as_array,
+    check_number,
+    check_one_of,
+    check_range,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+)
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import shortfall
 from naysay.pools.everything import Everything
@@ -84,8 +93,8 @@ class MarkovChain(Independent):
         check_known(self.positives, self.on_short)
         check_score(self.score)
         check_one_of("target", self.target, ("power", "softmax"))
-        number_at("uniform", self.uniform, None, above=0, at_most=1)
-        number_at("power", self.power, None, at_least=0, finite=True)
+        check_number("uniform", self.uniform, above=0, at_most=1)
+        check_number("power", self.power, at_least=0, finite=True)
         number_at("temperature", self.temperature, None, above=0, finite=True)
         check_whole("steps", self.steps, 0)
         n, given = self.positives.n_items, self.neighbours
