@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from naysay.errors import MissingExtraError
 
 Floats = NDArray[np.float64]
+Part = TypeVar("Part")
 
 
 def is_torch(values: object) -> bool:
@@ -76,6 +78,23 @@ def need_torch(extra: str = "torch") -> Any:
         message = f"torch is not installed. Run: pip install 'naysay[{extra}]'"
         raise MissingExtraError(message) from error
     return torch
+
+
+def for_checkpoints(state: Callable[[Part], dict[str, Any]]) -> Callable[[Part], dict[str, Any]]:
+    """Decorate a method `state`: what it returns can be saved by torch.save and loaded with weights_only=True.
+
+    That takes no NumPy arrays, so once torch is loaded the arrays become tensors of the same type. `np.savez` saves
+    both, and `restore` reads both.
+    """
+
+    @wraps(state)
+    def call(part: Part) -> dict[str, Any]:
+        found = {name: value.item() if isinstance(value, np.generic) else value for name, value in state(part).items()}
+        if "torch" not in sys.modules:
+            return found
+        return {name: to_torch(value) if isinstance(value, np.ndarray) else value for name, value in found.items()}
+
+    return call
 
 
 @contextmanager

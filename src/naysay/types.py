@@ -309,7 +309,11 @@ class Detector(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """A part that learns. Its whole state is a flat dictionary of arrays and numbers."""
+    """A part that learns. Its whole state is a flat dictionary of arrays and numbers.
+
+    The arrays are NumPy's, and torch's once torch is loaded, so that `torch.load(file, weights_only=True)` takes them.
+    `np.savez(file, **state)` saves both.
+    """
 
     def state(self) -> dict[str, Any]:
         """All that the next answer depends on, apart from the settings."""

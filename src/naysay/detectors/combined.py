@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay.arrays import for_checkpoints
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
@@ -164,6 +165,7 @@ class Combined:
     def _learning(self) -> dict[str, Any]:
         return {name: part for name, part in self.detectors.items() if learns(part)}
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return {"name/key": value} of the detectors that have a state, to save with np.savez(file, **state)."""
         return joined_states(self._stateful)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import partners
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     check_all,
     check_bool,
@@ -258,6 +258,7 @@ class Guide:
             return _logistic(scores, threshold, self.scale)
         return by_probability(scores, threshold)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return the counts, the cached scores, and under "first/key" the state of the first detector."""
         first = joined_states(self._stateful)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats, to_numpy
+from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
@@ -196,7 +196,8 @@ class Labelled(MadeOf):
             raise_invalid("truth", "fitted before", "no labels", "Call fit(query, negatives, truth).")
         return self._learnt
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """Return the fitted weights; empty before `fit`. Settings, groups and features are not included."""
         if (learnt := self._learnt) is None:
             return {}

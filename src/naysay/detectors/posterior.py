@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
     check_all,
@@ -306,6 +306,7 @@ class Posterior(MadeOf):
         """The estimates and the cut in a sentence, or the reason why there is none."""
         return self.summary.describe(self.k, self.false_share)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
         model, summary = self._learnt

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen, offsets
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_device, check_kind, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.pools._slots import asked, check_count, check_known, check_settings, draw_filled, shortfall, shown_settings
 from naysay.positives import Positives
@@ -146,6 +146,7 @@ class Nearest:
         with self._lock:
             self._age += 1
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The stored vectors and their age."""
         with self._lock:

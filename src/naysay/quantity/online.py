@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_floats,
     check_all,
@@ -216,7 +216,8 @@ class Online:
             tolerance=self.tolerance,
         )
 
-    def state(self) -> dict[str, NDArray[Any] | int]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """Return all probes and the number of steps, without the settings.
 
         Returns:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay import checks
 from naysay._lock import Lock
-from naysay.arrays import to_numpy, without_gradients
+from naysay.arrays import for_checkpoints, to_numpy, without_gradients
 from naysay.checks import public
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
@@ -120,6 +120,7 @@ class AdaptiveOversampling(MadeOf):
         items = self.positives.n_items
         return self._draws >= items * math.log(max(items, 2))
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The ranks, and how many negatives were drawn by them."""
         with self._lock:

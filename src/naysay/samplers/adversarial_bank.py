@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_floats, check_all, check_number, check_whole, public, raise_invalid
 from naysay.detectors._states import read_state
 from naysay.pools._slots import draw_listed
@@ -163,6 +163,7 @@ class AdversarialBank:
         along = (chance * scores).sum(axis=0)[:, None]
         return np.asarray((chance.T @ anchors - along * unit) / (lengths * self.temperature * len(anchors)))
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay import checks
 from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import public
 from naysay.samplers._candidates import check_is_pool, draw_k
 from naysay.text import described
@@ -121,7 +121,8 @@ class Bank:
             self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
             self._seen[items] = True
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """Everything that the next answer depends on but the settings."""
         with self._lock:
             return {"vectors": self._vectors.copy(), "seen": self._seen.copy()}

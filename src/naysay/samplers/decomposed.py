@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._slots import Score, check_score, like_query, score_slots
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_all, check_number, check_range, check_whole, public
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import anchors_of, shortfall
@@ -158,6 +158,7 @@ class Decomposed(Independent):
         items = self.positives.indices[self.positives.indptr[anchors[rows]] + place]
         return np.asarray(np.bincount(rows, (x[rows] * y[:, items].T).sum(axis=1), len(anchors)), np.float64)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The two tables."""
         tables = self._tables

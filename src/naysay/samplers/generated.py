@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay._slots import partners
-from naysay.arrays import need_torch, to_torch
+from naysay.arrays import for_checkpoints, need_torch, to_torch
 from naysay.checks import check_number, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry, read_state
 from naysay.rng import generator_of, key_from, rng_for
@@ -134,6 +134,7 @@ class Generated(FromSampler):
             (-aim).backward()
         self.optimizer.step()
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The generator's parameters, and the number of steps. Save the optimiser's moments yourself."""
         return {"steps": self._steps, **saved_parameters(self.optimizer)}

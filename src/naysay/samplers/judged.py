@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
 from naysay.detectors._slots import threshold_of
@@ -179,6 +179,7 @@ class Judged(MadeOf):
             raise_invalid("negatives", rule, "others, without the dropped candidates", advice)
         return negatives
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return {"sampler/key": value, "detector/name/key": value} of the parts that have a state."""
         return joined_states(self._stateful())

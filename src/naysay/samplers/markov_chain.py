@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
     check_number,
@@ -152,6 +152,7 @@ class MarkovChain(Independent):
         with self._lock:
             self._last[anchors[rows]] = ids[rows, place[rows]]
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The state of each anchor's chain, -1 before the first."""
         with self._lock:
