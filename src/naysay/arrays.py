@@ -80,21 +80,29 @@ def need_torch(extra: str = "torch") -> Any:
     return torch
 
 
-def for_checkpoints(state: Callable[[Part], dict[str, Any]]) -> Callable[[Part], dict[str, Any]]:
-    """Decorate a method `state`: what it returns can be saved by torch.save and loaded with weights_only=True.
+class StateArray(np.ndarray[Any, Any]):
+    """A NumPy array of a state, which torch.save writes as a tensor: torch.load(weights_only=True) takes no other."""
 
-    That takes no NumPy arrays, so once torch is loaded the arrays become tensors of the same type. `np.savez` saves
-    both, and `restore` reads both.
-    """
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """How to pickle it: as a tensor once torch is loaded, else as a plain array."""
+        plain = np.asarray(self)
+        return (to_torch(plain) if "torch" in sys.modules else plain).__reduce_ex__(protocol)
+
+
+def for_checkpoints(state: Callable[[Part], dict[str, Any]]) -> Callable[[Part], dict[str, Any]]:
+    """Decorate a method `state`: what it returns can be saved by torch.save and loaded with weights_only=True."""
 
     @wraps(state)
     def call(part: Part) -> dict[str, Any]:
-        found = {name: value.item() if isinstance(value, np.generic) else value for name, value in state(part).items()}
-        if "torch" not in sys.modules:
-            return found
-        return {name: to_torch(value) if isinstance(value, np.ndarray) else value for name, value in found.items()}
+        return {name: _for_checkpoints(value) for name, value in state(part).items()}
 
     return call
+
+
+def _for_checkpoints(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.view(StateArray) if isinstance(value, np.ndarray) else value
 
 
 @contextmanager

@@ -311,8 +311,8 @@ class Detector(Protocol):
 class Stateful(Protocol):
     """A part that learns. Its whole state is a flat dictionary of arrays and numbers.
 
-    The arrays are NumPy's, and torch's once torch is loaded, so that `torch.load(file, weights_only=True)` takes them.
-    `np.savez(file, **state)` saves both.
+    Save it by `np.savez(file, **state)`, or by torch.save: `torch.load(file, weights_only=True)` gives tensors, which
+    `restore` takes, too.
     """
 
     def state(self) -> dict[str, Any]:
