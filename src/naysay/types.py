@@ -38,7 +38,7 @@ class Query:
         times: (B,) the time of each row, for `pools.Everything` with times: pairs of a later time are not known yet.
 
     Raises:
-        NaysayError: If a shape is wrong.
+        NaysayError: If a shape is wrong, or ids are not whole numbers.
 
     Examples:
         >>> len(Query([3, 1, 4], positives=[0, 0, 2]))
@@ -52,14 +52,17 @@ class Query:
     times: Array = None
 
     def __post_init__(self) -> None:
-        """Check the shapes."""
+        """Check the shapes and the types of ids."""
         anchors = _array("anchors", self.anchors)
         if anchors.ndim not in (1, 2) or (anchors.ndim == 2 and anchors.shape[1] != 3):
             raise_invalid("anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
+        _check_not_floats("anchors", anchors)
         object.__setattr__(self, "anchors", anchors)
         for name in ("positives", "times"):
             if getattr(self, name) is not None:
                 values = _array(name, getattr(self, name))
+                if name == "positives":
+                    _check_not_floats(name, values)
                 if tuple(values.shape) != (len(anchors),):
                     raise_invalid(name, f"of shape ({len(anchors)},)", f"shape {tuple(values.shape)}")
                 object.__setattr__(self, name, values)
@@ -99,6 +102,13 @@ def positive_ids(query: Query) -> NDArray[np.int64]:
 def _array(parameter: str, values: Any) -> Array:
     """A part of a query: a tensor as it is, anything else as a NumPy array."""
     return values if is_torch(values) else as_array(parameter, values)
+
+
+def _check_not_floats(parameter: str, ids: Array) -> None:
+    """Raise if ids are floating-point or boolean, unless there are none. Names get an error where ids are read."""
+    dtype = str(ids.dtype).removeprefix("torch.")
+    if dtype.startswith(("float", "bfloat", "bool", "complex")) and 0 not in ids.shape:
+        raise_invalid(parameter, "whole numbers", f"dtype {dtype}", "Ids count from 0.")
 
 
 def _ids(parameter: str, values: NDArray[Any], shape: str, looked_up: str) -> NDArray[np.int64]:
