@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_kind, check_not_masked, check_whole, public, raise_invalid, whole_numbers
 
 Array = Any  # a NumPy array or a torch tensor
 HEAD, RELATION, TAIL = 0, 1, 2
@@ -170,6 +170,8 @@ class Negatives:
 
     def __post_init__(self) -> None:
         """Check the ids, and that all arrays have their shape."""
+        for name in ("ids", *_PER_SLOT):
+            check_not_masked(name, getattr(self, name))
         if not hasattr(self.ids, "dtype"):
             raise_invalid("ids", "(B, K) int64", type(self.ids).__name__)
         if self.ids.ndim != 2 or str(self.ids.dtype).removeprefix("torch.") != "int64":

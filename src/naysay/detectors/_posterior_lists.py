@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid
+from naysay.checks import as_array, check_exact, first_bad, raise_invalid
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -133,4 +133,5 @@ def numbers(parameter: str, values: Any, dimensions: int) -> Floats:
     if array.ndim != dimensions or array.dtype.kind not in "iuf":
         shape = "(A, M)" if dimensions == 2 else "(A,)"
         raise_invalid(parameter, f"numbers of shape {shape}", f"{array.dtype} of shape {array.shape}")
+    check_exact(parameter, array)
     return array.astype(np.float64) + 0.0  # -0.0 becomes 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, raise_invalid
+from naysay.checks import as_array, check_exact, raise_invalid
 from naysay.difficulty.curves import BANDS, Floats, Intervals, Mask, Ranked, rank
 
 _WORD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
@@ -25,6 +25,7 @@ def floats_of(parameter: str, values: Any, shape: tuple[int, ...]) -> NDArray[An
         raise_invalid(parameter, f"of shape {shape}", f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    check_exact(parameter, array)
     narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     return array.astype(np.float32 if narrow else np.float64, copy=False)
 
