@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import dtype_for, is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import check_range, first_bad, raise_invalid
+from naysay.checks import check_exact, check_not_masked, check_range, first_bad, raise_invalid
 from naysay.types import Array, Negatives, Query, positive_ids
 
 # score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; for triples score(triples (B, 3), corrupted (B, n, 3))
@@ -140,8 +140,10 @@ def _as_scores(answer: Any, ids: Array) -> Array:
     if tuple(answer.shape) != tuple(ids.shape):
         raise_invalid("score", f"{returns} shape {tuple(ids.shape)}", f"shape {tuple(answer.shape)}")
     if not is_torch(ids):
+        check_not_masked("score", answer)
         if answer.dtype.kind not in "biuf":
             raise_invalid("score", f"{returns} real numbers", f"dtype {answer.dtype}")
+        check_exact("score", answer)
         return answer.astype(np.result_type(answer.dtype, np.float32), copy=False)
     if answer.device != ids.device:
         raise_invalid("score", f"{returns} a tensor on {ids.device}, like the query", f"one on {answer.device}")
@@ -149,6 +151,7 @@ def _as_scores(answer: Any, ids: Array) -> Array:
         raise_invalid("score", f"{returns} real numbers", f"dtype {answer.dtype}")
     torch, scores = need_torch(), answer.detach()
     if not scores.is_floating_point():
+        check_exact("score", np.asarray(to_numpy(scores)))
         return scores.to(dtype_for(ids.device, torch.float64))
     return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from naysay.errors import MissingExtraError, how_to_install
 
 Floats = NDArray[np.float64]
+Part = TypeVar("Part")
 
 
 def is_torch(values: object) -> bool:
@@ -76,6 +78,31 @@ def need_torch(extra: str = "torch") -> Any:
         message = f"torch is not installed. {how_to_install(extra)}"
         raise MissingExtraError(message) from error
     return torch
+
+
+class StateArray(np.ndarray[Any, Any]):
+    """A NumPy array of a state, which torch.save writes as a tensor: torch.load(weights_only=True) takes no other."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """How to pickle it: as a tensor once torch is loaded, else as a plain array."""
+        plain = np.asarray(self)
+        return (to_torch(plain) if "torch" in sys.modules else plain).__reduce_ex__(protocol)
+
+
+def for_checkpoints(state: Callable[[Part], dict[str, Any]]) -> Callable[[Part], dict[str, Any]]:
+    """Decorate a method `state`: what it returns can be saved by torch.save and loaded with weights_only=True."""
+
+    @wraps(state)
+    def call(part: Part) -> dict[str, Any]:
+        return {name: _for_checkpoints(value) for name, value in state(part).items()}
+
+    return call
+
+
+def _for_checkpoints(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.view(StateArray) if isinstance(value, np.ndarray) else value
 
 
 @contextmanager

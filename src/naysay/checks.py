@@ -27,6 +27,7 @@ _PARAMETER = re.compile(r"`(\w+)`")
 _BY_CLASS = ("__init__", "__call__")  # methods whose errors are reported under the name of the class
 _MARK = "__naysay_public__"
 _NAMES_SHOWN = 20  # of a list of names in a message
+_EXACT = 1 << 53  # whole numbers up to here are exact in float64
 MOST_ROWS = (1 << 31) - 1  # of an array that is made with a number from the caller
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
@@ -223,11 +224,30 @@ def check_device(parameter: str, device: Any) -> None:
 
 
 def as_array(parameter: str, values: Any) -> NDArray[Any]:
-    """Return `values` as a NumPy array, or raise if rows have different lengths."""
+    """Return `values` as a NumPy array, or raise if rows have different lengths, or if values are masked."""
+    check_not_masked(parameter, values)
     try:
         return np.asarray(values)
     except ValueError:
         raise_invalid(parameter, "rows of one length", "rows of different lengths")
+
+
+def check_not_masked(parameter: str, values: Any) -> None:
+    """Raise if values of a NumPy masked array are masked: what is behind the mask would count."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        got = f"{np.ma.count_masked(values)} of {values.size} masked"
+        advice = f"Pass {parameter}.compressed(), or fill them, as in {parameter}.filled(-1) for no id."
+        raise_invalid(parameter, "without masked values", got, advice)
+
+
+def check_exact(parameter: str, scores: NDArray[Any]) -> None:
+    """Raise if whole numbers are beyond 2^53: float64 does not have all of them, so that different scores would tie."""
+    if scores.dtype.kind not in "iu" or scores.dtype.itemsize < 8 or not scores.size:
+        return
+    bad = (scores > _EXACT) | (scores < -_EXACT) if scores.dtype.kind == "i" else scores > _EXACT
+    if bad.any():
+        advice = "Subtract a constant, or divide, so that different scores stay different."
+        raise_invalid(parameter, "whole numbers between -2^53 and 2^53", first_bad(scores, bad), advice)
 
 
 def whole_numbers(parameter: str, values: Any, shape: str = "(n,)") -> NDArray[Any]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_kind, check_not_masked, check_whole, public, raise_invalid, whole_numbers
 
 Array = Any  # a NumPy array or a torch tensor
 HEAD, RELATION, TAIL = 0, 1, 2
@@ -38,7 +38,7 @@ class Query:
         times: (B,) the time of each row, for `pools.Everything` with times: pairs of a later time are not known yet.
 
     Raises:
-        NaysayError: If a shape is wrong.
+        NaysayError: If a shape is wrong, or ids are not whole numbers.
 
     Examples:
         >>> len(Query([3, 1, 4], positives=[0, 0, 2]))
@@ -52,14 +52,17 @@ class Query:
     times: Array = None
 
     def __post_init__(self) -> None:
-        """Check the shapes."""
+        """Check the shapes and the types of ids."""
         anchors = _array("anchors", self.anchors)
         if anchors.ndim not in (1, 2) or (anchors.ndim == 2 and anchors.shape[1] != 3):
             raise_invalid("anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
+        _check_not_floats("anchors", anchors)
         object.__setattr__(self, "anchors", anchors)
         for name in ("positives", "times"):
             if getattr(self, name) is not None:
                 values = _array(name, getattr(self, name))
+                if name == "positives":
+                    _check_not_floats(name, values)
                 if tuple(values.shape) != (len(anchors),):
                     raise_invalid(name, f"of shape ({len(anchors)},)", f"shape {tuple(values.shape)}")
                 object.__setattr__(self, name, values)
@@ -101,6 +104,13 @@ def _array(parameter: str, values: Any) -> Array:
     return values if is_torch(values) else as_array(parameter, values)
 
 
+def _check_not_floats(parameter: str, ids: Array) -> None:
+    """Raise if ids are floating-point or boolean, unless there are none. Names get an error where ids are read."""
+    dtype = str(ids.dtype).removeprefix("torch.")
+    if dtype.startswith(("float", "bfloat", "bool", "complex")) and 0 not in ids.shape:
+        raise_invalid(parameter, "whole numbers", f"dtype {dtype}", "Ids count from 0.")
+
+
 def _ids(parameter: str, values: NDArray[Any], shape: str, looked_up: str) -> NDArray[np.int64]:
     """A part of a query as ids; for strings the error says how to get their ids."""
     if values.size and values.dtype.kind in "OSTU":
@@ -131,7 +141,8 @@ class Negatives:
         source: (B, K) int8 or None: which of `source_names` a slot came from.
         source_names: The names of the sources.
         log_q: (B, K) or None: the exact log-probability of the id; for distinct draws given the row's earlier slots. 0
-            where the slot is empty. It may be a read-only view.
+            where the slot is empty. Where a policy ignored or attracted slots after the draw, log(slots drawn / slots
+            left) of the row is added in those left. It may be a read-only view.
         dropped: {"reason": count}: everything that was left out.
 
     Raises:
@@ -159,6 +170,8 @@ class Negatives:
 
     def __post_init__(self) -> None:
         """Check the ids, and that all arrays have their shape."""
+        for name in ("ids", *_PER_SLOT):
+            check_not_masked(name, getattr(self, name))
         if not hasattr(self.ids, "dtype"):
             raise_invalid("ids", "(B, K) int64", type(self.ids).__name__)
         if self.ids.ndim != 2 or str(self.ids.dtype).removeprefix("torch.") != "int64":
@@ -212,9 +225,41 @@ class Negatives:
 _PER_SLOT = tuple(f.name for f in fields(Negatives) if f.name not in ("ids", "source_names", "dropped"))
 
 
+def needs_main_process(*parts: object) -> bool:
+    """Whether any of these parts answers by what the main process changes in training, so that a copy would be stale.
+
+    A part, or a function, says so by an attribute `needs_main_process`. One without it needs the main process if it
+    learns from steps (`observe`), or if it is a function, which may call the model in training.
+    """
+    return any(map(_changes_in_training, parts))
+
+
+def _changes_in_training(part: object) -> bool:
+    stated = getattr(part, "needs_main_process", None)
+    if stated is not None:
+        return bool(stated)
+    is_function = callable(part) and not isinstance(part, Pool | Sampler | Detector)
+    return is_function or hasattr(part, "observe")
+
+
+class MadeOf:
+    """A part that needs the main process if one of the parts and functions it was made of does."""
+
+    _made_of: ClassVar[tuple[str, ...]]  # the names of their attributes; an attribute may be None
+
+    @property
+    def needs_main_process(self) -> bool:
+        """Whether draws depend on what the main process changes in training; if so, `data.loader` needs workers=0."""
+        return needs_main_process(*(getattr(self, name) for name in self._made_of))
+
+
 @runtime_checkable
 class Pool(Protocol):
-    """Where candidates come from. A pool excludes what is known, exactly."""
+    """Where candidates come from. A pool excludes what is known, exactly.
+
+    An optional attribute `needs_main_process` says whether draws depend on what the main process changes during an
+    epoch. Without it they do if the pool has `observe`.
+    """
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw candidates.
@@ -235,7 +280,13 @@ class Pool(Protocol):
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Which candidates become negatives."""
+    """Which candidates become negatives.
+
+    An optional attribute `needs_main_process` says whether draws depend on what the main process changes during an
+    epoch: what a part learns, or a function such as the score of the model. `data.loader` then needs workers=0. Without
+    it they do if the sampler has `observe`. A sampler of other parts says what they say. A function of yours counts as
+    changing; set `function.needs_main_process = False` if it does not.
+    """
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw negatives.
@@ -256,7 +307,12 @@ class Sampler(Protocol):
 
 @runtime_checkable
 class Detector(Protocol):
-    """Which negatives are likely false."""
+    """Which negatives are likely false.
+
+    An optional attribute `suspicion_threshold` in [0, 1] is the suspicion from which a slot counts as a false negative;
+    0.5 without it. All that acts on a detector's suspicion uses it by default. `threshold` is another thing: the score
+    from which a detector by scores suspects a slot. For `needs_main_process` see `Sampler`.
+    """
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1]: how likely each slot is a false negative; 0 where it is empty."""
@@ -265,7 +321,11 @@ class Detector(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """A part that learns. Its whole state is a flat dictionary of arrays and numbers."""
+    """A part that learns. Its whole state is a flat dictionary of arrays and numbers.
+
+    Save it by `np.savez(file, **state)`, or by torch.save: `torch.load(file, weights_only=True)` gives tensors, which
+    `restore` takes, too.
+    """
 
     def state(self) -> dict[str, Any]:
         """All that the next answer depends on, apart from the settings."""

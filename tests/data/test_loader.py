@@ -244,10 +244,6 @@ def test_an_error_of_the_sampler_is_one_sentence_also_from_a_worker(options):
             {"batch_size": 400, "drop_last": True},
             r"`positives` must be at least 400 pairs, for one step of 1 rank, got",
         ),
-        (
-            {"workers": 2, "sampler": ns.samplers.Bank(ns.pools.Everything(KNOWN), 90)},
-            r"`workers` must be 0 for Bank, which learns in the training loop, got 2\. The workers have copies",
-        ),
     ],
 )
 def test_errors_are_one_sentence(options, message):

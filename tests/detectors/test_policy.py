@@ -58,7 +58,6 @@ def test_array_types_agree_nothing_given_is_changed_and_a_relation_leaves_ids(gi
     for policy in (attract, ignore):
         found = policy(negatives, suspicion)
         assert found.ids is negatives.ids
-        assert found.log_q is negatives.log_q
         assert np.array_equal(found.mask, negatives.mask & ~(suspicion >= 0.5))
         assert found.relation.dtype == np.int8
         assert dict(found.dropped) == {"exhausted": 2}
@@ -125,7 +124,10 @@ def test_of_attract_and_ignore_the_first_to_act_wins(given_, data):
     expected = np.where(before > 0, before, np.where(one >= 0.5, 1, np.where(other >= 0.5, 2, 0)))
     assert np.array_equal(found, np.where(filled, expected, 0))
     apart = np.where(one >= 0.5, 0.0, other)  # where no slot is flagged twice, the order does not matter
-    assert differs(ignore(attract(negatives, one), apart), attract(ignore(negatives, apart), one)) is None
+    there, back = ignore(attract(negatives, one), apart), attract(ignore(negatives, apart), one)
+    if negatives.log_q is not None:  # of the slots that are left, up to rounding
+        assert np.allclose(there.log_q[there.mask], back.log_q[there.mask])
+    assert differs(replace(there, log_q=None), replace(back, log_q=None)) is None
 
 
 @given(asked(), st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
@@ -236,3 +238,79 @@ def test_errors_of_names_and_blame():
             drop(negatives, [[1, 1]], **settings)
     with pytest.raises(NaysayError, match=r"^compact: `negatives` must be Negatives, got list"):
         compact([[1]])
+
+
+# ---- log_q after a policy -------------------------------------------------------------------------------------------
+
+FLAGGED = np.arange(10) < 5
+DRAWS = 4000
+
+
+def estimated_sum(negatives):
+    """The sum over items of exp(0) that InfoNCE estimates for each row: e^{loss + p} - e^p at p = 0."""
+    zeros = torch.zeros(negatives.shape, dtype=torch.float64)
+    loss = ns.losses.info_nce(zeros[:, 0], zeros, mask=negatives.mask, log_q=negatives.log_q)
+    return np.expm1(loss.numpy())
+
+
+def drawn_of_ten(distinct, slots=4):
+    known = ns.Positives.from_pairs([0], [10], 1, 11)
+    drawn = ns.pools.Everything(known, distinct=distinct).draw(ns.Query(np.zeros(DRAWS, int)), slots, rng=ns.rng_for(0))
+    if distinct:
+        drawn = replace(drawn, log_q=ns.losses.distinct_log_q(drawn.log_q, drawn.mask))
+    return drawn
+
+
+@pytest.mark.parametrize("policy", [ignore, attract])
+@pytest.mark.parametrize("distinct", [False, True])
+def test_the_sum_over_items_that_are_not_flagged_is_estimated_without_bias(policy, distinct):
+    drawn = drawn_of_ten(distinct)
+    left = policy(drawn, FLAGGED[drawn.ids] * 1.0)
+    sums = estimated_sum(left)
+    error = sums.std() / np.sqrt(DRAWS)
+    assert error < 0.1
+    assert abs(sums.mean() - 5) < 4 * error
+    assert estimated_sum(left.to("cpu")) == pytest.approx(sums)
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_policies_one_after_the_other_are_one_policy(distinct):
+    """Also where the first leaves a row no slot; and the estimate is that of both."""
+    drawn = drawn_of_ten(distinct)
+    first, second = (drawn.ids < 3) * 1.0, (drawn.ids >= 8) * 1.0
+    both = attract(ignore(drawn, first), second)
+    at_once = ignore(drawn, np.maximum(first, second))
+    assert np.array_equal(both.mask, at_once.mask)
+    assert both.log_q[both.mask] == pytest.approx(at_once.log_q[at_once.mask])
+    slots = both.mask.sum(axis=1)
+    shift = (both.log_q - drawn.log_q)[both.mask]
+    assert shift == pytest.approx(np.log(4 / np.repeat(slots, slots)))
+    sums = estimated_sum(both)
+    assert abs(sums.mean() - 5) < 4 * sums.std() / np.sqrt(DRAWS)
+
+
+def test_a_loss_takes_the_log_q_of_a_row_that_lost_most_of_its_slots():
+    """Two items, one flagged: where one slot of eight is left, its log_q is log(8 / 2)."""
+    known = ns.Positives.from_pairs([0], [2], 1, 3)
+    drawn = ns.pools.Everything(known, distinct=False).draw(ns.Query(np.zeros(DRAWS, int)), 8, rng=ns.rng_for(0))
+    left = ignore(drawn, (drawn.ids == 0) * 1.0)
+    assert (left.log_q > 0).any()
+    sums = estimated_sum(left)
+    assert abs(sums.mean() - 1) < 4 * sums.std() / np.sqrt(DRAWS)
+
+
+def test_where_nothing_is_flagged_log_q_stays():
+    drawn = drawn_of_ten(distinct=False)
+    assert np.array_equal(ignore(drawn, np.zeros(drawn.shape)).log_q, drawn.log_q)
+
+
+@pytest.mark.parametrize("policy", ["ignore", "attract"])
+@pytest.mark.parametrize("distinct", [False, True])
+def test_check_sampler_knows_the_log_q_of_judged_negatives(policy, distinct):
+    class Low:
+        def suspicion(self, query, negatives):
+            return ((negatives.ids >= 0) & (negatives.ids < 5)) * 1.0
+
+    known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)
+    sampler = ns.samplers.Judged(ns.samplers.Static(ns.pools.Everything(known, distinct=distinct)), Low(), policy)
+    ns.check_sampler(sampler, known)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from posterior_worlds import planted
 
+import naysay as ns
 from naysay.detectors import LabelCheck, Posterior, cut
 from naysay.errors import NaysayError
 from naysay.mining import Candidates, judge
@@ -368,3 +369,49 @@ def test_any_lists_have_a_posterior_or_a_reason(seed, anchors, width, shift, dig
     assert ((found >= 0) & (found < 1)).all()
     assert (found[np.isnan(scores)] == 0).all()
     assert detector.summary.after.estimate <= 0.05
+
+
+# ---- rows of any width ----------------------------------------------------------------------------------------------
+
+
+def mean_of_nearest(detector, scores, width, nearest=8):
+    """The mean suspicion of the nearest candidates in rows of a width."""
+    ids = np.tile(np.arange(width), (len(scores), 1))
+    query = ns.Query(np.arange(len(scores)))
+    return float(detector.suspicion(query, ns.Negatives(ids, scores=scores[:, :width]))[:, :nearest].mean())
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 45])
+def test_a_candidate_has_the_same_suspicion_in_a_row_of_any_width(width):
+    scores, own, truth, _ = planted(0, anchors=800, items=400, hidden=3, shift=3.0)
+    detector = Posterior(k=8).fit(scores, own)
+    whole = mean_of_nearest(detector, scores, 50)
+    assert whole == pytest.approx(truth[:, :8].mean(), rel=0.15)
+    assert mean_of_nearest(detector, scores, width) == pytest.approx(whole, rel=0.02)
+
+
+@pytest.mark.parametrize("how", ["ids", "table"])
+def test_the_background_of_a_known_anchor_is_its_own_in_any_row(how):
+    """Anchors whose scores have different levels; the state keeps what the fit found."""
+    scores, own, _, _ = planted(1, anchors=600, items=400, hidden=3, shift=3.0)
+    level = np.random.default_rng(2).normal(0, 2, len(own))
+    scores, own = scores + level[:, None], own + level
+    rows = np.random.default_rng(3).permutation(len(own)) if how == "ids" else np.arange(len(own))
+    detector = Posterior(k=8, positive_scores=own)
+    detector.fit(scores[rows], own[rows], anchors=rows if how == "ids" else None)
+    restored = Posterior(k=8, positive_scores=own)
+    restored.restore(detector.state())
+    ids = np.tile(np.arange(50), (len(own), 1))
+    query = ns.Query(np.arange(len(own)))
+    whole = detector.suspicion(query, ns.Negatives(ids, scores=scores[:, :50]))
+    for width in (4, 16):
+        part = ns.Negatives(ids[:, :width], scores=scores[:, :width])
+        assert np.array_equal(detector.suspicion(query, part), whole[:, :width])
+        assert np.array_equal(restored.suspicion(query, part), whole[:, :width])
+
+
+@pytest.mark.parametrize("anchors", [[0, 0], [0], [-1, 1], [0.0, 1.0]])
+def test_the_anchors_of_a_fit_are_checked(anchors):
+    with pytest.raises(ns.NaysayError) as error:
+        Posterior().fit(np.zeros((2, 60)), np.zeros(2), anchors=anchors)
+    assert error.value.parameter == "anchors"

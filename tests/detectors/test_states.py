@@ -2,11 +2,15 @@
 
 import importlib
 import inspect
+import io
 import pkgutil
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import torch
 from catalog_programs import run
 from stateful_parts import PARTS, same
 
@@ -189,3 +193,46 @@ def test_one_part_alone_is_not_copied():
     all_or_none(Lock(), {"a": part}, lambda name, part: part.add(1))
     assert part.count == 1
     all_or_none(Lock(), {}, lambda name, part: part.add(1))
+
+
+def through_torch(state):
+    """A state as it comes back from a checkpoint of torch that is loaded without pickled code."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_torch_loads_a_state_with_weights_only(name):
+    make, teach, answer = PARTS[name]
+    one, other = make(), make()
+    teach(one)
+    other.restore(through_torch(one.state()))
+    np.testing.assert_array_equal(answer(other), answer(one))
+    same(one.state(), other.state())
+
+
+def test_torch_loads_the_state_of_a_monitor_and_of_a_loader():
+    query, negatives = ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [3, 4]]), scores=np.zeros((2, 2)))
+    one, other = (ns.difficulty.Monitor(memory=64) for _ in range(2))
+    one.observe(query, negatives)
+    other.restore(through_torch(one.state()))
+    assert other.observe(query, negatives)["repeats"] == 1.0
+    known = ns.Positives.from_pairs([0, 1, 2], [0, 1, 2])
+    loaders = [ns.data.loader(known, ns.samplers.Static(ns.pools.Everything(known)), 1) for _ in range(2)]
+    next(iter(loaders[0]))
+    loaders[1].restore(through_torch(loaders[0].state()))
+    assert loaders[1].step == 1
+
+
+def test_a_state_holds_numpy_arrays_that_pickle_without_torch_too():
+    code = (
+        "import pickle, sys, numpy as np, naysay as ns\n"
+        "pool = ns.pools.Memory(4); pool.push([1, 2])\n"
+        "ids = pool.state()['ids']\n"
+        "assert isinstance(ids, np.ndarray)\n"
+        "assert np.array_equal(pickle.loads(pickle.dumps(ids)), ids)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -532,16 +532,6 @@ def test_notes_of_anchors_with_equal_scores():
             "`scores` must be finite, got inf at row 3, slot 1 (1 such row in its block). Leave out pairs that have no "
             "score.",
         ),
-        (
-            np.ma.masked_array([1.0, 2, 3], [False, True, False]),
-            {},
-            "`scores` must be without masked values, got 1 of 3 masked. Pass scores.compressed() for the others.",
-        ),
-        (
-            iter([np.ma.masked_less(np.arange(4.0), 2)]),
-            {},
-            "`scores` must be without masked values, got 2 of 4 masked. Pass scores.compressed() for the others.",
-        ),
         ([[1, 2], [3]], {}, "`scores` must be rows of one length, got rows of different lengths."),
         (np.zeros((2, 2, 2)), {}, "`scores` must be of shape (n,) or (anchors, n), got shape (2, 2, 2)."),
         (np.float64(3), {}, "`scores` must be an array, a list, a file or an iterable of arrays, got a float64."),

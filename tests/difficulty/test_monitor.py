@@ -1,7 +1,9 @@
 """The monitor of a training run: its numbers by plain loops, every kind of logger, states, and files that go on."""
 
+import copy
 import json
 import math
+import pickle
 import resource
 import sys
 import types
@@ -219,7 +221,7 @@ def test_a_file_of_lines_goes_on_after_a_restart(tmp_path):
     first = Monitor(path, memory=1 << 16)
     for step in range(4):
         observe(first, *step_of(0, step=step))
-    saved = {name: np.array(value) if np.ndim(value) else value for name, value in first.state().items()}
+    saved = {name: np.asarray(value) if np.ndim(value) else value for name, value in first.state().items()}
     with path.open("ab") as file:
         file.write(b'{"step": 4, "scal')  # killed while it wrote
     again = Monitor(path, memory=1 << 16)
@@ -276,3 +278,25 @@ def test_errors_of_a_step_and_of_a_state():
 
 def test_the_repr_shows_the_settings():
     assert repr(Monitor(every=3, memory=9)).startswith("Monitor(log=None, every=3, histograms=100, temperature=0.2")
+
+
+def test_a_pickled_monitor_goes_on_in_the_same_file(tmp_path):
+    monitor = Monitor(tmp_path / "run.jsonl", memory=8)
+    query, negatives = ns.Query([0]), ns.Negatives(np.array([[1, 2]]), scores=np.zeros((1, 2)))
+    monitor.observe(query, negatives)
+    copies = pickle.loads(pickle.dumps(monitor)), copy.deepcopy(monitor)
+    for again in copies:
+        found = again.observe(query, negatives)
+        assert (again.calls, found["repeats"]) == (2, 1.0)
+    assert len((tmp_path / "run.jsonl").read_text().splitlines()) == 4  # a header, and a line for each call
+
+
+def test_the_share_of_suspected_slots_is_that_of_the_detectors_threshold():
+    class Third:
+        suspicion_threshold = 0.3
+
+        def suspicion(self, query, negatives):
+            return np.full(negatives.shape, 0.35)
+
+    negatives = ns.Negatives(np.array([[1, 2]]), scores=np.zeros((1, 2)))
+    assert Monitor(detector=Third()).observe(ns.Query([0]), negatives)["suspected"] == 1.0

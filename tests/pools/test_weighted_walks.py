@@ -98,6 +98,14 @@ def test_ties_of_shared_items_are_steps_over_items():
     np.testing.assert_allclose(found, over)
 
 
+def test_ignored_pairs_are_no_ties():
+    consumed = ns.Positives.from_pairs([0, 1, 1, 2], [0, 0, 1, 1], 4, 2)
+    ties, weights = consumption_ties(consumed)
+    ignored_ties, ignored_weights = consumption_ties(consumed.with_ignored([3, 0], [1, 1]))
+    assert [part.tolist() for part in ignored_ties.pairs()] == [part.tolist() for part in ties.pairs()]
+    assert ignored_weights.tolist() == weights.tolist()
+
+
 def test_promises():
     rng = np.random.default_rng(0)
     consumed = ns.Positives.from_pairs(*rng.integers(0, (8, 12), (40, 2)).T, 8, 12)

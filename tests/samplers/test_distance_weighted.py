@@ -13,6 +13,8 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers.distance_weighted import DistanceWeighted, log_inverse_density
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
+
 COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 TABLE = np.random.default_rng(0).uniform(-1, 1, (N_ANCHORS, N_ITEMS))

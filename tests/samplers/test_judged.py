@@ -156,7 +156,8 @@ def test_the_other_policies_change_the_samplers_own_answer(policy):
     found = Judged(SAMPLER, ByTable(TABLE), policy).sample(query, 6, rng=ns.rng_for(1))
     suspicion = ByTable(TABLE).suspicion(query, drawn)
     assert np.array_equal(found.ids, drawn.ids)
-    assert np.array_equal(found.log_q, drawn.log_q)
+    if policy == "reweight":
+        assert np.array_equal(found.log_q, drawn.log_q)
     assert np.array_equal(found.suspicion, suspicion)
     if policy == "reweight":
         assert np.array_equal(found.weights, 1 - suspicion)

@@ -83,6 +83,13 @@ def test_promises():
     ns.check_sampler(chain, known, k=3)
 
 
+@pytest.mark.parametrize("name", ["uniform", "power"])
+def test_settings_that_are_no_schedules_raise_at_once(name):
+    with pytest.raises(NaysayError) as error:
+        MarkovChain(KNOWN, score, NEAR, **{name: lambda step: 0.5})
+    assert error.value.parameter == name
+
+
 def test_errors():
     with pytest.raises(NaysayError, match=r"^MarkovChain: `uniform` must be"):
         MarkovChain(KNOWN, score, NEAR, uniform=0)

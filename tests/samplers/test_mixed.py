@@ -59,6 +59,7 @@ def shared_in_loops(shares, counts, start):
     return answer
 
 
+@pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")
 @COMPILING
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=6),

@@ -13,6 +13,8 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers import NearTarget
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
+
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 POOL = ns.pools.Everything(KNOWN)
 TABLE = np.random.default_rng(0).standard_normal((3, 9))

@@ -10,6 +10,8 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers.semihard import SemiHard
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
+
 COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 # Scores from a short grid, so that ties with the positive and with the ends of the band come up.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay import checks
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.batches._plans import Ids, batches_needed, check_epoch, check_sizes
 from naysay.checks import public
 from naysay.quantity.schedules import at_step
@@ -91,6 +91,7 @@ class ByLoss:
         with self._lock:
             self._losses[ids] = values
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The losses; infinity for rows that were never observed."""
         with self._lock:

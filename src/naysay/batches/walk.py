@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay import checks
 from naysay._lock import Lock
 from naysay._rows import frozen
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.batches._plans import Ids, batches_needed, check_epoch, check_sizes
 from naysay.checks import public
 from naysay.kernels import batches as loops
@@ -113,6 +113,7 @@ class Walk:
         self.dropped = {FILLED: int(filled)} if filled and steps else {}
         return out
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The links (n, neighbours), or (n, 0) before the first update."""
         with self._lock:

@@ -30,7 +30,7 @@ from naysay.quantity.schedules import at_step
 from naysay.rng import rng_for
 from naysay.text import counted
 from naysay.triples import Triples
-from naysay.types import Sampler
+from naysay.types import Sampler, needs_main_process
 
 CONTEXTS = ("fork", "spawn", "forkserver")
 _SHUFFLE = 1  # the number of a worker that draws nothing, so that no draw shares the stream of the shuffle
@@ -82,8 +82,10 @@ def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, op
     all processes have equally many steps. The pairs that are left at the end are shared evenly; if there are fewer than
     processes, they are left out of this epoch (`left_out`).
 
-    With workers, a sampler draws in another process, which has a copy of it. So a sampler that learns in the training
-    loop (`observe`), or whose score function is the model in training, needs `workers=0`.
+    With workers, a sampler draws in another process, which has a copy of it, made anew for each epoch. A sampler whose
+    draws depend on what changes during an epoch needs `workers=0`: one with a part that learns from steps (a memory, a
+    cache), or with a function such as the score of the model in training. Parts say so by `needs_main_process`, which
+    is also how a function of yours says that it does not change: `score.needs_main_process = False`.
 
     Args:
         positives: The pairs to train on; ignored ones are left out. Or `Triples`: a query has (B, 3) anchors then.
@@ -95,8 +97,8 @@ def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, op
         A `Loader`.
 
     Raises:
-        NaysayError: If an argument is invalid, there are fewer pairs than one step needs, or workers cannot share a
-            sampler that learns.
+        NaysayError: If an argument is invalid, there are fewer pairs than one step needs, or there are
+            workers for a sampler that needs the main process.
 
     Examples:
         >>> import naysay as ns
@@ -115,9 +117,12 @@ def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, op
     for name in ("shuffle", "drop_last", "pin_memory"):
         check_bool(name, getattr(options, name))
     check_whole("seed", options.seed, 0)
-    if check_whole("workers", options.workers, 0) and hasattr(sampler, "observe"):
-        advice = "The workers have copies of it, which learn nothing."
-        rule = f"0 for {type(sampler).__name__}, which learns in the training loop"
+    if check_whole("workers", options.workers, 0) and needs_main_process(sampler):
+        rule = f"0 for this {type(sampler).__name__}, whose draws depend on what changes in this process"
+        advice = (
+            "Workers have copies of its parts and functions, which would not change during an epoch. "
+            "If a function or part does not change, set its attribute needs_main_process = False."
+        )
         raise_invalid("workers", rule, options.workers, advice)
     check_whole("prefetch", options.prefetch, 1)
     if options.context is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_all, first_bad, raise_invalid, shown
+from naysay.checks import as_array, check_all, check_exact, first_bad, raise_invalid, shown
 from naysay.detectors._slots import filled_slots, like
 from naysay.detectors._states import Entry, read_state
 from naysay.errors import NaysayError
@@ -54,6 +54,7 @@ def numbers_of(parameter: str, function: OfPairs, query: Query, sides: Sides, ru
     numbers = as_array(parameter, to_numpy(output))
     if numbers.dtype.kind not in "biuf":
         raise_invalid(parameter, rule, f"{shown(output)}, from {pair_name(sides, 0)} on")
+    check_exact(parameter, numbers)
     return numbers.astype(np.float64)
 
 

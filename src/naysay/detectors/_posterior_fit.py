@@ -38,6 +38,7 @@ class Fit:
         knots: (passes, 2, knots) of the curves.
         weights: (passes, width) a constant, and the heights of the curves at their knots.
         draws: (B, width) other weights of the last pass that the labels allow.
+        levels: (A,) the background of each list.
     """
 
     code: int
@@ -47,6 +48,7 @@ class Fit:
     knots: Floats = field(default_factory=lambda: np.zeros((0, FEATURES, KNOTS)))
     weights: Floats = field(default_factory=lambda: np.zeros((0, WIDTH)))
     draws: Floats = field(default_factory=lambda: np.zeros((0, WIDTH)))
+    levels: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fit:
@@ -90,7 +92,7 @@ def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> F
         odds = curves([scores, scores - level[:, None]], knots[-1], weights[-1])
         expected = np.nansum(0.5 + 0.5 * np.tanh(0.5 * odds), axis=1)
     draws = profile.drawn(cells.curvature(found, chosen), rng_for(seed, 1))
-    return Fit(FINE, count, gain, chosen, np.stack(knots), np.stack(weights), draws)
+    return Fit(FINE, count, gain, chosen, np.stack(knots), np.stack(weights), draws, level)
 
 
 def inside(scores: Floats, positives: Floats) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid
+from naysay.checks import as_array, check_exact, first_bad, raise_invalid
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -50,22 +50,28 @@ class Lists:
         return Lists(self.scores[:, :width], self.positives, None if self.alike is None else self.alike[:, :width])
 
 
-def backgrounds(scores: Floats, expected: Floats | None = None) -> Floats:
+def backgrounds(scores: Floats, expected: Floats | None = None, length: int = 0) -> Floats:
     """(A,) the mean score of some candidates of each list that are hardly positives: two fifths of it, in a row.
 
     They are the last ones, or those behind the first fifth and as many more as are expected to be positives, (A,). An
     anchor with many positives has them at its first ranks, and with a fixed place its background would be nearer.
+
+    A list of fewer than `length` candidates is one of that length whose last ones are missing: its background is at the
+    same ranks, as far as it reaches.
     """
     filled = ~np.isnan(scores)
     count = filled.sum(axis=1)
-    length = np.maximum((_WINDOW * count).astype(np.int64), 1)
-    start = np.maximum(count - length, 0)
+    whole = np.maximum(count, length)
+    window = np.maximum((_WINDOW * whole).astype(np.int64), 1)
+    start = np.maximum(whole - window, 0)
     if expected is not None:
-        start = np.minimum(start, (_FIRST * count + expected).astype(np.int64))
+        start = np.minimum(start, (_FIRST * whole + expected).astype(np.int64))
     sums = np.zeros((len(scores), scores.shape[1] + 1))
     np.cumsum(np.where(filled, scores, 0.0), axis=1, out=sums[:, 1:])
-    rows, stop = np.arange(len(scores)), np.minimum(start + length, scores.shape[1])
-    return np.asarray((sums[rows, stop] - sums[rows, start]) / length)
+    rows = np.arange(len(scores))
+    stop = np.minimum(start + window, count)
+    start = np.minimum(start, stop)
+    return np.asarray((sums[rows, stop] - sums[rows, start]) / np.maximum(stop - start, 1))
 
 
 def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Lists, Whole | None]:
@@ -127,4 +133,5 @@ def numbers(parameter: str, values: Any, dimensions: int) -> Floats:
     if array.ndim != dimensions or array.dtype.kind not in "iuf":
         shape = "(A, M)" if dimensions == 2 else "(A,)"
         raise_invalid(parameter, f"numbers of shape {shape}", f"{array.dtype} of shape {array.shape}")
+    check_exact(parameter, array)
     return array.astype(np.float64) + 0.0  # -0.0 becomes 0.0

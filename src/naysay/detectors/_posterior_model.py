@@ -20,11 +20,13 @@ from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
 
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 TERMS = 6  # of the regression of similarities
 _BLOCK = 1 << 15  # slots at a time
 _LEAST = 0.02  # posterior of the most similar candidate at which similarities count
 _LAST = 10  # ranks whose mean holds behind the list
+_SHOWN = 0.8  # of the typical length: a shorter list does not reach the ranks of its background
 _FAR = 1e3  # deviations
 _MOST = 600.0  # log-odds: its exponential is finite
 MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/coverage.json
@@ -56,6 +58,10 @@ class Model:
         error: The error of the log-share that no draw shows: that of the model itself, and that of c.
         reach: (2,) how many times as many false negatives other evidence demands, at most 1, and allows, at least 1.
         draws: (B, width + 2) other weights of the last pass, shifts and slopes that the labels allow.
+        level: The typical background of a list, for rows of unknown anchors that are too short to show their own.
+        length: The typical number of candidates of a list that were fitted.
+        anchors: (n,) the anchors whose lists were fitted, ascending; empty if they are unknown.
+        levels: (n,) the backgrounds of their lists.
     """
 
     knots: Floats
@@ -72,11 +78,19 @@ class Model:
     error: float
     reach: Floats
     draws: Floats
+    level: float
+    length: int
+    anchors: Whole
+    levels: Floats
 
     @staticmethod
-    def of(fit: Fit, lists: Lists, depth: int) -> Model:
-        """Without the evidence of item vectors."""
+    def of(fit: Fit, lists: Lists, depth: int, anchors: Whole | None = None) -> Model:
+        """Without the evidence of item vectors. `anchors` (A,) are the ids of the lists, if they are known."""
         none, fixed = np.zeros(0), np.tile([0.0, 1.0], (len(fit.draws), 1))
+        sizes = lists.cut(depth).filled.sum(axis=1)
+        shown = np.flatnonzero(sizes)  # a list without candidates has no background
+        ids = np.zeros(0, np.int64) if anchors is None else anchors[shown]
+        ids, first = np.unique(ids, return_index=True)
         model = Model(
             fit.knots,
             fit.weights,
@@ -92,26 +106,50 @@ class Model:
             error=float(np.sqrt(MODEL_ERROR**2 + (1 - fit.c) / (_FIRST * fit.labelled))),
             reach=np.ones(2),
             draws=np.concatenate([fit.draws, fixed], axis=1),
+            level=float(np.median(fit.levels[shown])),
+            length=int(np.median(sizes[shown])),
+            anchors=ids,
+            levels=fit.levels[shown][first],
         )
         return replace(model, beyond=beyond_of(model, lists, model.log_odds(lists)))
 
-    def features(self, scores: Floats) -> list[Floats]:
-        """The score and the score above the background of the last pass, of the first candidates of each list."""
+    def features(self, scores: Floats, levels: Floats | None = None) -> list[Floats]:
+        """The score and the score above the background of the last pass, of the first candidates of each list.
+
+        The backgrounds are `levels` (A,), as `learnt_levels` gives them, and those of the lists where these are NaN.
+        Without levels, each list is complete, whatever its length.
+        """
+        length = 0 if levels is None else self.length
         expected: Floats | None = None
         for knots, weights in zip(self.knots[:-1], self.weights[:-1], strict=True):
-            above = scores - backgrounds(scores, expected)[:, None]
+            above = scores - backgrounds(scores, expected, length)[:, None]
             odds = curves([scores, above], knots, weights)
             expected = np.nansum(0.5 + 0.5 * np.tanh(0.5 * odds), axis=1)
-        return [scores, scores - backgrounds(scores, expected)[:, None]]
+        shown = backgrounds(scores, expected, length)
+        level = shown if levels is None else np.where(np.isnan(levels), shown, levels)
+        return [scores, scores - level[:, None]]
 
-    def log_odds(self, lists: Lists) -> Floats:
-        """(A, W) logit p of the first candidates; NaN where a list has ended."""
+    def learnt_levels(self, anchors: Whole, lists: Lists) -> Floats:
+        """(A,) the backgrounds that the fit found: the anchor's, or the typical one; NaN for a list that shows its own.
+
+        A list of an unknown anchor shows its own background if it is about as long as those that were fitted.
+        """
+        sizes = lists.cut(self.depth).filled.sum(axis=1)
+        found = np.where(sizes >= _SHOWN * self.length, np.nan, self.level)
+        if len(self.anchors) and anchors.ndim == 1:
+            place = np.minimum(np.searchsorted(self.anchors, anchors), len(self.anchors) - 1)
+            found = np.where(self.anchors[place] == anchors, self.levels[place], found)
+        return found
+
+    def log_odds(self, lists: Lists, levels: Floats | None = None) -> Floats:
+        """(A, W) logit p of the first candidates; NaN where a list has ended. For `levels` see `features`."""
         scores = lists.scores[:, : self.depth]
         found = np.empty(scores.shape)
         step = max(1, _BLOCK // max(1, scores.shape[1]))
         for start in range(0, len(found), step):
             rows = slice(start, start + step)
-            found[rows] = curves(self.features(scores[rows]), self.knots[-1], self.weights[-1])
+            features = self.features(scores[rows], None if levels is None else levels[rows])
+            found[rows] = curves(features, self.knots[-1], self.weights[-1])
         return found
 
     def counts(self, odds: Floats) -> Mask:
@@ -183,6 +221,10 @@ _STATE = {
     "error": Entry(at_least=0),
     "reach": Entry((2,), at_least=0),
     "draws": Entry(("B", WIDTH + 2), at_least=-1e100, at_most=1e100),
+    "level": Entry(),
+    "length": Entry(whole=True, at_least=1),
+    "anchors": Entry(("n",), whole=True, at_least=0),
+    "levels": Entry(("n",)),
 }
 MODEL_KEYS = tuple(_STATE)
 
@@ -199,6 +241,8 @@ def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
             raise_invalid(name, "ascending", "another order")
     if (np.diff(parts["knots"], axis=2) <= 0).any():
         raise_invalid("knots", "ascending", "another order")
+    if (np.diff(parts["anchors"]) <= 0).any():
+        raise_invalid("anchors", "ascending", "another order")
     check_all("scale", parts["scale"][1::2], parts["scale"][1::2] > 0, "deviations above 0")
     plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
     return Model(**plain)

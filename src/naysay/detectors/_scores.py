@@ -19,7 +19,7 @@ from naysay._stores import named_as
 from naysay._tables import open_parquet, parquet_schema
 from naysay._urls import Url
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, first_bad, raise_invalid, shown
+from naysay.checks import as_array, check_exact, check_one_of, first_bad, raise_invalid, shown
 from naysay.files import raise_unreadable
 from naysay.locations import as_place, check_table, shards, table_suffix, temporary_copy
 
@@ -76,9 +76,6 @@ class ScoreBlocks:
 
 def plain_scores(given: Any) -> Scores:
     """Return scores as a NumPy array of any shape and dtype. Masked values, which NumPy would count, are an error."""
-    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        got = f"{np.count_nonzero(given.mask)} of {given.size} masked"
-        raise_invalid("scores", "without masked values", got, "Pass scores.compressed() for the others.")
     return as_array("scores", to_numpy(given))
 
 
@@ -101,6 +98,7 @@ def _floats(given: Any) -> Scores:
         raise_invalid("scores", _SHAPES, f"shape {scores.shape}", advice)
     if scores.dtype.kind not in "iuf":
         raise_invalid("scores", "numbers", f"dtype {scores.dtype}")
+    check_exact("scores", scores)
     wide = scores.dtype.kind != "f" or scores.dtype.itemsize > 8
     return scores.astype(np.float64 if wide else scores.dtype.newbyteorder("="), copy=False)
 

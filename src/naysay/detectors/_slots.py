@@ -13,7 +13,9 @@ from naysay.arrays import Floats, is_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
     check_all,
+    check_exact,
     check_kind,
+    check_number,
     check_range,
     is_number,
     raise_invalid,
@@ -65,7 +67,9 @@ def slot_scores(negatives: Negatives) -> NDArray[np.float64]:
     if negatives.scores is None:
         advice = "Use a sampler that scores, or pass dataclasses.replace(negatives, scores=...)."
         raise_invalid("negatives.scores", "given", None, advice)
-    scores = np.asarray(to_numpy(negatives.scores)).astype(np.float64)
+    given = np.asarray(to_numpy(negatives.scores))
+    check_exact("negatives.scores", given)
+    scores = given.astype(np.float64)
     filled = filled_slots(negatives)
     check_all("negatives.scores", scores, np.isfinite(scores) | ~filled, "finite")
     return np.where(filled, scores, 0.0)
@@ -84,6 +88,7 @@ def masked_scores(parameter: str, values: Any, mask: Any, *dimensions: int) -> t
         raise_invalid(parameter, f"of shape {shapes}", f"shape {array.shape}")
     if array.size and array.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    check_exact(parameter, array)
     scores = array.astype(np.float64)
     counted = np.ones(scores.shape, bool) if mask is None else as_flags("mask", mask, scores.shape)
     check_all(parameter, scores, np.isfinite(scores) | ~counted, "finite")
@@ -171,6 +176,12 @@ def on_its_side(suspicion: Floats, flagged: NDArray[np.bool_]) -> Floats:
 def is_detector(part: object) -> TypeGuard[Detector]:
     """Whether an object has the method suspicion(query, negatives). `Negatives` have an array of that name."""
     return isinstance(part, Detector) and not isinstance(part, type) and callable(part.suspicion)
+
+
+def threshold_of(detector: object) -> float:
+    """The suspicion from which a detector flags a slot: its own `suspicion_threshold`, else 0.5."""
+    own = getattr(detector, "suspicion_threshold", SUSPICION_THRESHOLD)
+    return check_number("suspicion_threshold", own, at_least=0, at_most=1)
 
 
 def suspicion_of(parameter: str, detector: object, query: Query, negatives: Negatives) -> Floats:

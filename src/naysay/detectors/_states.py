@@ -48,6 +48,7 @@ def read_state(state: Any, entries: Mapping[str, Entry], others: Iterable[str] =
             isinstance(size, str) or size == length for size, length in zip(sizes, array.shape, strict=True)
         )
         kinds = ("biu" if entry.at_most == 1 else "iu") if entry.whole else "iuf"  # True and False are 1 and 0
+        kinds += "f" * (not array.size)  # what an empty list becomes
         if not fits or array.dtype.kind not in kinds:
             kind = "whole number" if entry.whole else "number"
             if not sizes:

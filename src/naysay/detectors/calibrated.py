@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats, to_numpy
+from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import check_bool, check_generator, check_lengths, check_number, public, raise_invalid, whole_numbers
 from naysay.detectors._slots import (
     as_scores,
@@ -219,7 +219,8 @@ class Calibrated:
             f"miss rate at most {100 * self.bound:.2f} % per anchor, if unlabelled positives score like labelled ones."
         )
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """The ascending scores of the positives and the background. Settings are not in it."""
         fit = self._fit
         state = {"scores": np.zeros(0) if fit is None else fit.scores.copy()}

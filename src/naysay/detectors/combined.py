@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay.arrays import for_checkpoints
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
@@ -20,11 +21,11 @@ from naysay.detectors._slots import (
     filled_slots,
     is_detector,
     suspicion_of,
+    threshold_of,
 )
 from naysay.detectors._states import all_or_none, joined_states, split_states
-from naysay.detectors.posterior import Posterior
 from naysay.text import described
-from naysay.types import Array, Detector, Negatives, Query, Stateful
+from naysay.types import Array, Detector, Negatives, Query, Stateful, needs_main_process
 
 RULES = ("max", "all", "mean", "noisy_or")
 _MAX_DETECTORS = 127  # int8 indices
@@ -40,20 +41,23 @@ class Judgement:
         suspicion: (B, K) of all detectors together, by the rule.
         parts: {name: (B, K)} of each detector.
         blame: (B, K) int8: the index of the detector with the largest suspicion. Ties go to the first.
+        threshold: The suspicion from which a slot is flagged, by one detector and by all together.
     """
 
     suspicion: NDArray[np.float64]
     parts: Mapping[str, NDArray[np.float64]]
     blame: NDArray[np.int8]
+    threshold: float = SUSPICION_THRESHOLD
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the detectors, in order."""
         return tuple(self.parts)
 
-    def flags(self, threshold: float = SUSPICION_THRESHOLD) -> dict[str, int]:
+    def flags(self, threshold: float | None = None) -> dict[str, int]:
         """Count the slots that each detector flags by itself. A slot that two detectors flag counts for both."""
-        return {name: int(np.count_nonzero(part >= threshold)) for name, part in self.parts.items()}
+        limit = self.threshold if threshold is None else threshold
+        return {name: int(np.count_nonzero(part >= limit)) for name, part in self.parts.items()}
 
 
 @final
@@ -64,8 +68,8 @@ class Combined:
     Reports count a slot under one name only, the detector with the largest suspicion (ties: the first), so counts add
     up to the number of slots. `judge` returns the parts; `Judgement.flags` counts every detector that flags.
 
-    All detectors flag at a suspicion of 0.5 but `Posterior`, which has a cut of its own. Beside others its odds are
-    divided by those of the cut, so that it flags at 0.5, too.
+    Several detectors flag at a suspicion of 0.5 together. One with another `suspicion_threshold`, such as `Posterior`,
+    has its odds divided by those of its threshold, so that it flags at 0.5, too. A single detector is as it is.
 
     `observe` updates all detectors that learn, and `state` holds their states under "name/key". An error in one leaves
     all unchanged: `observe` and `restore` copy the states of all but the last. Cost: that of the detectors, each called
@@ -118,9 +122,10 @@ class Combined:
         """
         check_query_and_negatives(query, negatives)
         parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}
-        for name, part in self.detectors.items():
-            if isinstance(part, Posterior) and len(parts) > 1:
-                parts[name] = by_probability(parts[name], part.threshold)
+        for name, part in self.detectors.items() if len(parts) > 1 else ():
+            own = threshold_of(part)
+            if own != SUSPICION_THRESHOLD:
+                parts[name] = by_probability(parts[name], own)
         values = list(parts.values())
         if self.rule == "max":
             combined = reduce(np.maximum, values)
@@ -131,7 +136,7 @@ class Combined:
         else:
             combined = 1 - reduce(np.multiply, [1 - part for part in values])
         blame = np.stack(values).argmax(axis=0).astype(np.int8)
-        return Judgement(np.where(filled_slots(negatives), combined, 0.0), parts, blame)
+        return Judgement(np.where(filled_slots(negatives), combined, 0.0), parts, blame, self.suspicion_threshold)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Update the detectors that learn from a step. If one raises, those with a state stay unchanged."""
@@ -142,6 +147,17 @@ class Combined:
         )
 
     @property
+    def suspicion_threshold(self) -> float:
+        """The suspicion from which a slot is flagged: that of a single detector, else 0.5."""
+        only = list(self.detectors.values())
+        return threshold_of(only[0]) if len(only) == 1 else SUSPICION_THRESHOLD
+
+    @property
+    def needs_main_process(self) -> bool:
+        """Whether a detector does."""
+        return needs_main_process(*self.detectors.values())
+
+    @property
     def learns(self) -> bool:
         """Whether any detector learns from a step."""
         return bool(self._learning())
@@ -149,6 +165,7 @@ class Combined:
     def _learning(self) -> dict[str, Any]:
         return {name: part for name, part in self.detectors.items() if learns(part)}
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return {"name/key": value} of the detectors that have a state, to save with np.savez(file, **state)."""
         return joined_states(self._stateful)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay.arrays import Floats
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
-from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_query_and_negatives, slot_truth, suspicion_of
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    Truth,
+    check_query_and_negatives,
+    slot_truth,
+    suspicion_of,
+    threshold_of,
+)
 from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
 from naysay.text import described
 from naysay.types import Detector, Negatives, Query
@@ -131,7 +138,7 @@ class Scoreboard:
     """Evaluate a detector over many batches. Memory does not grow with their number.
 
     Args:
-        threshold: A slot is flagged if its suspicion is at least this.
+        threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
         bins: The number of bins of the reliability curve.
         confidence: The confidence of the intervals.
         representative_anchors: Whether the spread among these anchors is that among all anchors. False treats each
@@ -157,12 +164,13 @@ class Scoreboard:
     def __init__(
         self,
         *,
-        threshold: float = SUSPICION_THRESHOLD,
+        threshold: float | None = None,
         bins: int = 10,
         confidence: float = CONFIDENCE,
         representative_anchors: bool = True,
     ) -> None:
-        self.threshold = check_threshold(threshold)
+        self.threshold = None if threshold is None else check_threshold(threshold)
+        self._used = SUSPICION_THRESHOLD  # the last detector's own, if `threshold` is None
         self.bins = check_whole("bins", bins, 1, MOST_BINS)
         self.confidence = check_confidence(confidence)
         self.representative_anchors = check_bool("representative_anchors", representative_anchors)
@@ -187,7 +195,8 @@ class Scoreboard:
         check_query_and_negatives(query, negatives)
         known = slot_truth(query, negatives, truth)
         suspicion = suspicion_of("detector", detector, query, negatives)
-        flagged = (suspicion >= self.threshold) & known.known
+        limit = threshold_of(detector) if self.threshold is None else self.threshold
+        flagged = (suspicion >= limit) & known.known
         slots, false, suspects = (part.sum(axis=1) for part in (known.known, known.false, flagged))
         hits = (flagged & known.false).sum(axis=1)
         true = slots - false
@@ -201,6 +210,7 @@ class Scoreboard:
         with self._lock:  # sums are replaced, so that one that was read stays as it is
             shares, before, curve = self._sums
             self._sums = shares + moments(part, whole), before + counts, curve + bins
+            self._used = limit
 
     def result(self) -> Evaluation:
         """Return the evaluation of all batches so far. Raises NaysayError if no slot of known truth was added."""
@@ -224,7 +234,7 @@ class Scoreboard:
             confidence=self.confidence,
             representative_anchors=self.representative_anchors,
             reliability=Reliability(count.astype(np.int64), means, observed, error),
-            threshold=self.threshold,
+            threshold=self._used,
             anchors=anchors,
             anchors_with_false=int(sums[0, 0]),
             anchors_with_true=int(sums[1, 0]),
@@ -245,7 +255,7 @@ def evaluate(
     negatives: Negatives,
     truth: Truth,
     *,
-    threshold: float = SUSPICION_THRESHOLD,
+    threshold: float | None = None,
     bins: int = 10,
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import partners
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     check_all,
     check_bool,
@@ -45,6 +45,7 @@ from naysay.detectors._slots import (
     on_its_side,
     slot_scores,
     suspicion_of,
+    threshold_of,
 )
 from naysay.detectors._states import Entry, joined_states, read_state, split_states
 from naysay.text import described
@@ -99,6 +100,8 @@ class Guide:
         >>> guide.suspicion(ns.Query([0]), negatives).round(2), guide.n_scored, guide.n_changed
         (array([[0.95, 0.05, 0.4 , 0.  ]]), 2, 2)
     """
+
+    needs_main_process = True  # a copy would have a budget and a cache of its own
 
     def __init__(
         self,
@@ -185,6 +188,9 @@ class Guide:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
         if isinstance(self.first, Detector):
             suspicion = suspicion_of("first", self.first, query, negatives)
+            own = threshold_of(self.first)
+            if own != SUSPICION_THRESHOLD:
+                suspicion = by_probability(suspicion, own)
             return suspicion, np.abs(suspicion - SUSPICION_THRESHOLD)
         scores = slot_scores(negatives)
         return _logistic(scores, self.first), np.abs(scores - self.first)
@@ -252,6 +258,7 @@ class Guide:
             return _logistic(scores, threshold, self.scale)
         return by_probability(scores, threshold)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return the counts, the cached scores, and under "first/key" the state of the first detector."""
         first = joined_states(self._stateful)

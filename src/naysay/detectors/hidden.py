@@ -15,11 +15,11 @@ from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_bool, check_kind, check_number, public, raise_invalid
 from naysay.detectors._pairs import Embed, check_function
 from naysay.detectors._slots import (
-    SUSPICION_THRESHOLD,
     check_query_and_negatives,
     query_anchors,
     query_rows,
     suspicion_of,
+    threshold_of,
 )
 from naysay.detectors.evaluate import check_threshold
 from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
@@ -97,7 +97,7 @@ def hidden_positives(
     negatives: Negatives | None = None,
     score: Score | None = None,
     embed: Embed | None = None,
-    threshold: float = SUSPICION_THRESHOLD,
+    threshold: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> Share:
     """Estimate the share of unlabelled positives that a detector flags, from known positives alone.
@@ -119,7 +119,7 @@ def hidden_positives(
             that use the whole row. Ids, scores and vectors are used. None: the hidden positive alone.
         score: score(anchors (B,), ids (B, n)) -> (B, n), for detectors that use scores. It scores all slots.
         embed: embed(ids (B, n)) -> (B, n, d), for detectors that use vectors.
-        threshold: A slot is flagged if its suspicion is at least this.
+        threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
         confidence: The confidence of the interval.
 
     Returns:
@@ -139,7 +139,8 @@ def hidden_positives(
     """
     check_query(query)
     check_kind("hidden", hidden, Positives, "a Positives", "Pass split_known(positives, rng=rng).hidden.")
-    level, limit = check_confidence(confidence), check_threshold(threshold)
+    level = check_confidence(confidence)
+    limit = threshold_of(detector) if threshold is None else check_threshold(threshold)
     _check_functions(query, negatives, score, embed)
     anchors = query_anchors(query, hidden.n_anchors)
     n_hidden = 0 if query.positives is None else int(hidden.contains(anchors, positive_ids(query)).sum())

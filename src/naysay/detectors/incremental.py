@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import MOST_ROWS, check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, query_anchors
@@ -166,6 +166,7 @@ class Incremental:
             agreed += (labels[ids] == mine) & (mine >= 0)
         return as_suspicion(agreed / len(granularities), negatives)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return labels, clusters and confidence, and the settings that they must fit."""
         found = self._found

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats, to_numpy
+from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
@@ -24,7 +24,7 @@ from naysay.detectors._slots import (
 )
 from naysay.detectors._states import Entry, read_state
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, anchor_ids
+from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
 MIN_LABELS = 10  # of each kind
 _STATE = {
@@ -40,7 +40,7 @@ _MIN_L2 = 1e-6  # with less, collinear features have no unique weights
 
 @final
 @public
-class Labelled:
+class Labelled(MadeOf):
     """The probability that a candidate is a false negative, learned from labelled candidates.
 
     `fit` takes labelled slots and fits
@@ -81,6 +81,8 @@ class Labelled:
         array([[0.11, 0.82, 0.  ],
                [0.9 , 1.  , 0.  ]])
     """
+
+    _made_of = ("features",)
 
     def __init__(
         self,
@@ -194,7 +196,8 @@ class Labelled:
             raise_invalid("truth", "fitted before", "no labels", "Call fit(query, negatives, truth).")
         return self._learnt
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """Return the fitted weights; empty before `fit`. Settings, groups and features are not included."""
         if (learnt := self._learnt) is None:
             return {}

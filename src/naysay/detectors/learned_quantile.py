@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import Floats
+from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
     as_suspicion,
@@ -164,7 +164,8 @@ class LearnedQuantile:
         check_all("negatives.scores", scores, good, f"between {low:g} and {high:g}", advice)
         return np.clip(scores, low, high)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """All that was learnt. Settings are not in it."""
         with self._lock:
             return {name: getattr(self, f"_{name}").copy() for name in ("thresholds", "first", "second", "seen")}

@@ -11,12 +11,12 @@ from naysay.checks import check_number, public
 from naysay.detectors._slots import suspicion_above
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.text import described
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, MadeOf, Negatives, Query
 
 
 @final
 @public
-class Margin:
+class Margin(MadeOf):
     """Suspect what scores above s+ - margin, s+ the positive's score (TopK-MarginPos, `absolute_margin`).
 
     A score equal to the threshold is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - (s+ - margin), and just below
@@ -44,6 +44,8 @@ class Margin:
         ([0.75], [[False, True, False]])
     """
 
+    _made_of = ("positive_scores",)
+
     def __init__(self, margin: float, positive_scores: Any = None) -> None:
         self.margin = check_number("margin", margin, finite=True)
         self.positive_scores = None if positive_scores is None else read_positive_scores(positive_scores)
@@ -65,7 +67,7 @@ class Margin:
 
 @final
 @public
-class ShareOfPositive:
+class ShareOfPositive(MadeOf):
     """Suspect what scores above a share of the positive's score: s > s+ - |s+| (1 - share) (TopK-PercPos).
 
     For s+ >= 0 the threshold is share * s+. For s+ < 0 that product would be *above* the positive, and keep candidates
@@ -88,6 +90,8 @@ class ShareOfPositive:
         >>> ShareOfPositive([0.8, -0.2]).threshold(ns.Query([0, 1])).round(6).tolist()
         [0.76, -0.21]
     """
+
+    _made_of = ("positive_scores",)
 
     def __init__(self, positive_scores: Any = None, share: float = 0.95) -> None:
         self.share = check_number("share", share, above=0, at_most=1)

@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay.arrays import for_checkpoints
 from naysay.checks import check_all, check_bool, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._slots import (
     as_scores,
@@ -147,6 +148,7 @@ class Mixture:
         mean = weights.sum(axis=1, keepdims=True) / np.maximum(counted.sum(axis=1, keepdims=True), 1)
         return like(weights / np.where(mean > 0, mean, 1.0), scores)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return the fitted numbers, the family as 0 for beta and 1 for normal; empty before `update`."""
         return as_state(self.components)

@@ -40,7 +40,8 @@ def drop(
     Args:
         negatives: The negatives that a sampler returned.
         suspicion: (B, K) in [0, 1], from any detector.
-        threshold: Slots of at least this suspicion are dropped.
+        threshold: Slots of at least this suspicion are dropped. For a detector with its own threshold pass
+            detector.suspicion_threshold.
         name: The reason to count them under; with `blame`, one reason per detector.
         blame: (B, K) indices into the names, as in `Judgement.blame`. None: one name for all.
 
@@ -92,7 +93,8 @@ def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = 
 def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 1 (attract) where suspicion is at least `threshold`: these slots count as positives.
 
-    Ids and log_q stay; `mask` excludes the slots. For the arguments see `drop`.
+    Ids stay; `mask` excludes the slots, so a loss that is only given the mask ignores them. To attract them, pass
+    `attract=negatives.relation == 1` to `losses.info_nce`. log_q changes as in `ignore`. For the arguments see `drop`.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -106,7 +108,13 @@ def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICIO
 def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 2 (ignore) where suspicion is at least `threshold`: neither positive nor negative.
 
-    Ids, scores and log_q stay; `mask` excludes the slots. For the arguments see `drop`.
+    Ids and scores stay; `mask` excludes the slots. For the arguments see `drop`.
+
+    A loss divides by the number of slots in `mask`, but the row was drawn with more. So log(slots before / slots left)
+    of the row is added to the log_q of the slots that are left: `info_nce(..., mask=negatives.mask,
+    log_q=negatives.log_q)` estimates the sum over all items that are not flagged, without bias. Further policies add
+    up. For a distinct row, convert log_q by `losses.distinct_log_q` before the policy, because that depends on how many
+    slots were drawn.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -136,7 +144,20 @@ def _with_relation(negatives: Negatives, suspicion: Any, threshold: float, relat
     recorded, flagged, _ = _flagged(negatives, suspicion, threshold)
     marks = (flagged.to(need_torch().int8) if is_torch(flagged) else flagged.astype(np.int8)) * relation
     before = negatives.relation  # 0 wherever a slot is flagged
-    return replace(negatives, suspicion=recorded, relation=marks if before is None else before + marks)
+    changed = replace(negatives, suspicion=recorded, relation=marks if before is None else before + marks)
+    if negatives.log_q is None:
+        return changed
+    return replace(
+        changed, log_q=negatives.log_q + of_kind(log_left_out(negatives.mask, changed.mask), negatives.log_q)
+    )
+
+
+def log_left_out(drawn: Array, left: Array) -> Array:
+    """(B, K) log(slots drawn / slots left) of the row in the slots that are left, 0 elsewhere; of two masks."""
+    n_drawn = np.asarray(to_numpy(drawn)).sum(axis=1)
+    n_left = np.asarray(to_numpy(left)).sum(axis=1)
+    shift = np.log(np.maximum(n_drawn, 1) / np.maximum(n_left, 1))
+    return like(np.where(to_numpy(left), shift[:, None], 0.0), drawn)
 
 
 def _flagged(negatives: Negatives, suspicion: Any, threshold: float) -> tuple[Array, Array, Array]:

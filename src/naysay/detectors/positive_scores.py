@@ -13,6 +13,7 @@ from naysay.checks import (
     MOST_ROWS,
     as_array,
     check_all,
+    check_exact,
     check_lengths,
     check_range,
     check_whole,
@@ -63,6 +64,7 @@ def read_positive_scores(given: Any) -> PositiveScores:
     if table.ndim != 1 or table.dtype.kind not in "iuf" or len(table) == 0:
         rule = "a function of the query, or a score for each anchor (n_anchors,)"
         raise_invalid("positive_scores", rule, f"{table.dtype} of shape {table.shape}")
+    check_exact("positive_scores", table)
     check_all("positive_scores", table, ~np.isinf(table), "finite, or NaN for an anchor without a positive")
     return table.astype(np.float64)
 
@@ -84,6 +86,7 @@ def scores_of_positives(given: PositiveScores | None, query: Query) -> Floats:
     if found.shape != (len(query),) or found.dtype.kind not in "iuf":
         rule = f"a function that returns numbers of shape ({len(query)},)"
         raise_invalid("positive_scores", rule, f"{found.dtype} of shape {found.shape}")
+    check_exact("positive_scores", found)
     check_all("positive_scores", found, np.isfinite(found), "a function that returns finite numbers")
     return found.astype(np.float64)
 

@@ -9,8 +9,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, check_whole, public, raise_invalid
+from naysay.arrays import for_checkpoints, to_numpy
+from naysay.checks import (
+    as_array,
+    check_all,
+    check_lengths,
+    check_number,
+    check_whole,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
 from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
 from naysay.detectors._posterior_alike import balance_of, check_labels, corrected
 from naysay.detectors._posterior_fit import fit_scores
@@ -20,7 +29,7 @@ from naysay.detectors._slots import as_suspicion, check_query_and_negatives, fil
 from naysay.detectors.posterior_summary import PosteriorSummary, summary_of_state
 from naysay.detectors.share import Share
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, anchor_ids
+from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
 Floats = NDArray[np.float64]
 DEPTH, MIN_DEPTH = 50, 20
@@ -28,7 +37,7 @@ DEPTH, MIN_DEPTH = 50, 20
 
 @final
 @public
-class Posterior:
+class Posterior(MadeOf):
     """The probability that a candidate is a false negative, learned from labelled positives alone.
 
     Suspicion **is** that probability, so its sum over a set is the estimated number of false negatives in it. `fit`
@@ -83,6 +92,8 @@ class Posterior:
         (0.05, 0.062)
     """
 
+    _made_of = ("alike",)
+
     def __init__(
         self,
         k: int = 10,
@@ -107,7 +118,9 @@ class Posterior:
         self.positive_scores = None if positive_scores is None else numbers("positive_scores", positive_scores, 1)
         self._learnt: tuple[Model | None, PosteriorSummary | None] = None, None  # replaced as one, for other threads
 
-    def fit(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
+    def fit(
+        self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1, anchors: Any = None
+    ) -> Posterior:
         """Fit to the nearest candidates of some anchors, find tau, and return self.
 
         Args:
@@ -116,13 +129,17 @@ class Posterior:
             positive_scores: (A,) the score of one labelled positive of each anchor, drawn at random; NaN without one.
             alike: (A, M) the largest cosine of each candidate to its anchor's labelled positives; NaN if unknown.
             n_labelled: (A,) how many labelled positives each anchor has. Only `labelled_share` needs it.
+            anchors: (A,) the ids of the anchors, each once: `suspicion` then knows the background of each. By default 0
+                to A - 1 if `positive_scores` are those of the constructor, which are by id; else unknown.
         """
-        self._learnt = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
+        self._learnt = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
         return self
 
-    def update(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
+    def update(
+        self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1, anchors: Any = None
+    ) -> Posterior:
         """Fit again, e.g. once an epoch. Where these lists cannot tell, the last model stays, and `reason` says so."""
-        model, said = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
+        model, said = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
         last, before = self._learnt
         if model is None and last is not None and before is not None:
             model, said = last, replace(before, code=said.code, labelled=said.labelled)
@@ -175,8 +192,13 @@ class Posterior:
         other._learnt = model, with_cut(model, lists, said, other.false_share, model.of_lists(lists), may, each)
         return other
 
-    def _found(self, lists: Lists, n_labelled: Any) -> tuple[Model | None, PosteriorSummary]:
+    def _found(self, lists: Lists, n_labelled: Any, anchors: Any) -> tuple[Model | None, PosteriorSummary]:
         """The model of lists, or None, and what to say about it."""
+        ids = None
+        if anchors is not None:
+            ids = _checked_anchors(anchors, len(lists.scores))
+        elif self.positive_scores is not None and _same_scores(self.positive_scores, lists.positives):
+            ids = np.arange(len(lists.scores))
         c = None
         if self.labelled_share is not None:
             mean = float(np.mean(np.asarray(to_numpy(n_labelled), np.float64)))
@@ -186,7 +208,7 @@ class Posterior:
         summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
         if fit.code:
             return None, summary
-        model = Model.of(fit, lists, self.depth)
+        model = Model.of(fit, lists, self.depth, ids)
         model, posterior, check = check_labels(model, lists, model.log_odds(lists), self.k, self.false_share)
         summary = replace(summary, check=check)
         if self.labelled_share is None:
@@ -225,7 +247,12 @@ class Posterior:
         return [share_of(model, lists, posterior, read_mask("mask", mask, lists, order)) for mask in masks]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) the posterior. A row holds the anchor's nearest candidates, complete from the nearest on."""
+        """(B, K) the posterior of each candidate, whatever else is in its row.
+
+        A candidate's height is measured above its anchor's background, as `fit` found it for that anchor. Of an anchor
+        that `fit` was not told of (`anchors`), a row about as long as the fitted lists shows the background itself, and
+        must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the typical one.
+        """
         check_query_and_negatives(query, negatives)
         model, filled = self._fitted()[0], filled_slots(negatives)
         own, table, anchors = self.positive_scores, self.positive_scores, anchor_ids(query)
@@ -234,7 +261,7 @@ class Posterior:
                 raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
             own = table[anchors]
         lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), own, None)
-        odds = model.log_odds(lists)
+        odds = model.log_odds(lists, model.learnt_levels(anchors, lists))
         near = np.zeros(filled.shape, bool)
         near[:, : odds.shape[1]] = model.counts(odds)
         rows, slots = np.nonzero(in_place(near, order) & filled)
@@ -270,10 +297,16 @@ class Posterior:
         """The smallest suspicion that is dropped, for `drop` and `judge`: just above tau."""
         return self.summary.threshold
 
+    @property
+    def suspicion_threshold(self) -> float:
+        """The same, as everything that acts on a detector's suspicion asks for it."""
+        return self.threshold
+
     def describe(self) -> str:
         """The estimates and the cut in a sentence, or the reason why there is none."""
         return self.summary.describe(self.k, self.false_share)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
         model, summary = self._learnt
@@ -298,3 +331,18 @@ class Posterior:
     def __repr__(self) -> str:
         said = self._learnt[1]
         return described(self, f"c={said.c:.3g}, tau={said.tau:.3g}" if said and self.fitted else "not fitted")
+
+
+def _checked_anchors(anchors: Any, rows: int) -> NDArray[np.int64]:
+    """(rows,) the ids of anchors, each once."""
+    ids = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64)
+    check_lengths(anchors=len(ids), scores=rows)
+    check_all("anchors", ids, ids >= 0, "at least 0")
+    if len(np.unique(ids)) < rows:
+        raise_invalid("anchors", "given once each", "the same id twice", "Pass one list for each anchor.")
+    return ids
+
+
+def _same_scores(by_anchor: Floats, of_lists: Floats) -> bool:
+    """Whether the positives of the lists are those of all anchors, in the order of their ids."""
+    return np.array_equal(np.where(np.isfinite(by_anchor), by_anchor, np.nan), of_lists, equal_nan=True)

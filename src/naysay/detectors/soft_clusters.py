@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_generator, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._clusters import spread_centroids
 from naysay.detectors._pairs import (
@@ -145,6 +145,7 @@ class SoftClusters:
         same &= (anchors.max(axis=1)[:, None] >= self.confidence) & (slots.max(axis=1)[places] >= self.confidence)
         return as_suspicion(np.where(same, SUSPICION_THRESHOLD, 0.0) + SUSPICION_THRESHOLD * together, negatives)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return the centres (n_clusters, d); empty before the first update."""
         return {} if self.centres is None else {"centres": self.centres.copy()}

@@ -21,7 +21,7 @@ from naysay.detectors._pairs import (
 )
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, like, query_anchors
 from naysay.text import described
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, MadeOf, Negatives, Query
 
 AGGREGATES = ("max", "mean")
 _OUTSIDE = 0.49  # the largest suspicion of a slot outside the row's top
@@ -29,7 +29,7 @@ _OUTSIDE = 0.49  # the largest suspicion of a slot outside the row's top
 
 @final
 @public
-class SupportViews:
+class SupportViews(MadeOf):
     """Suspect the negatives of a row that are most similar to the views of the anchor, above a threshold.
 
         score_j    = max (or mean) over v of cos(view_v(anchor), j)
@@ -67,6 +67,8 @@ class SupportViews:
         >>> detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
         array([[0.9 , 0.5 , 0.11, 0.  ]])
     """
+
+    _made_of = ("views", "embed")
 
     def __init__(
         self,

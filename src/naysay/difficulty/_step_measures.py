@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, raise_invalid
+from naysay.checks import as_array, check_exact, raise_invalid
 from naysay.difficulty.curves import BANDS, Floats, Intervals, Mask, Ranked, rank
 
-SUSPECT = 0.5  # the threshold of every detector
 _WORD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
 _BINS = 30
 
@@ -26,6 +25,7 @@ def floats_of(parameter: str, values: Any, shape: tuple[int, ...]) -> NDArray[An
         raise_invalid(parameter, f"of shape {shape}", f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    check_exact(parameter, array)
     narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     return array.astype(np.float32 if narrow else np.float64, copy=False)
 
@@ -66,10 +66,10 @@ def ranked_rows(scores: NDArray[Any], kept: Mask) -> Ranked:
     return rank(np.where(kept, scores, 0).astype(scores.dtype, copy=False), kept)
 
 
-def suspected(suspicion: NDArray[Any], kept: Mask) -> Scalars:
-    """The mean suspicion, which estimates the share of false negatives, and the share above the threshold."""
+def suspected(suspicion: NDArray[Any], kept: Mask, threshold: float) -> Scalars:
+    """The mean suspicion, which estimates the share of false negatives, and the share from the threshold on."""
     values = suspicion[kept]
-    return {"false_share": _mean(values), "suspected": _mean(values >= SUSPECT)}
+    return {"false_share": _mean(values), "suspected": _mean(values >= threshold)}
 
 
 def histogram(values: NDArray[Any]) -> tuple[NDArray[np.int64], Floats]:

@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_all, check_number, check_whole, first_bad, raise_invalid, whole_numbers
+from naysay.checks import (
+    as_array,
+    check_all,
+    check_exact,
+    check_number,
+    check_whole,
+    first_bad,
+    raise_invalid,
+    whole_numbers,
+)
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
 from naysay.text import short_repr
@@ -218,6 +227,7 @@ def read_scores(
         raise_invalid(parameter, "of shape (B, K), a row per anchor", f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    check_exact(parameter, array)
     narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     array = array.astype(np.float32 if narrow else np.float64, copy=False)
     kept = None if mask is None else _mask(mask, array.shape)

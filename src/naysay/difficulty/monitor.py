@@ -8,8 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid
+from naysay.detectors._slots import threshold_of
 from naysay.difficulty import _step_measures as measures
 from naysay.difficulty._loggers import writer
 from naysay.difficulty.curves import TEMPERATURE, check_shares, check_temperature
@@ -33,7 +34,7 @@ class Monitor:
     | `above_positive` | the share of negatives with a higher score than the positive of their row |
     | `gradient/easy`, `/hard`, `/hardest` | the share of InfoNCE's gradient in each band of a row (`bands`) |
     | `effective_negatives` | 1 / sum of w_j^2 for w = softmax(scores / t): k if all count alike, 1 if one has it all |
-    | `false_share`, `suspected` | the mean suspicion, and the share of 0.5 or more; if there is a suspicion |
+    | `false_share`, `suspected` | the mean suspicion, and the share from the detector's threshold (0.5) on |
     | `repeats` | the share of pairs (anchor, negative) that came in an earlier step |
     | `negatives` | the mean number of negatives of a row |
     | `empty_rows` | the share of rows without any |
@@ -151,7 +152,7 @@ class Monitor:
             pictures["score/positives"] = measures.histogram(positive)
         if suspicion is not None:
             distrust = measures.floats_of("suspicion", suspicion, negatives.shape)
-            found |= measures.suspected(distrust, mask)
+            found |= measures.suspected(distrust, mask, threshold_of(self.detector))
             if drawn:
                 pictures["suspicion"] = measures.histogram(distrust[mask])
         if self.memory:
@@ -173,18 +174,27 @@ class Monitor:
             found["monitor/cost"] = (perf_counter() - start) / max(passed, 1e-9)
         self._before = start
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The number of calls and the remembered pairs, as arrays and numbers."""
-        return {"calls": self.calls, "seen": self._seen.table.copy()}
+        return {"calls": self.calls, "seen": self._seen.table.view(np.int32).copy()}  # not every torch has uint32
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state. Raises NaysayError if it does not fit, and changes nothing."""
         check_kind("state", state, Mapping, "what `state` returned")
         calls = check_whole("state", state.get("calls"), 0)
         table = as_array("state", to_numpy(state.get("seen")))
-        if table.shape != (self.memory,) or table.dtype != np.uint32:
+        if table.shape != (self.memory,) or table.dtype != np.int32:
             raise_invalid("state", f"of a monitor with memory {self.memory}", f"{table.shape} {table.dtype}")
-        self.calls, self._seen.table, self._before = calls, table.copy(), None
+        self.calls, self._seen.table, self._before = calls, table.copy().view(np.uint32), None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the open log, which a copy opens again, and the time of the last call in this process."""
+        return {**self.__dict__, "_write": None, "_before": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._write = writer(self.log)
 
     def __repr__(self) -> str:
         """The settings."""

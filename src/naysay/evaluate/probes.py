@@ -12,6 +12,7 @@ from naysay.checks import (
     as_array,
     as_floats,
     check_all,
+    check_exact,
     check_lengths,
     check_number,
     check_whole,
@@ -155,6 +156,7 @@ def nearest_labels(vectors: Any, labels: Any, others: Any, *, k: int = 20) -> Id
 def _scores(parameter: str, values: Any) -> Floats:
     """Scores (n,), not empty and without NaN."""
     found = as_floats(parameter, to_numpy(values))
+    check_exact(parameter, as_array(parameter, to_numpy(values)))
     if found.ndim != 1 or not len(found):
         raise_invalid(parameter, "of shape (n,), at least one", f"shape {found.shape}")
     check_all(parameter, found, ~np.isnan(found), "a number")

@@ -14,6 +14,7 @@ from naysay.checks import (
     as_array,
     check_all,
     check_bool,
+    check_exact,
     check_kind,
     check_one_of,
     check_range,
@@ -191,6 +192,7 @@ def _blocks(scores: Any, items: Any, wanted: Positives) -> Iterator[tuple[Ids, N
             raise_invalid("scores", rule, f"shape {block.shape}")
         if block.dtype.kind not in "iuf":
             raise_invalid("scores", "numbers", f"dtype {block.dtype}")
+        check_exact("scores", block)
         if block.dtype.kind == "f":
             check_all("scores", block, ~np.isnan(block), "a number")
         kind = block.dtype if block.dtype in (np.float32, np.float64) else np.dtype(np.float64)

@@ -6,10 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from naysay._packages import need_package
-from naysay.arrays import to_numpy, to_torch
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.difficulty.monitor import Monitor
 from naysay.errors import MissingExtraError
@@ -62,11 +59,10 @@ def monitor_callback(monitor: Monitor, key: str = "naysay") -> Any:
             )
 
         def state_dict(self) -> dict[str, Any]:
-            state = monitor.state()
-            return state | {"seen": to_torch(state["seen"].view(np.int32))}  # which torch loads with weights_only
+            return monitor.state()
 
         def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-            monitor.restore(state_dict | {"seen": to_numpy(state_dict["seen"]).view(np.uint32)})
+            monitor.restore(state_dict)
 
     return MonitorCallback()
 

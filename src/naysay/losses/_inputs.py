@@ -130,10 +130,16 @@ def as_weights(
 def as_log_q(
     values: Any, shape: tuple[int, ...], like: Tensor, where: Tensor | None = None, parameter: str = "log_q"
 ) -> Tensor:
-    """Return log-probabilities, finite and at most 0 where `where` is True; a probability or a wrong sign raises."""
+    """Return log-probabilities, finite and at most 0 where `where` is True; a probability or a wrong sign raises.
+
+    `detectors.ignore` adds log(slots drawn / slots left) in the slots of a row that it leaves: so much more is valid.
+    """
     tensor = as_numbers(parameter, values, shape, like)
     if values_are_checked(tensor):
-        good = tensor.isfinite() & (tensor <= 1e-6)  # the log of a probability of 1 may be rounded
+        most: Any = 1e-6  # the log of a probability of 1 may be rounded
+        if where is not None:
+            most = most + (shape[-1] / where.sum(dim=-1, keepdim=True).clamp(min=1)).log()
+        good = tensor.isfinite() & (tensor <= most)
         advice = "It is the logarithm of a probability."
         check_all(parameter, tensor, good if where is None else good | ~where, "finite and at most 0", advice)
     return tensor

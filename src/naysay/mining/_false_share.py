@@ -198,7 +198,7 @@ def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
     """
     own, counts = own_positives(detector, lists.anchors), counts_of(task, lists.anchors)
     labelled = np.bincount(task.known.pairs()[0][task.kinds["positive"]], minlength=task.queries.n)
-    detector.fit(lists.scores, own, alike=lists.alike, n_labelled=labelled[labelled > 0])
+    detector.fit(lists.scores, own, alike=lists.alike, n_labelled=labelled[labelled > 0], anchors=lists.anchors)
     if not detector.fitted:
         return detector
     if task.reviewed is not None:

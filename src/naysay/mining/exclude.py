@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, as_floats, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors._slots import threshold_of
 from naysay.mining.candidates import Candidates, Mask, check_candidates
 from naysay.mining.judge import SUSPICIOUS, ask, check_detector
 from naysay.positives import Positives
@@ -78,7 +78,7 @@ def exclude(
         candidates = candidates.drop(known.contains(rows, candidates.ids, relation="ignore"), "ignored")
     if duplicates is not None:
         check_detector("duplicates", duplicates)
-        candidates = candidates.drop(ask(candidates, duplicates, query) >= SUSPICION_THRESHOLD, "duplicate")
+        candidates = candidates.drop(ask(candidates, duplicates, query) >= threshold_of(duplicates), "duplicate")
     return candidates
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, check_number, check_one_of, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
+from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side, threshold_of
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated, least_positives
@@ -67,7 +67,7 @@ def judge(
     Args:
         candidates: What was found.
         detector: An object with suspicion(query, negatives), or {name: detector}: any that flags.
-        threshold: Candidates with this suspicion or more are dropped. By default 0.5; a `Posterior` has its own.
+        threshold: Candidates with this suspicion or more are dropped. By default the detector's own.
         query: What the detector is given; by default the row numbers, 0 to n - 1.
 
     Examples:
@@ -104,11 +104,8 @@ def judged_slots(
 
 
 def drop_at(detector: Any) -> float:
-    """The suspicion at which candidates are dropped: that of the cut for a `Posterior` alone, else 0.5."""
-    parts = detector.detectors if isinstance(detector, Combined) else detector
-    if isinstance(parts, Mapping) and len(parts) == 1:
-        detector = next(iter(parts.values()))
-    return detector.threshold if isinstance(detector, Posterior) else SUSPICION_THRESHOLD
+    """The suspicion at which candidates are dropped: the detector's own, which is 0.5 for several together."""
+    return threshold_of(Combined(detector) if isinstance(detector, Mapping) else detector)
 
 
 def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay._slots import check_ids
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_kind, check_lengths, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
@@ -48,6 +48,8 @@ class Cache:
         >>> cache.get([0, 1]).tolist()
         [[4, -1, -1], [-1, -1, -1]]
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     def __init__(
         self,
@@ -106,7 +108,8 @@ class Cache:
         ids, log_q = _slots.draw_filled(table, counts, width, key, distinct=self.distinct)
         return Negatives(ids, log_q=log_q, dropped=_slots.shortfall(self.on_short, ids, counts))
 
-    def state(self) -> dict[str, NDArray[Any] | int]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """The table, (n_anchors, size)."""
         with self._lock:
             return {"table": self._table.copy()}

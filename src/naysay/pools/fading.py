@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
     as_floats,
@@ -66,6 +66,7 @@ class Fading:
     """
 
     distinct = True
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     def __init__(
         self,
@@ -163,6 +164,7 @@ class Fading:
             self._next[anchors] = np.minimum(self._next[anchors] + faded.sum(axis=1), self._counts[anchors])
             self._checked[anchors] = query.step
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The places of the lists in use, the next ones, and the step of each anchor's last check."""
         with self._lock:
@@ -172,14 +174,14 @@ class Fading:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         check_kind("state", state, Mapping, "what Fading.state returned")
-        before = self.state()
-        if set(state) != set(before):
-            raise_invalid("state", f"of {sorted(before)}", shown(list(state)))
+        shapes = {name: tuple(old.shape) for name, old in self.state().items()}
+        if set(state) != set(shapes):
+            raise_invalid("state", f"of {sorted(shapes)}", shown(list(state)))
         read: dict[str, Ids] = {}
-        for name, old in before.items():
+        for name, shape in shapes.items():
             array = as_array(name, to_numpy(state[name]))
-            if array.shape != old.shape or array.dtype.kind not in "iu":
-                raise_invalid(name, f"whole numbers of shape {old.shape}", f"{array.dtype} of shape {array.shape}")
+            if array.shape != shape or array.dtype.kind not in "iu":
+                raise_invalid(name, f"whole numbers of shape {shape}", f"{array.dtype} of shape {array.shape}")
             read[name] = array.astype(np.int64)
         check_all("places", read["places"], (read["places"] >= -1) & (read["places"] < self._counts[:, None]), "places")
         check_all("next", read["next"], (read["next"] >= 0) & (read["next"] <= self._counts), "places of the lists")

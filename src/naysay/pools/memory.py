@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from naysay import checks
 from naysay._lock import Lock
 from naysay._slots import check_ids, like_query
-from naysay.arrays import is_torch, module_of, to_numpy, to_torch
+from naysay.arrays import for_checkpoints, is_torch, module_of, to_numpy, to_torch
 from naysay.checks import public
 from naysay.pools import _slots
 from naysay.pools.in_batch import Ids, anchors_and_positives, drawn, known_rows, usable
@@ -50,6 +50,8 @@ class Memory:
         >>> memory.draw(ns.Query([6]), rng=ns.rng_for(0)).ids.tolist()
         [[5, -1, 7]]
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     def __init__(
         self, size: int, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
@@ -201,7 +203,8 @@ class Memory:
             vectors[like_query(places < 0, query)] = 0
         return Negatives(ids, vectors=vectors, dropped=dropped)
 
-    def state(self) -> dict[str, NDArray[Any] | int]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """All that the next draw and push depend on, apart from the settings; vectors in NumPy."""
         with self._lock:
             stored = {"ids": self._ids, "owners": self._owners, "vectors": self._vectors}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen, offsets
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_device, check_kind, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.pools._slots import asked, check_count, check_known, check_settings, draw_filled, shortfall, shown_settings
 from naysay.positives import Positives
@@ -75,6 +75,8 @@ class Nearest:
         >>> np.sort(pool.draw(query, 2, rng=ns.rng_for(0)).ids).tolist()
         [[2, 3]]
     """
+
+    needs_main_process = True  # `Refresh` replaces the vectors during an epoch
 
     def __init__(
         self,
@@ -144,6 +146,7 @@ class Nearest:
         with self._lock:
             self._age += 1
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The stored vectors and their age."""
         with self._lock:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
     as_floats,
@@ -109,6 +109,7 @@ class StreamingFrequency:
             gaps[new] = self.unseen
         return np.asarray(-np.log(gaps).reshape(given.shape))
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All that the next answer depends on, apart from the settings."""
         with self._lock:

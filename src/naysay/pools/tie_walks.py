@@ -138,7 +138,7 @@ def consumption_ties(consumed: Positives) -> tuple[Positives, NDArray[np.float64
     Wang et al. SamWalker++: Recommendation with Informative Sampling Strategy. TKDE 2021.
 
     Args:
-        consumed: A Positives of users and items.
+        consumed: A Positives of users and items; ignored pairs are left out.
 
     Returns:
         The ties, and (ties,) their weights, for `TieWalks`. Cost: the sum of squared item counts.
@@ -150,7 +150,8 @@ def consumption_ties(consumed: Positives) -> tuple[Positives, NDArray[np.float64
         ([[0, 1, 1, 2], [1, 0, 2, 1]], [0.5, 0.25, 0.25, 0.5])
     """
     check_kind("consumed", consumed, Positives, "a Positives")
-    users, items = consumed.pairs()
+    rows = positive_rows(consumed)
+    users, items = np.repeat(np.arange(consumed.n_anchors), np.diff(rows.indptr)), rows.indices.astype(np.int64)
     order = np.argsort(items, kind="stable")
     users, items = users[order], items[order]
     counts = np.bincount(items, minlength=consumed.n_items)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
     as_floats,
@@ -541,7 +541,8 @@ class Online:
         until = float(min(self.steps, model.wait + CONVERGED * tau))
         return separation_at(numbers, model.share(np.linspace(0, until, RUN_POINTS))), until
 
-    def state(self) -> dict[str, NDArray[Any] | int]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """Return all probes and the number of steps, without the settings.
 
         Returns:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots, where
 from naysay.arrays import is_torch, module_of, to_numpy
 from naysay.checks import check_kind, check_number, check_one_of, check_whole, is_number, raise_invalid, shown
+from naysay.errors import NaysayWarning
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.pools.in_batch import InBatch
 from naysay.pools.memory import Memory
@@ -20,13 +23,14 @@ from naysay.quantity.schedules import at_step, slots
 from naysay.rng import key_from
 from naysay.samplers._top_k import Choice, pick, pick_any, reasons, softened, take, take_highest
 from naysay.samplers.stored_vectors import StoredVectors
-from naysay.text import described
-from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Pool, Query, check_query
+from naysay.text import counted, described
+from naysay.types import HEAD, RELATION, SIDES, Array, MadeOf, Negatives, Pool, Query, check_query
 
 
-class FromPool:
+class FromPool(MadeOf):
     """What samplers of one pool share."""
 
+    _made_of: ClassVar[tuple[str, ...]] = ("pool", "score")
     pool: Pool
 
     @property
@@ -157,6 +161,24 @@ def wanted_slots(k: Any, rows: int, rng: np.random.Generator, **limits: int | No
     return counts, width
 
 
+_WARNED: weakref.WeakSet[Any] = weakref.WeakSet()  # samplers that have warned of too few candidates
+
+
+def warn_of_few(sampler: object, width: int, level: int = 4, **candidates: int | None) -> None:
+    """Warn, once for each sampler, that it chooses K slots from fewer candidates, so that some stay empty.
+
+    `level` is how many calls above this function, with the decorator of `sample`, the user's line is.
+    """
+    for name, number in candidates.items():
+        if number is not None and number < width and sampler not in _WARNED:
+            _WARNED.add(sampler)
+            text = (
+                f"{type(sampler).__name__}: `{name}` must be at least k to fill all slots, got {number} for k {width}. "
+                f"{counted(width - number, 'slot')} of each row will be empty. Set {name} to {width} or more."
+            )
+            warnings.warn(text, NaysayWarning, stacklevel=level)
+
+
 def candidates_of(pool: Pool, query: Query, n: Any, rng: np.random.Generator) -> Negatives:
     """(B, n) candidates of the pool in the query's array type; with n=None all that a memory or batch has.
 
@@ -221,21 +243,24 @@ class Scored:
 
 
 def scored_candidates(
-    pool: Pool,
-    score: Score,
+    sampler: Any,
     query: Query,
     k: Any,
-    n: int | None,
     rng: np.random.Generator,
     *,
     with_positive: bool = False,
     top_m: int | None = None,
+    **candidates: int | None,
 ) -> Scored:
-    """Draw n candidates for each row of a query and score them, to take k of them.
+    """Draw candidates of a sampler's pool for each row of a query and score them by its score, to take k of them.
 
-    With `with_positive` each row's positive is scored, too, before the draw. K must not be above `top_m`.
+    Their number has the name of the sampler's setting, such as candidates=64. With `with_positive` each row's positive
+    is scored, too, before the draw. K must not be above `top_m`.
     """
+    pool, score = sampler.pool, sampler.score
+    (n,) = candidates.values()
     counts, width = wanted_slots(k, len(query), rng, top_m=top_m)
+    warn_of_few(sampler, width, level=5, **candidates)
     positive = positive_scores(score, query)[:, None] if with_positive else None
     drawn = candidates_of(pool, query, n, rng)
     return Scored(drawn, candidate_scores(score, query, drawn), counts, width, positive)

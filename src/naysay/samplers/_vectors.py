@@ -10,16 +10,16 @@ import numpy as np
 
 from naysay._slots import gather, like_query, of_kind
 from naysay.arrays import is_torch, module_of, of_type, to_numpy, to_torch
-from naysay.checks import check_kind, first_bad, raise_invalid
+from naysay.checks import check_kind, check_not_masked, first_bad, raise_invalid
 from naysay.rng import generator_of
 from naysay.samplers._top_k import top, uniform_on_device
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, Sampler
+from naysay.types import Array, MadeOf, Negatives, Query, Sampler
 
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
 
 
-class FromSampler:
+class FromSampler(MadeOf):
     """What samplers that change the vectors of another sampler's negatives share."""
 
     base: Sampler
@@ -75,6 +75,7 @@ def item_vectors(embed: Embed, ids: Array, *, layers: bool, first: int = 0) -> A
 
 def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], ndim: int, first: int = 0) -> Array:
     """Vectors of a user's function. Raises if their array type or shape differs, or they are not finite."""
+    check_not_masked(parameter, vectors)
     kind = "a tensor" if is_torch(like) else "a NumPy array"
     if is_torch(vectors) != is_torch(like) or not hasattr(vectors, "shape"):
         raise_invalid(parameter, f"vectors in {kind}, like the query", f"a {type(vectors).__name__}")

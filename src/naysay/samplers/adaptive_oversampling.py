@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay import checks
 from naysay._lock import Lock
-from naysay.arrays import to_numpy, without_gradients
+from naysay.arrays import for_checkpoints, to_numpy, without_gradients
 from naysay.checks import public
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
@@ -19,7 +19,7 @@ from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import number_at, wanted_slots
 from naysay.samplers._factor_ranks import FactorRanks, exact_items, ranks_below
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, check_query
+from naysay.types import Array, MadeOf, Negatives, Query, check_query
 
 Embed = Callable[[Array], Array]  # embed(anchors (B,)) -> (B, d)
 _ROUNDS = 8  # redraws of a slot that hit something known, before it is drawn exactly
@@ -27,7 +27,7 @@ _ROUNDS = 8  # redraws of a slot that hit something known, before it is drawn ex
 
 @final
 @public
-class AdaptiveOversampling:
+class AdaptiveOversampling(MadeOf):
     """Draw a rank r and a factor f that is large for the anchor, and take the item of rank r on that factor.
 
     With v the anchor's vector and sigma_f the standard deviation of factor f over the items:
@@ -64,6 +64,7 @@ class AdaptiveOversampling:
     """
 
     distinct = False
+    _made_of = ("embed",)
 
     def __init__(
         self, positives: Positives, item_factors: Any, embed: Embed, scale: Any, *, on_short: str = "pad"
@@ -119,6 +120,7 @@ class AdaptiveOversampling:
         items = self.positives.n_items
         return self._draws >= items * math.log(max(items, 2))
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The ranks, and how many negatives were drawn by them."""
         with self._lock:

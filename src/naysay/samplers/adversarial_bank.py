@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import MOST_ROWS, as_floats, check_all, check_number, check_whole, public, raise_invalid
 from naysay.detectors._states import read_state
 from naysay.pools._slots import draw_listed
@@ -59,6 +59,8 @@ class AdversarialBank:
         >>> (bank._table / 1).round(6).tolist()                          # moved by 0.5 * 0.231475 towards the anchor
         [[0.115738, 2.0]]
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     size: int
     d: int
@@ -161,6 +163,7 @@ class AdversarialBank:
         along = (chance * scores).sum(axis=0)[:, None]
         return np.asarray((chance.T @ anchors - along * unit) / (lengths * self.temperature * len(anchors)))
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:

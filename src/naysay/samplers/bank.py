@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay import checks
 from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import public
 from naysay.samplers._candidates import check_is_pool, draw_k
 from naysay.text import described
@@ -51,6 +51,8 @@ class Bank:
         >>> drawn.ids.tolist(), drawn.vectors.tolist(), dict(drawn.dropped)
         ([[1, -1]], [[[0.0, 1.0], [0.0, 0.0]]], {'unseen': 1})
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
         check_is_pool(pool)
@@ -119,7 +121,8 @@ class Bank:
             self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
             self._seen[items] = True
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
         """Everything that the next answer depends on but the settings."""
         with self._lock:
             return {"vectors": self._vectors.copy(), "seen": self._seen.copy()}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, like_query, score_slots
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_floats, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import all_filled, check_count, draw_filled, shortfall
@@ -84,6 +84,8 @@ class Cached(FromPool):
         >>> np.sort(sampler.sample(query, 2, rng=ns.rng_for(0, 10)).ids).tolist()
         [[7, 8], [7, 9]]
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     pool: Pool
     score: Score
@@ -211,6 +213,7 @@ class Cached(FromPool):
             if self._history is not None:
                 self._history.begin(self._epoch)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, final
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_all, check_number, check_range, check_whole, public
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import anchors_of, shortfall
@@ -72,28 +71,27 @@ class Decomposed(Independent):
     temperature: float = 0.5
     seed: int = 0
     on_short: str = "pad"
-    _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
         check_known(self.positives, self.on_short)
         check_whole("factors", self.factors, 1)
         check_number("temperature", self.temperature, above=0, finite=True)
         rng = rng_for(check_whole("seed", self.seed, 0))
-        self._x = rng.dirichlet(np.ones(self.factors), self.positives.n_anchors)
-        self._y = rng.dirichlet(np.ones(self.positives.n_items), self.factors)
-        self._lock = Lock()
+        x = rng.dirichlet(np.ones(self.factors), self.positives.n_anchors)
+        y = rng.dirichlet(np.ones(self.positives.n_items), self.factors)
+        self._tables = _Tables.of(x, y)  # replaced as one, for other threads
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with their exact log_q."""
         anchors = anchors_of(query, self.positives.n_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         made = generator_of(key_from(rng))
-        with self._lock:
-            x, y = self._x[anchors], self._y
+        tables = self._tables
+        x, y = tables.x[anchors], tables.y
         ids = np.full((len(anchors), width), -1, np.int64)
         for _ in range(_TRIES):
             factor = policy.draw_independent(x, width, made)
-            item = _by_rows(np.cumsum(y, axis=1), factor, made.random(factor.shape))
+            item = tables.items(factor, made.random(factor.shape))
             known = self.positives.contains(anchors, item, relation="any")
             ids = np.where((ids < 0) & ~known, item, ids)
         total = 1.0 - self._known_mass(anchors, x, y)
@@ -114,7 +112,8 @@ class Decomposed(Independent):
         """(B, n_items) the probability of each item; 0 for what is known."""
         rows = np.asarray(to_numpy(anchors), np.int64)
         check_range("anchors", rows, self.positives.n_anchors, "anchors")
-        free = self._free(rows, self._x[rows], self._y)
+        tables = self._tables
+        free = self._free(rows, tables.x[rows], tables.y)
         total = free.sum(axis=1, keepdims=True)
         return np.asarray(free / np.where(total > 0, total, 1.0))
 
@@ -126,8 +125,7 @@ class Decomposed(Independent):
         """
         check_score(score)
         n_anchors, n_items = self.positives.n_anchors, self.positives.n_items
-        with self._lock:
-            x, y = self._x, self._y
+        x, y = self._tables.x, self._tables.y
         new_x, new_y = np.empty_like(x), np.zeros_like(y)
         step = max(1, _BLOCK // max(n_items, 1))
         for start in range(0, n_anchors, step):
@@ -135,8 +133,7 @@ class Decomposed(Independent):
             ratio = self._ratio(score, rows, x[rows], y)
             new_x[rows] = x[rows] * (ratio @ y.T)
             new_y += y * (x[rows].T @ ratio)
-        with self._lock:
-            self._x, self._y = _rows_to_1(new_x, x), _rows_to_1(new_y, y)
+        self._tables = _Tables.of(_rows_to_1(new_x, x), _rows_to_1(new_y, y))
 
     def _ratio(self, score: Score, rows: NDArray[np.int64], x: Floats, y: Floats) -> Floats:
         """(B, n_items) p / q of free items, 0 for what is known."""
@@ -161,10 +158,11 @@ class Decomposed(Independent):
         items = self.positives.indices[self.positives.indptr[anchors[rows]] + place]
         return np.asarray(np.bincount(rows, (x[rows] * y[:, items].T).sum(axis=1), len(anchors)), np.float64)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The two tables."""
-        with self._lock:
-            return {"x": self._x.copy(), "y": self._y.copy()}
+        tables = self._tables
+        return {"x": tables.x.copy(), "y": tables.y.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
@@ -173,15 +171,26 @@ class Decomposed(Independent):
         for name, table in read.items():
             sums = table.sum(axis=1)
             check_all(name, sums, np.abs(sums - 1) < 1e-6, "rows that sum to 1")
-        with self._lock:
-            self._x, self._y = read["x"], read["y"]
+        self._tables = _Tables.of(read["x"], read["y"])
 
 
-def _by_rows(cumulated: Floats, rows: NDArray[np.int64], uniform: Floats) -> NDArray[np.int64]:
-    """An item of each row of a table of cumulated probabilities."""
-    n = cumulated.shape[1]
-    flat = (cumulated / cumulated[:, -1:] + 2 * np.arange(len(cumulated))[:, None]).ravel()
-    return np.asarray(np.minimum(np.searchsorted(flat, 2 * rows + uniform, "right") - rows * n, n - 1), np.int64)
+class _Tables(NamedTuple):
+    """The chances of factors for each anchor, and of items for each factor."""
+
+    x: Floats  # (n_anchors, factors)
+    y: Floats  # (factors, n_items)
+    cumulated: Floats  # (factors * n_items,) the running sums of each row of y, from 2 f to 2 f + 1 for factor f
+
+    @staticmethod
+    def of(x: Floats, y: Floats) -> _Tables:
+        sums = np.cumsum(y, axis=1)
+        return _Tables(x, y, (sums / sums[:, -1:] + 2 * np.arange(len(y))[:, None]).ravel())
+
+    def items(self, factors: NDArray[np.int64], uniform: Floats) -> NDArray[np.int64]:
+        """An item of each factor, by a number in [0, 1) for each."""
+        n = self.y.shape[1]
+        place = np.searchsorted(self.cumulated, 2 * factors + uniform, "right") - factors * n
+        return np.asarray(np.minimum(place, n - 1), np.int64)
 
 
 def _rows_to_1(table: Floats, before: Floats) -> Floats:

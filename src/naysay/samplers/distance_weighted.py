@@ -78,7 +78,7 @@ class DistanceWeighted(FromPool):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, the first drawn first."""
         candidates, cutoff, farthest = self._settings(step_of(query))
-        scored = scored_candidates(self.pool, self.score, query, k, candidates, rng)
+        scored = scored_candidates(self, query, k, rng, candidates=candidates)
         scores = scored.scores
         _check_cosines(scores, scored.filled)
         squares = (2 - 2 * scores).clip(min=cutoff**2)

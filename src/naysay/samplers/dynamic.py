@@ -71,7 +71,7 @@ class Dynamic(FromPool):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the highest score first; with a temperature or top_m, the first drawn first."""
         candidates, temperature, ceiling, top_m = self._settings(step_of(query))
-        scored = scored_candidates(self.pool, self.score, query, k, candidates, rng, top_m=top_m)
+        scored = scored_candidates(self, query, k, rng, top_m=top_m, candidates=candidates)
         if ceiling is not None:
             scored = scored.below(ceiling, temperature)
         return scored.take_top_k(self.on_short, top_m, temperature, rng)

@@ -15,7 +15,7 @@ from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import Independent, check_is_pool, number_at, wanted_slots
-from naysay.types import Negatives, Pool, Query, anchor_ids, check_query, positive_ids
+from naysay.types import MadeOf, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
 
 UNOBSERVED = "unobserved"
 
@@ -23,7 +23,7 @@ UNOBSERVED = "unobserved"
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Exposed(Independent):
+class Exposed(MadeOf, Independent):
     """Draw each negative from a level of feedback below the positive's, or, by a share, from what was not observed.
 
     Levels are ordered, the strongest first: {"bought": ..., "clicked": ..., "viewed": ...}. A pair that is in several
@@ -60,6 +60,8 @@ class Exposed(Independent):
         >>> sorted(set(sampler.sample(ns.Query([0], positives=[0]), 20, rng=ns.rng_for(0)).ids[0].tolist()))
         [1, 2]
     """
+
+    _made_of = ("unobserved",)
 
     levels: Mapping[str, Positives]
     weights: Any

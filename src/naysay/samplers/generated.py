@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay._slots import partners
-from naysay.arrays import need_torch, to_torch
+from naysay.arrays import for_checkpoints, need_torch, to_torch
 from naysay.checks import check_number, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry, read_state
 from naysay.rng import generator_of, key_from, rng_for
@@ -67,6 +67,8 @@ class Generated(FromSampler):
         >>> tuple(negatives.vectors.shape)
         (1, 2, 4)
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     base: Sampler
     embed: Embed
@@ -132,6 +134,7 @@ class Generated(FromSampler):
             (-aim).backward()
         self.optimizer.step()
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The generator's parameters, and the number of steps. Save the optimiser's moments yourself."""
         return {"steps": self._steps, **saved_parameters(self.optimizer)}

@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import MOST_ROWS, check_whole, public, raise_invalid
 from naysay.samplers import _looked_up as looked_up
 from naysay.samplers._generators import Floats, Ids, Tables
@@ -76,6 +76,7 @@ class Factors:
         if self.bias:
             self._tables.add("bias", candidates, gradient)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All parameters."""
         return self._tables.state()
@@ -153,6 +154,7 @@ class Perceptron:
         self._tables.add("bias", ids, gradient)
         self._tables.add("first", np.arange(self.d + 1), inputs.T @ back)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All parameters."""
         return self._tables.state()

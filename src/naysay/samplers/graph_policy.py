@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_one_of, check_range, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry
 from naysay.pools._edge_steps import repeated
@@ -74,6 +74,8 @@ class GraphPolicy(Independent):
         >>> walk.sample(ns.Query([0, 1]), 2, rng=ns.rng_for(0)).ids.tolist()
         [[2, 2], [3, 3]]
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     graph: Positives
     generator: Generator
@@ -178,6 +180,7 @@ class GraphPolicy(Independent):
         found = self._rows.indices[np.where(place < 0, 0, start[:, :, None] + place)]
         return np.where(place < 0, -1, found).reshape(len(nodes), nodes.shape[1] * self.width).astype(np.int64)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:

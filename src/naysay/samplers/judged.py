@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
-from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors._slots import threshold_of
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._top_k import take_kept
 from naysay.text import described
-from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, check_query
+from naysay.types import Array, Detector, MadeOf, Negatives, Query, Sampler, Stateful, check_query
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
 _REFILL = 2.0
@@ -30,13 +30,14 @@ _MAX_THREADS = 16  # threads whose last candidates are kept
 
 @final
 @public
-class Judged:
+class Judged(MadeOf):
     """Draw candidates from a sampler, score them with a detector, and apply a policy.
 
     `suspicion` (B, K) is stored with the negatives. With "drop", `dropped` counts the suspicious candidates that come
     before the last one taken, under the name of the detector with the largest suspicion (ties: the first);
     {"exhausted": n} counts slots for which the sampler had no candidate. The sampler's own counts are those of its
-    larger draw. log_q is None after "drop", as in `naysay.detectors.drop`, and the sampler's own after other policies.
+    larger draw. log_q is None after "drop", the sampler's own after "reweight", and as `naysay.detectors.ignore` says
+    after "ignore" and "attract".
 
     Detectors and samplers that learn must see the candidates before the policy: a quantile of the remaining ones would
     fall at every step. So if a part learns, the candidates of the last `sample` of each thread are kept, and `observe`
@@ -50,7 +51,10 @@ class Judged:
         detector: A detector, a `Combined`, or {name: detector}.
         policy: "drop": draw `refill` times as many candidates and take the first k below the threshold, in the
             sampler's order. "reweight", "attract", "ignore": draw k, and change them as the functions of these names.
-        threshold: The suspicion from which the policy acts, 0.5 by default; for "reweight" the default is all slots.
+            After "attract" pass `attract=negatives.relation == 1` to `losses.info_nce`: a loss that is only given the
+            mask ignores these slots.
+        threshold: The suspicion from which the policy acts. By default the detector's own `suspicion_threshold`, or 0.5
+            if it has none. For "reweight" the default is all slots.
         rule: How to combine {name: detector}, as in `Combined`; "max" by default.
         refill: Candidates per slot, at least 1; 2 by default. With "drop" only.
         on_short: "pad" or "raise", if a row has fewer than k left. With "drop" only.
@@ -64,6 +68,8 @@ class Judged:
         >>> sorted(taken.ids[0].tolist())
         [2, 3]
     """
+
+    _made_of = ("sampler", "detector")
 
     def __init__(
         self,
@@ -89,7 +95,7 @@ class Judged:
         if on_short is not None:
             check_one_of("on_short", on_short, ON_SHORT)
         self.sampler, self.policy, self.on_short = sampler, policy, on_short or "pad"
-        self.threshold = SUSPICION_THRESHOLD if threshold is None and policy != "reweight" else threshold
+        self.threshold = threshold
         self.refill = _REFILL if refill is None else check_number("refill", refill, at_least=1, finite=True)
         self.detector = _combined(detector, rule)
         self.distinct = getattr(sampler, "distinct", None)
@@ -123,7 +129,8 @@ class Judged:
 
     @property
     def _acting(self) -> float:
-        return SUSPICION_THRESHOLD if self.threshold is None else self.threshold
+        """The suspicion from which the policy acts now: a detector that is fitted again may have moved its own."""
+        return threshold_of(self.detector) if self.threshold is None else self.threshold
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Update the detectors and the sampler, those that learn, with the candidates of a step.
@@ -172,6 +179,7 @@ class Judged:
             raise_invalid("negatives", rule, "others, without the dropped candidates", advice)
         return negatives
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """Return {"sampler/key": value, "detector/name/key": value} of the parts that have a state."""
         return joined_states(self._stateful())

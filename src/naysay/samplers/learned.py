@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import check_score, corrupted_triples, score_slots
-from naysay.arrays import to_numpy
+from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry
 from naysay.pools._slots import ON_SHORT, given_ids
@@ -92,6 +92,8 @@ class Learned:
         >>> bool((sampler.sample(ns.Query([0] * 100), 1, rng=ns.rng_for(0)).ids == 5).mean() > 0.8)
         True
     """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     pool: Pool
     generator: Generator
@@ -245,6 +247,7 @@ class Learned:
         """The mean reward of the last epoch that ended; 0 before."""
         return self._mean
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:

@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
-from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, check_range, check_whole, first_bad, public, raise_invalid
+from naysay.arrays import for_checkpoints, to_numpy
+from naysay.checks import (
+    as_array,
+    check_number,
+    check_one_of,
+    check_range,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+)
 from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import shortfall
 from naysay.pools.everything import Everything
@@ -66,6 +75,8 @@ class MarkovChain(Independent):
         [0.0, 0.2, 0.3, 0.5]
     """
 
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
     positives: Positives
     score: Score
     neighbours: Any = None
@@ -82,8 +93,8 @@ class MarkovChain(Independent):
         check_known(self.positives, self.on_short)
         check_score(self.score)
         check_one_of("target", self.target, ("power", "softmax"))
-        number_at("uniform", self.uniform, None, above=0, at_most=1)
-        number_at("power", self.power, None, at_least=0, finite=True)
+        check_number("uniform", self.uniform, above=0, at_most=1)
+        check_number("power", self.power, at_least=0, finite=True)
         number_at("temperature", self.temperature, None, above=0, finite=True)
         check_whole("steps", self.steps, 0)
         n, given = self.positives.n_items, self.neighbours
@@ -141,6 +152,7 @@ class MarkovChain(Independent):
         with self._lock:
             self._last[anchors[rows]] = ids[rows, place[rows]]
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The state of each anchor's chain, -1 before the first."""
         with self._lock:

@@ -19,7 +19,7 @@ from naysay.rng import generator_of, key_from
 from naysay.samplers._candidates import step_of, wanted_slots
 from naysay.samplers._top_k import take, take_kept
 from naysay.text import described
-from naysay.types import Array, Negatives, Query, Sampler
+from naysay.types import Array, Negatives, Query, Sampler, needs_main_process
 
 DUPLICATE = "duplicate"
 _MAX_PARTS = 127  # source is int8
@@ -99,6 +99,11 @@ class Mixed:
         ends = shares if isinstance(shares, tuple | list) else (shares,)
         if not any(map(callable, ends)):
             self._sums(0)
+
+    @property
+    def needs_main_process(self) -> bool:
+        """Whether a part does."""
+        return needs_main_process(*self.parts.values())
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, in the order of the parts unless `one_draw`."""

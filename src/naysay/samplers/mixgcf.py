@@ -67,6 +67,8 @@ class MixGCF(FromPool):
         ([[[3.0, 2.0]]], [[[1, 3]]])
     """
 
+    _made_of = ("pool", "embed", "embed_anchors")
+
     pool: Pool
     embed: Embed
     candidates: Any

@@ -62,6 +62,8 @@ class MixKG(FromPool):
         ([[[3.0]], [[1.5]]], [[[2, 3]], [[1, 2]]], [[2], [2]])
     """
 
+    _made_of = ("pool", "score", "embed")
+
     pool: Pool
     score: Score | None
     embed: Embed

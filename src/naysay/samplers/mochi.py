@@ -63,6 +63,8 @@ class MoCHi(FromPool):
         ([1, 2], -1, [[0, 1]])
     """
 
+    _made_of = ("pool", "embed", "embed_anchors")
+
     pool: Pool
     embed: Embed | None
     n_hard: Any

@@ -60,6 +60,8 @@ class NearPositive(FromPool):
                [-2., -2.]])
     """
 
+    _made_of = ("pool", "score", "first")
+
     pool: Pool
     score: Score
     candidates: Any
@@ -83,6 +85,7 @@ class NearPositive(FromPool):
         """Draw (B, K) negatives: the nearest first; with a temperature or top_m, the first drawn first."""
         now = self._settings(_candidates.step_of(query))
         counts, width = _candidates.wanted_slots(k, len(query), rng, top_m=now["top_m"], shortlist=now["shortlist"])
+        _candidates.warn_of_few(self, width, candidates=now["candidates"])
         if query.anchors.ndim == 1:
             partners(query)  # raises before the draw if the query has no positives
         drawn = _candidates.candidates_of(self.pool, query, now["candidates"], rng)

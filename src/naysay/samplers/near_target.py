@@ -66,7 +66,7 @@ class NearTarget(FromPool):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the nearest to the target first; with a sharpness, the first drawn first."""
         candidates, sharpness = self._settings(step_of(query))
-        found = scored_candidates(self.pool, self.score, query, k, candidates, rng, with_positive=True)
+        found = scored_candidates(self, query, k, rng, with_positive=True, candidates=candidates)
         target = self._target(found.positive[:, 0], query.step)
         away = where(found.filled, found.scores, 0.0) - of_kind(target, found.scores)[:, None]
         near = where(found.filled, -away * away if sharpness is None else -sharpness * away * away, -np.inf)

@@ -57,6 +57,8 @@ class Perturbed(FromSampler):
         [[[0.5, 1.0]]]
     """
 
+    _made_of = ("base", "embed", "loss", "embed_anchors")
+
     base: Sampler
     embed: Embed
     radius: float

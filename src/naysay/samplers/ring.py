@@ -98,6 +98,7 @@ class Ring(FromPool):
         candidates, low, high = self._settings(_candidates.step_of(query))
         drawn = _candidates.candidates_of(self.pool, query, candidates, rng)
         counts, width = _candidates.wanted_slots(k, len(query), rng)
+        _candidates.warn_of_few(self, width, candidates=at_step(self.candidates, query.step))
         scores = _candidates.candidate_scores(self.score, query, drawn)
         order = _hardest_first(scores)
         filled = gather(drawn.ids, order) >= 0

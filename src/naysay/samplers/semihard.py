@@ -78,7 +78,7 @@ class SemiHard(FromPool):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, those of the band first."""
         candidates, margin = self._settings(step_of(query))
-        scored = scored_candidates(self.pool, self.score, query, k, candidates, rng, with_positive=True)
+        scored = scored_candidates(self, query, k, rng, with_positive=True, candidates=candidates)
         scores, positive = scored.scores, scored.positive
         band = scored.filled & (scores < positive) & (scores > positive - margin)
         if self.choose == "random":

@@ -30,6 +30,8 @@ class Static(FromPool):
         (2, 3)
     """
 
+    _made_of = ("pool",)
+
     pool: Pool
 
     def __post_init__(self) -> None:

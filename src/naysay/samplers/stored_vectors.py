@@ -11,7 +11,7 @@ from naysay._slots import of_kind, partners, where
 from naysay.arrays import is_torch
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.samplers._vectors import Embed, anchor_vectors, check_embed, check_width, item_vectors, products, unit
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, MadeOf, Negatives, Query
 
 _METRICS = ("cosine", "dot")
 
@@ -19,7 +19,7 @@ _METRICS = ("cosine", "dot")
 @final
 @public
 @dataclass(frozen=True)
-class StoredVectors:
+class StoredVectors(MadeOf):
     """Score candidates by the vectors that come with them from the pool, e.g. a `Memory` with vectors.
 
     Pass it as `score` to `Dynamic`, `Ring`, `SemiHard`, `Warp`, `DistanceWeighted` or `SoftmaxWeights`. The score is
@@ -40,6 +40,8 @@ class StoredVectors:
         >>> hardest.sample(ns.Query([0], vectors=np.array([[0.0, 2.0]])), 2, rng=ns.rng_for(0)).ids.tolist()
         [[5, 6]]
     """
+
+    _made_of = ("embed_anchors", "embed")
 
     metric: str = "cosine"
     embed_anchors: Embed | None = None

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.arrays import need_torch, to_numpy
+from naysay.arrays import for_checkpoints, need_torch, to_numpy
 from naysay.checks import public, raise_invalid
 from naysay.detectors._states import check_state, read_state
 from naysay.samplers._generators import Floats, Ids, weights_of
@@ -59,6 +59,7 @@ class TorchModule:
             (-(logits * torch.as_tensor(gradient, dtype=logits.dtype, device=logits.device)).sum()).backward()
         self.optimizer.step()
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The parameters. Save the optimiser's moments yourself: optimizer.state_dict()."""
         return saved_parameters(self.optimizer)

@@ -41,6 +41,8 @@ class Transformed(FromSampler):
         [[[-0.0, -1.0]]]
     """
 
+    _made_of = ("base", "make")
+
     base: Sampler
     make: Callable[[Array, np.random.Generator], Array]
 

@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay.arrays import for_checkpoints
 from naysay.checks import MOST_ROWS, check_one_of, check_whole, public
 from naysay.samplers._generators import Floats, Ids, Tables
 from naysay.text import described
@@ -79,6 +80,7 @@ class TripleFactors:
             flat = np.concatenate([move.real, move.imag], axis=-1) if self.kind == "complex" else move
             self._tables.add(name, candidates[..., column], flat)
 
+    @for_checkpoints
     def state(self) -> dict[str, Any]:
         """All parameters."""
         return self._tables.state()

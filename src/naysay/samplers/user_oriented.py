@@ -37,6 +37,8 @@ class UserOriented(FromPool):
                [1.5, 1.5]])
     """
 
+    _made_of = ("pool",)
+
     def __init__(self, pool: Pool, positives: Positives) -> None:
         check_is_pool(pool)
         check_kind("positives", positives, Positives, "a Positives")

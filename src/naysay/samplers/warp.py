@@ -84,7 +84,7 @@ class Warp(FromPool):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with `weights`, in the order of trials."""
         trials, margin = self._settings(step_of(query))
-        scored = scored_candidates(self.pool, self.score, query, k, trials, rng, with_positive=True)
+        scored = scored_candidates(self, query, k, rng, with_positive=True, trials=trials)
         violates = scored.filled & (scored.scores > scored.positive - margin)
         trial = scored.filled.cumsum(1)  # a slot that the pool left empty is not a trial
         weights = of_type(rank_weights(self.n_items, trials, self.mode), scored.scores)[_waited(trial, violates)]

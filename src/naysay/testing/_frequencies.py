@@ -12,13 +12,15 @@ approximation. Whatever was not learnt is one more cell, with the probability th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
+from naysay.detectors.policy import log_left_out
 from naysay.testing._trials import MANY, Trial, place_keys
-from naysay.types import anchor_ids
+from naysay.types import Negatives, anchor_ids
 
 _DRAWS = 2000
 _ROWS = 8
@@ -30,7 +32,7 @@ _ENOUGH = 10.0  # draws for a group of cells, so that the chi-square approximati
 def log_q(trial: Trial) -> Iterator[str]:
     """None, or finite and at most 0, 0 in empty slots, and the log-probability with which ids come."""
     for query, slots in ((trial.batches.mixed(MANY), trial.uneven()), (trial.batches.emptiest(), trial.max_slots)):
-        answer = trial.ask(query, slots).numpy()
+        answer = _before_policies(trial.ask(query, slots).numpy())
         if answer.log_q is None:
             return
         filled = answer.ids >= 0
@@ -43,12 +45,19 @@ def log_q(trial: Trial) -> Iterator[str]:
         yield complaint
 
 
+def _before_policies(answer: Negatives) -> Negatives:
+    """The answer with the log_q of the draw: without what policies added where they left out slots of a row."""
+    if answer.log_q is None or answer.relation is None:
+        return answer
+    return replace(answer, log_q=answer.log_q - log_left_out(answer.ids >= 0, answer.mask))
+
+
 def _last_choice(trial: Trial) -> str | None:
     """In a distinct row that ran out, the last filled slot had no choice: its log_q is 0."""
     if getattr(trial.part, "distinct", None) is not True:
         return None
     query = trial.batches.mixed(MANY)
-    answer = trial.ask(query, trial.max_slots).numpy()
+    answer = _before_policies(trial.ask(query, trial.max_slots).numpy())
     filled = answer.ids >= 0
     if answer.dropped.get("exhausted", 0) != np.count_nonzero(~filled):  # slots may be empty for other reasons
         return None
@@ -75,7 +84,7 @@ def _frequencies(trial: Trial) -> str | None:
     keys = np.empty((draws, len(query), slots), np.int64)
     claims = np.empty(keys.shape)
     for step in range(draws):
-        answer = trial.ask(query, step=step)
+        answer = _before_policies(trial.ask(query, step=step).numpy())
         keys[step] = place_keys(answer)[:, :slots]
         claims[step] = to_numpy(answer.log_q)[:, :slots]
     for row, anchor in enumerate(anchor_ids(query).tolist()):
