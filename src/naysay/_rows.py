@@ -121,7 +121,7 @@ def _sorted_rows(
         kept_items = pairs - np.repeat(np.arange(n_anchors) * np.int64(n_items), np.diff(indptr))
     else:  # numbers too large for one key
         marks = np.zeros(len(items), np.bool_) if ignored is None else ignored
-        order = np.lexsort([marks, items, anchors])
+        order = np.lexsort((marks, items, anchors))
         anchors, items, marks = anchors[order], items[order], marks[order]
         first = np.ones(len(items), np.bool_)
         first[1:] = (anchors[1:] != anchors[:-1]) | (items[1:] != items[:-1])

@@ -128,7 +128,7 @@ def _highest(scores: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int64]
     lowest = np.partition(scores, columns - kept, axis=1)[:, columns - kept]
     row, column = np.nonzero((scores >= lowest[:, None]) & (scores > -np.inf))
     value = scores[row, column]
-    order = np.lexsort([column, -value, row])
+    order = np.lexsort((column, -value, row))
     row, column, value = row[order], column[order], value[order]
     place = np.arange(len(row)) - np.searchsorted(row, row)  # within its row
     within = place < depth

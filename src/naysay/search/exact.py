@@ -218,10 +218,11 @@ class SearchOptions:
         if left.n == 0 or right.n == 0:
             return found, above
         if engine.name == "float64" and self.engine == "auto":
-            rows = [floats(side.rows(0, side.n)) for side in (left, right)]
-            corpus_norms = plain.norms(rows[1]) if norms[1].norms is None else norms[1].norms
+            query_rows = floats(left.rows(0, left.n))
+            corpus_rows = floats(right.rows(0, right.n))
+            corpus_norms = plain.norms(corpus_rows) if norms[1].norms is None else norms[1].norms
             written = found.ids, found.scores, above
-            plain.best_rows(metric, *rows, corpus_norms, excluded, caps, written, self.on_progress)
+            plain.best_rows(metric, query_rows, corpus_rows, corpus_norms, excluded, caps, written, self.on_progress)
             return found, above
         with Workers(threads, torch=engine.rounds and torch_is_loaded()) as workers:
             exact = ExactScores(metric, right, norms[1].norms)
