@@ -93,6 +93,19 @@ def with_option_names(command: str, options: Mapping[str, str]) -> Iterator[None
         raise
 
 
+@contextmanager
+def with_parameter(name: str, instead_of: str) -> Iterator[None]:
+    """Report errors raised inside about the parameter `instead_of` as errors about `name`, which the caller passed."""
+    try:
+        yield
+    except NaysayError as error:
+        if error.parameter == instead_of:
+            error.args = (error.args[0].replace(f"`{instead_of}`", f"`{name}`"),)
+            error.parameter = name
+            error.caller = None  # the public function that has the parameter adds its own name
+        raise
+
+
 def raise_invalid(parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
     """Raise the error for an invalid value of `parameter`."""
     error = NaysayError(f"`{parameter}` must be {rule}, got {got}. {advice}".rstrip())

@@ -316,6 +316,8 @@ INVALID = [
     (ns.formats.read_run, {"path": "absent.trec", "query_ids": ["a"], "corpus_ids": ["b"]}, "path"),
     (ns.formats.read_beir, {"folder": "absent"}, "folder"),
     (ns.audit, {"negatives": 3}, "negatives"),
+    (ns.audit, {"negatives": "absent.jsonl"}, "negatives"),
+    (ns.compare, {"data": "absent.csv", "task": "recommendation"}, "data"),
     (ns.audit, {"negatives": MINED, "temperature": 0.0}, "temperature"),
     (ns.audit, {"negatives": MINED, "alpha": 2.0}, "alpha"),
     (ns.compare, {"data": "absent.csv", "task": "chess"}, "task"),

@@ -29,7 +29,7 @@ from naysay.auditing.suspects import (
     with_near_vectors,
     worst_rows,
 )
-from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, with_parameter
 from naysay.mining._known import read_known
 from naysay.rng import rng_for
 from naysay.search._scores import METRICS
@@ -109,7 +109,8 @@ def audit(
         "corpus_ids": corpus_ids,
     }
     _check_one_source(inputs, scores)
-    given = training_set(negatives, format)
+    with with_parameter("negatives", instead_of="path"):
+        given = training_set(negatives, format)
     sample: CorpusSample | None = None
     judged: Judged | None = None
     known: SetScores | None

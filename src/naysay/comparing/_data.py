@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay._commands import CompareOptions
-from naysay.checks import raise_invalid, shown
+from naysay.checks import raise_invalid, shown, with_parameter
 from naysay.rng import rng_for
 from naysay.tasks.graphs import Graph, read_graph, split_edges
 from naysay.tasks.image_contrast import ImageContrast
@@ -62,7 +62,8 @@ def data_of(kind: Kind, data: Any, options: CompareOptions) -> Any:
     others = next((one for one in KINDS.values() if isinstance(data, one.data)), None)
     if others is not None:
         raise_invalid("task", f"{others.task.name!r} for {others.data.__name__}", repr(kind.task.name))
-    return kind.read(data, **{name: given[name] for name in kind.options}, seed=options.seed)
+    with with_parameter("data", instead_of="path"):
+        return kind.read(data, **{name: given[name] for name in kind.options}, seed=options.seed)
 
 
 def _is_given(value: Any, usual: Any) -> bool:

@@ -193,8 +193,8 @@ class Scoreboard:
                 anchor's class is a false negative and -1 is an unknown class.
         """
         check_query_and_negatives(query, negatives)
-        known = slot_truth(query, negatives, truth)
         suspicion = suspicion_of("detector", detector, query, negatives)
+        known = slot_truth(query, negatives, truth)
         limit = threshold_of(detector) if self.threshold is None else self.threshold
         flagged = (suspicion >= limit) & known.known
         slots, false, suspects = (part.sum(axis=1) for part in (known.known, known.false, flagged))
