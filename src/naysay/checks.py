@@ -234,7 +234,7 @@ def as_array(parameter: str, values: Any) -> NDArray[Any]:
 def check_not_masked(parameter: str, values: Any) -> None:
     """Raise if values of a NumPy masked array are masked: what is behind the mask would count."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        got = f"{np.ma.count_masked(values)} of {values.size} masked"
+        got = f"{np.count_nonzero(np.ma.getmaskarray(values))} of {values.size} masked"
         advice = f"Pass {parameter}.compressed(), or fill them, as in {parameter}.filled(-1) for no id."
         raise_invalid(parameter, "without masked values", got, advice)
 
