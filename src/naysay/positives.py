@@ -16,7 +16,7 @@ from naysay import files as storage
 from naysay._mapped import Mapped, send_by_path, stamped
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_kind, check_one_of, check_range, public, raise_invalid
-from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras, unused_ids
+from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_extras, unused_ids
 
 POSITIVE, IGNORE = 1, 2
 _ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
@@ -221,12 +221,20 @@ class Positives:
         return f"Positives({sizes}{ignored}{shown_extras(self, ('duplicates', 'unused_items', *_NAMES))})"
 
     def union(self, other: Positives) -> Positives:
-        """All pairs of both; sorted rows are merged, not sorted again. A pair that is positive in one is positive."""
+        """All pairs of both, also of new anchors and items. A pair that is positive in one is positive.
+
+        The ids of these pairs stay as they are. If both have names, the new names of `other` follow, and its pairs get
+        the ids of their names here. Without names, equal ids are the same anchor or item. Sorted rows are merged, not
+        sorted again, unless `other` gets new ids.
+        """
         check_kind("other", other, Positives, "a Positives")
-        n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
-        anchor_names = shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors)
-        item_names = shared_names("item", self.item_names, other.item_names, n_items)
+        anchor_names, anchor_ids = joined_names(self.anchor_names, other.anchor_names)
+        item_names, item_ids = joined_names(self.item_names, other.item_names)
+        n_anchors = _joined_size("anchor", self.n_anchors, other.n_anchors, anchor_names)
+        n_items = _joined_size("item", self.n_items, other.n_items, item_names)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
+        if anchor_ids is not None or item_ids is not None:
+            theirs = _renumbered(theirs, anchor_ids, item_ids, n_anchors)
         both, duplicates = rows.merged(mine, theirs, n_anchors, n_items), self.duplicates + other.duplicates
         union = Positives(both.indptr, both.indices, n_items, relation=both.relation, duplicates=duplicates)
         if max(self, other, key=lambda known: known.n_items).unused_items:  # the number of items was not given
@@ -287,3 +295,26 @@ class Positives:
 
 
 send_by_path(Positives)
+
+
+def _joined_size(kind: str, one: int, other: int, names: Vocabulary | None) -> int:
+    """The number of anchors or items of a union. Raises if some have an id but no name, where others have names."""
+    if names is None:
+        return max(one, other)
+    if max(one, other) > len(names):
+        rule = f"of at most {len(names)} {kind}s, as many as have a name"
+        raise_invalid("other", rule, f"{max(one, other)} in all", f"Pass {kind} names to its maker, too.")
+    return len(names)
+
+
+def _renumbered(
+    known: rows.Rows, anchor_ids: NDArray[np.int64] | None, item_ids: NDArray[np.int64] | None, n_anchors: int
+) -> rows.Rows:
+    """Rows whose anchors and items get other ids, sorted; None keeps them."""
+    anchors = np.repeat(np.arange(len(known.indptr) - 1), np.diff(known.indptr))
+    items = known.indices.astype(np.int64)
+    anchors = anchors if anchor_ids is None else anchor_ids[anchors]
+    items = items if item_ids is None else item_ids[items]
+    order = np.lexsort((items, anchors))
+    indptr = rows.offsets(np.bincount(anchors, minlength=n_anchors))
+    return rows.Rows(indptr, items[order], None if known.relation is None else known.relation[order])

@@ -162,18 +162,6 @@ def warn_of_gaps(name: str, what: str, size: int, ids: NDArray[Any], advice: str
     return unused
 
 
-def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, size: int) -> Vocabulary | None:
-    """The names of a union of `size` anchors or items: of either side, and of both if both have some."""
-    if one is not None and other is not None and one != other:
-        advice = f"Encode both with one vocabulary: pass {kind}_names of the one to the maker of the other."
-        raise_invalid("other", f"of the same {kind} names", "another vocabulary", advice)
-    names = one if one is not None else other
-    if names is not None and size > len(names):
-        rule = f"of at most {len(names)} {kind}s, as many as have a name"
-        raise_invalid("other", rule, f"{size} in all")
-    return names
-
-
 def joined_names(
     one: Vocabulary | None, other: Vocabulary | None
 ) -> tuple[Vocabulary | None, NDArray[np.int64] | None]:

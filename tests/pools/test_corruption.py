@@ -482,7 +482,7 @@ def test_what_a_pool_rejects(arguments, message):
             [[0.0, 0.0, 1.0]],
             1,
             ns.rng_for(0),
-            r"^Corruption\.draw: `anchors` must be whole numbers, got dtype float64\.",
+            r"^Query: `anchors` must be whole numbers, got dtype float64\.",
         ),
         ([[0, 0, 1]], -1, ns.rng_for(0), r"^Corruption\.draw: `n` must be at least 0, got -1\.$"),
         ([[0, 0, 1]], 1.0, ns.rng_for(0), r"^Corruption\.draw: `n` must be a whole number, got 1\.0\.$"),

@@ -421,7 +421,6 @@ def test_what_a_pool_rejects(arguments, message):
             r"^Everything\.draw: `anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 1 \(1 such row\)",
         ),
         ([-1, 0, -7], 1, r"must be between 0 and 1 \(2 anchors\), got -1 at row 0 \(2 such rows\)\.$"),
-        ([0.5], 1, r"^Everything\.draw: `anchors` must be whole numbers, got dtype float64\. Ids count from 0\.$"),
         (
             [[0, 0, 1]],
             1,

@@ -22,6 +22,8 @@ _FEW = 1 << 14  # coordinates that one thread checks sooner than two
 SMALLEST_NORM = 1e-140  # below it, the square of a norm loses digits in float64
 _LARGEST_NORM = 1e140  # above it, too
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
+# Scores below it differ by less than the smallest normal float32, if by anything.
+_FLOAT32_LEAST = float(np.finfo(np.float32).tiny) / float(np.finfo(np.float32).eps)
 
 
 @final
@@ -93,11 +95,14 @@ def survey_both(queries: Vectors, corpus: Vectors, metric: int, threads: int) ->
 
 
 def check_score_range(metric: int, query_norm: float, corpus_norm: float) -> None:
-    """Raise if vectors up to these norms can have scores that float32 does not hold."""
+    """Raise if vectors of up to these norms can have scores too large for float32, or only scores too small for it."""
     largest = {DOT: query_norm * corpus_norm, COSINE: 1.0, L2: query_norm + corpus_norm}[metric]
     if not largest < _FLOAT32_MAX:
         advice = "Scale the vectors down."
         raise_invalid("queries", "of norms whose scores float32 holds", f"scores up to {largest:.3g}", advice)
+    if 0 < largest < _FLOAT32_LEAST:
+        rule = "of norms whose scores float32 can tell apart"
+        raise_invalid("queries", rule, f"scores up to {largest:.3g}", "Scale the vectors up, e.g. by 1 / largest norm.")
 
 
 def _reason(metric: int, row: NDArray[Any]) -> tuple[str, str]:
