@@ -26,7 +26,6 @@ from naysay.report import (
     trade_chart,
 )
 from naysay.report.charts import percentile_bins
-from naysay.report.trade_chart import _HEIGHT, _LETTER, _LINE, _NARROW, _placed
 
 
 def scores_of(reasons=2, *, seed=0, **changed):
@@ -279,20 +278,26 @@ def test_the_slider_starts_at_the_target_or_at_the_closest_share():
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(0.2, 0.8), st.floats(0, 0.3)), min_size=4, max_size=4))
 def test_labels_do_not_cover_each_other_if_there_is_space(places):
-    points = [
-        point(name, y, x)
-        for name, (x, y) in zip(("nearest", "share 0.95", "margin 0.05", "these"), places, strict=True)
-    ]
-    ends, top = (0.17, 0.83), 0.33
-
-    def box(one, align, dx, dy):
-        x, y = _NARROW * (one.mean_score - ends[0]) / (ends[1] - ends[0]), _HEIGHT * (1 - one.false_share / top)
-        left = x + dx - (_LETTER * len(one.name) if align == "right" else 0)
-        return left, y + dy - _LINE / 2, left + _LETTER * len(one.name), y + dy + _LINE / 2
-
-    boxes = [box(one, *found) for one, found in zip(points, _placed(points, ends, top), strict=True)]
+    """On a plot of 250 pixels, as on a small phone, with letters of 7 by 16 pixels."""
+    ends = [point(score=0.17, target=0.01), point(share=0.3, score=0.83, high=0.33, target=0.02)]  # of the axes
+    names = ("nearest", "share 0.95", "margin 0.05", "these")
+    *rules, chosen = (
+        point(name, share, score, low=share, high=share) for name, (score, share) in zip(names, places, strict=True)
+    )
+    spec = trade_chart(trade(curve=tuple(ends), chosen=chosen, rules=tuple(rules))).spec
+    labels = [one for one in spec["layer"] if one["mark"]["type"] == "text" and "color" in one["mark"]]
+    boxes = []
+    for one in labels:
+        (at,), mark = one["data"]["values"], one["mark"]
+        low, high = one["encoding"]["x"]["scale"]["domain"]
+        top = one["encoding"]["y"]["scale"]["domain"][1]
+        x, y = 250 * (at["score"] - low) / (high - low), spec["height"] * (1 - at["share"] / top)
+        width = 7 * len(one["encoding"]["text"]["value"])
+        left = x + mark["dx"] - (width if mark["align"] == "right" else 0)
+        boxes.append((left, y + mark["dy"] - 8, left + width, y + mark["dy"] + 8))
+    assert len(boxes) == 4
     for n, one in enumerate(boxes):
         assert one[1] >= 0
-        assert one[3] <= _HEIGHT
+        assert one[3] <= spec["height"]
         for other in boxes[:n]:
             assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
