@@ -180,67 +180,47 @@ def test_difficulty_by_percentile():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parameter"),
     [
-        (
-            lambda: difficulty_by_percentile([], []),
-            r"`percentiles` must be at least one bin, with at most 4 shares, got 0",
-        ),
-        (lambda: difficulty_by_percentile([1], [1, 2]), r"`percentiles` must be of the same length as the others"),
-        (
-            lambda: difficulty_by_percentile([1], [1], {"a": [1, 1]}),
-            r"`a` must be of 1 bins, like `percentiles`, got 2\.$",
-        ),
-        (lambda: difficulty_by_percentile([1], [1], {"a": [2]}), r"`a` must be \(b,\) shares from 0 to 1, or NaN"),
-        (
-            lambda: effectiveness(3),
-            r"^effectiveness: `estimate` must be an Estimate, of quantity\.estimate, got int\.$",
-        ),
-        (
-            lambda: threshold_tables(3),
-            r"^threshold_tables: `choice` must be Thresholds, of choose_thresholds, got int\.$",
-        ),
-        (
-            lambda: Table("t", ("a",), ((1,), (1, 2))),
-            r"^Table: `rows` must be of 1 cells, like columns, got 2 at row 1",
-        ),
-        (lambda: Table(3, ("a",), ()), r"^Table: `title` must be a text, got 3\.$"),
-        (lambda: Table("t", (3,), ()), r"^Table: `columns\[0\]` must be of type str, got int\.$"),
-        (lambda: Table("t", None, ()), r"^Table: `columns` must be a tuple, got None\.$"),
-        (lambda: Table("t", ("a",), (1,)), r"^Table: `rows\[0\]` must be of type Iterable, got int\.$"),
-        (lambda: Table("t", ("a",), (), mark=3), r"^Table: `mark` must be a tuple, got 3\.$"),
-        (lambda: Chart("t", {}, "d", table=3), r"^Chart: `table` must be a Table, or None, got int\.$"),
-        (lambda: Example(*"apc", "high", 0.1, 1, "o", "e"), r"^Example: `score` must be a number, got 'high'\.$"),
-        (lambda: Example(1, *"pc", 0.1, 0.1, 1, "o", "e"), r"^Example: `anchor` must be a text, got 1\.$"),
-        (lambda: Examples("t", "kind", None), r"^Examples: `rows` must be a tuple, got None\.$"),
-        (lambda: Scores([0.9], [0.5], [], [], reasons=3), r"^Scores: `reasons` must be a tuple, got 3\.$"),
-        (lambda: Scores([0.9], [0.5], [], [], high="x"), r"^Scores: `high` must be a number, got 'x'\.$"),
-        (lambda: score_distribution(3), r"^score_distribution: `scores` must be Scores, got int\.$"),
-        (
-            lambda: difficulty_by_percentile([1], [1], 3),
-            r"^difficulty_by_percentile: `shares` must be \{name: shares\}, or None, got int\.$",
-        ),
-        (lambda: difficulty_by_percentile([1], [1], {"a": ["x"]}), r"`a` must be \(b,\) shares from 0 to 1, or NaN"),
-        (lambda: effectiveness(estimate(0.7, [0.6]), k="x"), r"^effectiveness: `k` must be a whole number, got 'x'\.$"),
-        (lambda: Chart("t", "spec", "d"), r"^Chart: `spec` must be a Vega-Lite specification, a dict, got str\.$"),
-        (lambda: Chart("t", {}, " "), r"^Chart: `description` must be a text, got nothing\."),
-        (lambda: Examples("t", "kind", (1,)), r"^Examples: `rows\[0\]` must be of type Example, got int\.$"),
-        (
-            lambda: Contents("t", ()),
-            r"^Contents: `advice` must be at least one sentence, got none\. Begin with what to do",
-        ),
-        (lambda: Contents("t", "do"), r"^Contents: `advice` must be a tuple, got 'do'\.$"),
-        (lambda: Contents("t", (1,)), r"^Contents: `advice\[0\]` must be of type str, got int\.$"),
-        (lambda: whole(tables=(1,)), r"^Contents: `tables\[0\]` must be of type Table, got int\.$"),
-        (lambda: whole(charts=5), r"^Contents: `charts` must be a tuple, got 5\.$"),
-        (lambda: whole(examples=(1,)), r"^Contents: `examples\[0\]` must be of type Examples, got int\.$"),
-        (lambda: whole(scores=1), r"^Contents: `scores` must be Scores, or None, got int\.$"),
-        (lambda: whole(numbers=[1]), r"^Contents: `numbers` must be \{what: figure\}, got list\.$"),
+        (lambda: difficulty_by_percentile([], []), "percentiles"),
+        (lambda: difficulty_by_percentile([1], [1, 2]), "percentiles"),
+        (lambda: difficulty_by_percentile([1], [1], {"a": [1, 1]}), "a"),
+        (lambda: difficulty_by_percentile([1], [1], {"a": [2]}), "a"),
+        (lambda: effectiveness(3), "estimate"),
+        (lambda: threshold_tables(3), "choice"),
+        (lambda: Table("t", ("a",), ((1,), (1, 2))), "rows"),
+        (lambda: Table(3, ("a",), ()), "title"),
+        (lambda: Table("t", (3,), ()), "columns[0]"),
+        (lambda: Table("t", None, ()), "columns"),
+        (lambda: Table("t", ("a",), (1,)), "rows[0]"),
+        (lambda: Table("t", ("a",), (), mark=3), "mark"),
+        (lambda: Chart("t", {}, "d", table=3), "table"),
+        (lambda: Example(*"apc", "high", 0.1, 1, "o", "e"), "score"),
+        (lambda: Example(1, *"pc", 0.1, 0.1, 1, "o", "e"), "anchor"),
+        (lambda: Examples("t", "kind", None), "rows"),
+        (lambda: Scores([0.9], [0.5], [], [], reasons=3), "reasons"),
+        (lambda: Scores([0.9], [0.5], [], [], high="x"), "high"),
+        (lambda: score_distribution(3), "scores"),
+        (lambda: difficulty_by_percentile([1], [1], 3), "shares"),
+        (lambda: difficulty_by_percentile([1], [1], {"a": ["x"]}), "a"),
+        (lambda: effectiveness(estimate(0.7, [0.6]), k="x"), "k"),
+        (lambda: Chart("t", "spec", "d"), "spec"),
+        (lambda: Chart("t", {}, " "), "description"),
+        (lambda: Examples("t", "kind", (1,)), "rows[0]"),
+        (lambda: Contents("t", ()), "advice"),
+        (lambda: Contents("t", "do"), "advice"),
+        (lambda: Contents("t", (1,)), "advice[0]"),
+        (lambda: whole(tables=(1,)), "tables[0]"),
+        (lambda: whole(charts=5), "charts"),
+        (lambda: whole(examples=(1,)), "examples[0]"),
+        (lambda: whole(scores=1), "scores"),
+        (lambda: whole(numbers=[1]), "numbers"),
     ],
 )
-def test_invalid_arguments(call, message):
-    with pytest.raises(NaysayError, match=message):
+def test_invalid_arguments(call, parameter):
+    with pytest.raises(NaysayError) as caught:
         call()
+    assert caught.value.parameter == parameter
 
 
 def test_the_trade_is_drawn_as_it_is():

@@ -13,29 +13,17 @@ from report_cases import HOSTILE, Page, example, pair, point, trade, whole, writ
 
 from naysay.errors import NaysayError
 from naysay.report import Chart, Contents, Examples, ReviewPair, Table, difficulty_by_percentile, write_report
-from naysay.text import percent
 
 
-def test_the_page_says_it_in_order(quick, tmp_path):
+def test_the_page_is_well_formed(quick, tmp_path):
     text = written(tmp_path, whole())
     page = Page(text)
+    assert text.startswith("<!doctype html>")
     assert page.stack == []
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    titles = [text for tag in ("h2",) for _, text in page.all(tag)]
-    assert titles == [
-        "The trade: false negatives against hardness",
-        "Examples",
-        "Review",
-        "Scores",
-        "How many negatives",
-        "Difficulty by percentile",
-        "Tables",
-        "Notes",
-        "Provenance",
-    ]
     assert text.index("Train on it.") < text.index("Then look.") < text.index("<nav")
     for given, _ in page.all("a"):
         assert f'id="{given["href"][1:]}"' in text
@@ -100,59 +88,24 @@ def test_texts_are_cut_and_shown(quick, tmp_path):
     assert len(text) < 200_000
 
 
-def test_the_figures_are_in_the_page_without_a_script(quick, tmp_path):
-    page = Page(written(tmp_path, whole()))
-    now = trade().curve[4]
-    cells = {given["data-figure"]: text for given, text in page.all("dd") if "data-figure" in given}
-    share, high = (f"{100 * value:.1f}" for value in (now.false_share, now.high))
-    assert cells == {
-        "target": f"{share} %",
-        "false_share": f"{share} % (95 % CI {percent(now.low, '')} to {high})",
-        "mean_score": "0.44",
-        "dropped": "80",
-        "negatives": "400",
-        "empty": "0",
-    }
-    assert "Estimated from 300 labelled positives." in "".join(text for _, text in page.all("p"))
-    (slider,) = [given for tag, given in page.tags if tag == "input" and given["type"] == "range"]
-    assert (slider["min"], slider["max"], slider["value"]) == ("0", "11", "4")
-
-
-def test_tables_and_pairs_to_label_are_folded(quick, tmp_path):
-    page = Page(written(tmp_path, whole()))
-    folded = [text for _, text in page.all("summary")]
-    for wanted in ("Label 5 pairs", "Upper threshold: likely false", "Provenance"):
-        assert wanted in folded
-    assert not [given for given, _ in page.all("details") if "open" in given]
-
-
-def test_pairs_to_label_have_three_choices_and_blank_is_the_first_state(quick, tmp_path):
-    page = Page(written(tmp_path, whole()))
-    radios = [given for tag, given in page.tags if tag == "input" and given["type"] == "radio"]
-    assert [given["value"] for given in radios] == ["yes", "no", ""] * 5
-    assert [given["value"] for given in radios if "checked" in given] == [""] * 5
-    data = page.data
-    assert data["review"][1] == ["q1", "a query, 1 ", "d1", 'a "document"\nof 1 ', "0.51", "0.1"]
-    assert data["review"][2][5] == ""  # it cannot be told
-
-
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parameter"),
     [
-        (lambda: trade(curve=()), r"^Trade: `curve` must be points with ascending targets, got 0 points in"),
-        (lambda: trade(curve=(point(),)), r"^Trade: `curve` must be points with ascending targets, got 1 points"),
-        (lambda: trade(chosen=3), r"^Trade: `chosen` must be a TradePoint, got int\.$"),
-        (lambda: trade(command="f()"), r"^Trade: `command` must be a text with TARGET in place of the value, got"),
-        (lambda: point(share=1.5), r"^TradePoint: `false_share` must be a number at least 0 and at most 1, got 1\.5"),
-        (lambda: point(empty=-1), r"^TradePoint: `empty` must be at least 0, got -1\.$"),
-        (lambda: Contents("t", ("do",), result=3), r"^Contents: `result` must be a Table, or None, got int\.$"),
-        (lambda: Contents("t", ("do",), trade=3), r"^Contents: `trade` must be a Trade, or None, got int\.$"),
-        (lambda: Contents("t", ("do",), review=("x",)), r"^Contents: `review\[0\]` must be of type ReviewPair, got"),
+        (lambda: trade(curve=()), "curve"),
+        (lambda: trade(curve=(point(),)), "curve"),
+        (lambda: trade(chosen=3), "chosen"),
+        (lambda: trade(command="f()"), "command"),
+        (lambda: point(share=1.5), "false_share"),
+        (lambda: point(empty=-1), "empty"),
+        (lambda: Contents("t", ("do",), result=3), "result"),
+        (lambda: Contents("t", ("do",), trade=3), "trade"),
+        (lambda: Contents("t", ("do",), review=("x",)), "review[0]"),
     ],
 )
-def test_an_invalid_trade_or_pair(call, message):
-    with pytest.raises(NaysayError, match=message):
+def test_an_invalid_trade_or_pair(call, parameter):
+    with pytest.raises(NaysayError) as caught:
         call()
+    assert caught.value.parameter == parameter
 
 
 def test_long_tables_end_with_a_count(quick, tmp_path):

@@ -10,12 +10,12 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from math import isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from naysay._urls import Place
 from naysay.checks import check_kind, public, raise_invalid
@@ -85,65 +85,40 @@ def write_page(parameter: str, target: Place, contents: Contents) -> Place:
     return target
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading of the page, and the chart below it. By `id` the template knows what else follows."""
-
-    id: str
-    title: str
-    chart: Chart | None = None
-
-
 def as_html(contents: Contents) -> str:
     """Return the whole page."""
     library = _library()
-    drawn = library is not None
-    if not drawn and (contents.trade or contents.scores or contents.charts):
+    charts = _charts(contents)
+    if charts and library is None:
         contents = replace(contents, notes=(*contents.notes, _NO_CHARTS))
-    sections = _sections(contents)
     # Vega labels its drawing by the description in the specification.
-    specs = {one.id: {**one.chart.spec, "description": one.chart.description} for one in sections if one.chart}
+    specs = {name: {**chart.spec, "description": chart.description} for name, chart in charts.items()}
     trade = trade_data(contents.trade) if contents.trade else None
     review = [_review_cells(pair) for pair in contents.review]
-    provenance = Table(
-        "Provenance", ("what", "value"), tuple(contents.provenance.items()), "Inputs, settings and versions."
-    )
+    origin = tuple(contents.provenance.items())
     scripts = [code for code in (library, _resource("page.js")) if code is not None]
-    return _template().render(
+    page = _template().render(
         contents=contents,
-        sections=sections,
-        provenance=provenance,
+        charts=charts,
+        provenance=Table("Provenance", ("what", "value"), origin, "Inputs, settings and versions."),
         trade=trade,
-        data={"charts": specs if drawn else {}, "trade": trade, "review": review},
-        drawn=drawn,
+        data={"charts": {} if library is None else specs, "trade": trade, "review": review},
+        drawn=library is not None,
         style=_resource("style.css"),
         scripts=scripts,
         policy=_policy(scripts),
     )
+    return page.lstrip()  # the macros at the start of the template leave blank lines
 
 
-def _sections(contents: Contents) -> list[Section]:
-    """Return the sections of what there is, in the order of the page."""
-    sections = []
-    if contents.result:
-        sections.append(Section("result", contents.result.title))
+def _charts(contents: Contents) -> dict[str, Chart]:
+    """Return the charts of the page by the id of their section."""
+    charts = {}
     if contents.trade:
-        chart = trade_chart(contents.trade)
-        sections.append(Section("trade", chart.title, chart))
-    if contents.examples:
-        sections.append(Section("examples", "Examples"))
-    if contents.review:
-        sections.append(Section("review", "Review"))
+        charts["trade"] = trade_chart(contents.trade)
     if contents.scores:
-        sections.append(Section("scores", "Scores", score_distribution(contents.scores)))
-    sections += [Section(f"chart{place}", chart.title, chart) for place, chart in enumerate(contents.charts)]
-    if contents.tables:
-        sections.append(Section("tables", "Tables"))
-    if contents.notes:
-        sections.append(Section("notes", "Notes"))
-    if contents.provenance:
-        sections.append(Section("provenance", "Provenance"))
-    return sections
+        charts["scores"] = score_distribution(contents.scores)
+    return charts | {f"chart{place}": chart for place, chart in enumerate(contents.charts)}
 
 
 def _policy(scripts: list[str]) -> str:
@@ -177,19 +152,12 @@ def _template() -> Template:
     return environment.from_string(_resource("page.html.jinja"))
 
 
-class Cut(NamedTuple):
-    """The beginning of a text, and how many characters follow."""
-
-    head: str
-    missing: int
-
-
-def _cut(text: str, max_length: int) -> Cut:
-    """Return what is shown of a text."""
+def _cut(text: str, max_length: int) -> tuple[str, int]:
+    """Return the beginning of a text, which is shown, and how many characters follow."""
     head = _cleaned(text[:max_length])
     while len(escape(head).encode()) > max(_TEXT_BYTES, 3 * max_length):
         head = head[: len(head) * 3 // 4]
-    return Cut(head, len(text) - len(head))
+    return head, len(text) - len(head)
 
 
 def _plain(text: str, max_length: int = _TEXT_LENGTH) -> str:
