@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tracemalloc
+from pathlib import Path
 
 # Tests run side by side, and more threads than cores wait for each other. Before NumPy is loaded, which reads it once.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -33,6 +34,24 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 gc.disable()  # until all is loaded: millions of objects that all stay would be searched again and again
+
+
+def pytest_addoption(parser):
+    """Add the option that writes the golden files anew."""
+    parser.addoption("--update-golden", action="store_true", help="write the expected texts in golden files anew")
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a long text with the file that holds what is expected of it, by its path below this folder."""
+
+    def compare(name, text):
+        path = Path(__file__).parent / name
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
 
 
 def pytest_collection_finish():

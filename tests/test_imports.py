@@ -103,6 +103,7 @@ HEAVY = {
     "faiss": {"detectors", "search"},
     "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
     "typer": {"cli"},
+    "jinja2": {"report"},
 }
 
 
@@ -219,6 +220,12 @@ def test_the_probe_can_fail():
 
 def test_torch_stays_out_of_a_draw_in_numpy():
     assert "torch" not in loaded_after(DRAW)
+
+
+def test_jinja_is_loaded_by_the_first_report():
+    assert "jinja2" not in loaded_after("import naysay.report")
+    code = "from naysay.report import Contents; from naysay.report.html import as_html; as_html(Contents('t', ('do',)))"
+    assert "jinja2" in loaded_after(code)
 
 
 def test_the_types_load_numpy_only():

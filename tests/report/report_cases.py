@@ -1,4 +1,7 @@
-"""Reports to test with: a small one of everything."""
+"""Reports to test with: a small one of everything, and what a reader of the file sees."""
+
+import json
+from html.parser import HTMLParser
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from naysay.report import (
     difficulty_by_percentile,
     effectiveness,
     threshold_tables,
+    write_report,
 )
 
 HOSTILE = (
@@ -114,3 +118,43 @@ def whole(text="", **changed):
         "review": tuple(pair(n, text) for n in range(5)),
     }
     return Contents(**(parts | changed))
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, in order, and the text of each."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.stack = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.texts.append("")
+        if tag not in ("meta", "input", "br"):
+            self.stack.append(len(self.tags) - 1)
+
+    def handle_endtag(self, tag):
+        assert self.tags[self.stack[-1]][0] == tag, (tag, self.tags[self.stack[-1]])  # every element is closed
+        self.stack.pop()
+
+    def handle_data(self, data):
+        for place in self.stack:
+            self.texts[place] += data
+
+    def all(self, tag, **wanted):
+        return [
+            (given, text)
+            for (name, given), text in zip(self.tags, self.texts, strict=True)
+            if name == tag and wanted.items() <= given.items()
+        ]
+
+    @property
+    def data(self):
+        """What the page's script reads."""
+        return json.loads(self.all("script", id="data")[0][1])
+
+
+def written(folder, contents):
+    return write_report(folder / "report.html", contents).read_bytes().decode()

@@ -14,7 +14,7 @@ import pytest
 from report_cases import HOSTILE, point, trade, whole
 from test_training_run import logged
 
-from naysay.report import ReviewPair, report_run, write_report
+from naysay.report import ReviewPair, Table, report_run, write_report
 from naysay.report.trade import false_text
 from naysay.text import number, percent
 
@@ -107,8 +107,8 @@ def test_it_renders_alone(page, plain):
     assert page.locator("[data-chart] svg").count() == 4
     assert page.title() == "A report"
     assert "could not be drawn" not in page.inner_text("main")
-    assert page.locator("[data-chart='0'] svg .mark-line path").count() == 1  # the trade
-    assert page.locator("[data-chart='1'] svg .mark-line path").count() == 4  # positives, kept, and two reasons
+    assert page.locator("[data-chart=trade] svg .mark-line path").count() == 1  # the trade
+    assert page.locator("[data-chart=scores] svg .mark-line path").count() == 4  # positives, kept, and two reasons
 
 
 def test_the_slider_moves_the_figures_and_the_point(chromium, tmp_path):
@@ -122,7 +122,7 @@ def test_the_slider_moves_the_figures_and_the_point(chromium, tmp_path):
     )
     with opened(chromium, write_report(tmp_path / "report.html", whole(trade=given))) as page:
         assert figures(page) == figures_of(given.curve[2])
-        drawn = page.locator("[data-chart='0'] svg .mark-symbol path").last
+        drawn = page.locator("[data-chart=trade] svg .mark-symbol path").last
         before = drawn.get_attribute("transform")
         for place, now in enumerate(given.curve):
             page.fill("#target", str(place))
@@ -150,8 +150,8 @@ def test_the_labels_do_not_cover_each_other(page):
     """As drawn, at any width: the boxes of the four labels."""
     for width in (360, 390, 900):
         page.set_viewport_size({"width": width, "height": 900})
-        until(page, lambda: page.locator("[data-chart='0']").evaluate(FITS))
-        texts = page.locator("[data-chart='0'] svg .mark-text.role-mark text")
+        until(page, lambda: page.locator("[data-chart=trade]").evaluate(FITS))
+        texts = page.locator("[data-chart=trade] svg .mark-text.role-mark text")
         boxes = [one.bounding_box() for one in texts.all()]
         names = texts.evaluate_all("all => all.map(one => one.textContent)")
         found = {}
@@ -208,6 +208,18 @@ def test_the_search_finds_and_hides(page):
     assert page.text_content("#matches") == "0 of 6 examples"
 
 
+def test_figures_are_on_the_right_and_on_one_line(chromium, tmp_path):
+    figures = ["0.41", "-3", "+0.0290 ± 0.0179", "1,200 (2 of 3)", "12 %", 7, 0.25]
+    rows = tuple((cell, "first ± 2") for cell in figures)
+    path = write_report(tmp_path / "report.html", whole(result=Table("Arms", ("recall", "name"), rows)))
+    with opened(chromium, path) as page:
+        page.set_viewport_size({"width": 320, "height": 900})
+        read = "all => all.map(one => [getComputedStyle(one).textAlign, one.getBoundingClientRect().height])"
+        cells = page.locator("section[aria-labelledby=result] td").evaluate_all(read)
+    assert [side for side, _ in cells] == ["right", "left"] * len(figures)
+    assert max(height for _, height in cells) < 1.5 * min(height for _, height in cells)
+
+
 def test_light_and_dark_differ_and_can_be_read(chromium, plain, tmp_path):
     found = {}
     with opened(chromium, plain) as page:
@@ -217,7 +229,7 @@ def test_light_and_dark_differ_and_can_be_read(chromium, plain, tmp_path):
             colours = page.evaluate(
                 """() => {
                   const style = getComputedStyle(document.documentElement);
-                  const curve = document.querySelector("[data-chart='1'] svg .mark-line path");
+                  const curve = document.querySelector("[data-chart=scores] svg .mark-line path");
                   const names = ["ink", "muted", "accent", "positive", "kept", "first", "second", "third", "fourth"];
                   return {
                     paper: style.getPropertyValue("--paper"), raised: style.getPropertyValue("--raised"),

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import os
 import re
 import sys
@@ -10,76 +9,21 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from report_cases import HOSTILE, example, point, trade, whole
+from report_cases import HOSTILE, Page, example, pair, point, trade, whole, written
 
 from naysay.errors import NaysayError
-from naysay.report import Chart, Contents, Examples, ReviewPair, Table, html, write_report
-from naysay.text import percent
-
-STAND_IN = "window.vegaEmbed = async () => ({ view: null });"
+from naysay.report import Chart, Contents, Examples, ReviewPair, Table, difficulty_by_percentile, write_report
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """A few letters in place of Vega."""
-    monkeypatch.setattr(html, "_library", lambda: STAND_IN)
-
-
-class Page(HTMLParser):
-    """Tags with their attributes, in order, and the text of some."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self.stack = [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.texts.append("")
-        if tag not in ("meta", "input", "br"):
-            self.stack.append(len(self.tags) - 1)
-
-    def handle_endtag(self, tag):
-        assert self.tags[self.stack[-1]][0] == tag, (tag, self.tags[self.stack[-1]])  # every element is closed
-        self.stack.pop()
-
-    def handle_data(self, data):
-        for place in self.stack:
-            self.texts[place] += data
-
-    def all(self, tag, **wanted):
-        return [
-            (given, text)
-            for (name, given), text in zip(self.tags, self.texts, strict=True)
-            if name == tag and wanted.items() <= given.items()
-        ]
-
-
-def written(tmp_path, contents):
-    return write_report(tmp_path / "report.html", contents).read_text(encoding="utf-8")
-
-
-def test_the_page_says_it_in_order(quick, tmp_path):
+def test_the_page_is_well_formed(quick, tmp_path):
     text = written(tmp_path, whole())
     page = Page(text)
+    assert text.startswith("<!doctype html>")
     assert page.stack == []
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    titles = [text for tag in ("h2",) for _, text in page.all(tag)]
-    assert titles == [
-        "The trade: false negatives against hardness",
-        "Examples",
-        "Review",
-        "Scores",
-        "How many negatives",
-        "Difficulty by percentile",
-        "Tables",
-        "Notes",
-        "Provenance",
-    ]
     assert text.index("Train on it.") < text.index("Then look.") < text.index("<nav")
     for given, _ in page.all("a"):
         assert f'id="{given["href"][1:]}"' in text
@@ -90,15 +34,6 @@ def test_the_page_says_it_in_order(quick, tmp_path):
     for given, _ in page.all("div", role="img"):
         assert given["aria-label"]
     assert page.all("html")[0][0]["lang"] == "en"
-
-
-@pytest.mark.parametrize("cell", ["0.41", "-3", "+0.0290 ± 0.0179", "1,200 (2 of 3)", "12 %"])
-def test_figures_are_on_the_right_and_on_one_line(cell, quick, tmp_path):
-    text = written(tmp_path, whole(result=Table("Arms", ("recall", "name"), ((cell, "first ± 2"),))))
-    found = re.search(r'<td class="n"><bdi[^>]*>([^<]+)</bdi></td><td><bdi[^>]*>first ± 2<', text)
-    assert found is not None
-    assert found[1] == cell
-    assert "td.n bdi { white-space: nowrap;" in text
 
 
 def test_the_main_table_comes_first_and_is_open(quick, tmp_path):
@@ -120,7 +55,7 @@ def test_the_policy_names_the_scripts_and_nothing_else(quick, tmp_path):
     scripts = [text for given, text in page.all("script") if "type" not in given]
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
     assert parts["script-src"].split() == [f"'sha256-{one}'" for one in hashes]
-    assert scripts[0] == STAND_IN
+    assert scripts[0] == quick
     assert "unsafe-eval" not in policy
 
 
@@ -140,7 +75,7 @@ def test_hostile_text_anywhere_is_text(quick, tmp_path, place):
     assert [sorted(given) for tag, given in hostile.tags if tag != "span"] == [
         sorted(given) for tag, given in plain.tags if tag != "span"
     ]
-    data = json.loads(hostile.all("script", id="data")[0][1])
+    data = hostile.data
     assert data["trade"]["start"] == 4
     assert [row[0] for row in data["review"]] == [f"q{n}" for n in range(5)]
     assert all(len(cell) <= 400 for row in data["review"] for cell in row)
@@ -153,67 +88,24 @@ def test_texts_are_cut_and_shown(quick, tmp_path):
     assert len(text) < 200_000
 
 
-def test_the_figures_are_in_the_page_without_a_script(quick, tmp_path):
-    page = Page(written(tmp_path, whole()))
-    now = trade().curve[4]
-    cells = {given["data-figure"]: text for given, text in page.all("dd") if "data-figure" in given}
-    share, high = (f"{100 * value:.1f}" for value in (now.false_share, now.high))
-    assert cells == {
-        "target": f"{share} %",
-        "false_share": f"{share} % (95 % CI {percent(now.low, '')} to {high})",
-        "mean_score": "0.44",
-        "dropped": "80",
-        "negatives": "400",
-        "empty": "0",
-    }
-    assert "Estimated from 300 labelled positives." in "".join(text for _, text in page.all("p"))
-    (slider,) = [given for tag, given in page.tags if tag == "input" and given["type"] == "range"]
-    assert (slider["min"], slider["max"], slider["value"]) == ("0", "11", "4")
-
-
-def test_tables_and_pairs_to_label_are_folded(quick, tmp_path):
-    page = Page(written(tmp_path, whole()))
-    folded = [text for _, text in page.all("summary")]
-    for wanted in ("Label 5 pairs", "Upper threshold: likely false", "Provenance"):
-        assert wanted in folded
-    assert not [given for given, _ in page.all("details") if "open" in given]
-
-
-def test_pairs_to_label_have_three_choices_and_blank_is_the_first_state(quick, tmp_path):
-    page = Page(written(tmp_path, whole()))
-    radios = [given for tag, given in page.tags if tag == "input" and given["type"] == "radio"]
-    assert [given["value"] for given in radios] == ["yes", "no", ""] * 5
-    assert [given["value"] for given in radios if "checked" in given] == [""] * 5
-    data = json.loads(page.all("script", id="data")[0][1])
-    assert data["review"][1] == ["q1", "a query, 1 ", "d1", 'a "document"\nof 1 ', "0.51", "0.1"]
-    assert data["review"][2][5] == ""  # it cannot be told
-
-
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parameter"),
     [
-        (lambda: trade(curve=()), r"^Trade: `curve` must be points with ascending targets, got 0 points in"),
-        (lambda: trade(curve=(point(),)), r"^Trade: `curve` must be points with ascending targets, got 1 points"),
-        (lambda: trade(chosen=3), r"^Trade: `chosen` must be a TradePoint, got int\.$"),
-        (lambda: trade(command="f()"), r"^Trade: `command` must be a text with TARGET in place of the value, got"),
-        (lambda: point(share=1.5), r"^TradePoint: `false_share` must be a number at least 0 and at most 1, got 1\.5"),
-        (lambda: point(empty=-1), r"^TradePoint: `empty` must be at least 0, got -1\.$"),
-        (lambda: Contents("t", ("do",), result=3), r"^Contents: `result` must be a Table, or None, got int\.$"),
-        (lambda: Contents("t", ("do",), trade=3), r"^Contents: `trade` must be a Trade, or None, got int\.$"),
-        (lambda: Contents("t", ("do",), review=("x",)), r"^Contents: `review\[0\]` must be of type ReviewPair, got"),
+        (lambda: trade(curve=()), "curve"),
+        (lambda: trade(curve=(point(),)), "curve"),
+        (lambda: trade(chosen=3), "chosen"),
+        (lambda: trade(command="f()"), "command"),
+        (lambda: point(share=1.5), "false_share"),
+        (lambda: point(empty=-1), "empty"),
+        (lambda: Contents("t", ("do",), result=3), "result"),
+        (lambda: Contents("t", ("do",), trade=3), "trade"),
+        (lambda: Contents("t", ("do",), review=("x",)), "review[0]"),
     ],
 )
-def test_an_invalid_trade_or_pair(call, message):
-    with pytest.raises(NaysayError, match=message):
+def test_an_invalid_trade_or_pair(call, parameter):
+    with pytest.raises(NaysayError) as caught:
         call()
-
-
-def test_chosen_rows_are_said_to_be(quick, tmp_path):
-    rows = (("0.1", 0.5), ("0.2", 0.25))
-    given = Table("Thresholds", ("threshold", "share"), rows, "Two thresholds.", "A note.", mark=(1,))
-    page = Page(written(tmp_path, Contents("t", ("do",), tables=(given,))))
-    (row,) = page.all("tr", **{"class": "chosen"})
-    assert row[1] == "0.2 chosen0.25"
+    assert caught.value.parameter == parameter
 
 
 def test_long_tables_end_with_a_count(quick, tmp_path):
@@ -290,8 +182,45 @@ def test_a_page_that_would_be_too_large_is_rejected(quick, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_pairs_to_label_are_no_formulas_in_the_downloaded_file(tmp_path):
+def test_pairs_to_label_are_no_formulas_in_the_downloaded_file(quick, tmp_path):
     pair = ReviewPair("=1+1", "@query", "-7", "+text", -0.5, float("nan"))
-    page = write_report(tmp_path / "report.html", Contents("t", ("do",), review=(pair,))).read_text()
-    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
-    assert data["review"] == [["'=1+1", "'@query", "'-7", "'+text", "-0.5", ""]]
+    page = Page(written(tmp_path, Contents("t", ("do",), review=(pair,))))
+    assert page.data["review"] == [["'=1+1", "'@query", "'-7", "'+text", "-0.5", ""]]
+
+
+BLOCKS = {"caption", "dd", "dt", "figcaption", "h1", "h2", "h3", "label", "legend", "li", "p", "summary", "title", "tr"}
+
+
+class Lines(HTMLParser):
+    """The text of a page as a reader sees it, a line for each block, without the scripts and the style."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.lines, self.skipped = [""], False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.skipped = tag in ("script", "style")
+        if tag in BLOCKS:
+            self.lines.append(f"{tag}: ")
+        elif tag in ("td", "th"):
+            self.lines[-1] += "| "
+
+    def handle_endtag(self, tag):
+        self.skipped = False
+
+    def handle_data(self, data):
+        if not self.skipped:
+            self.lines[-1] += " ".join(data.split()) + (" " if data.strip() else "")
+
+
+def test_the_text_of_a_page(quick, tmp_path, golden):
+    """All that a reader sees. After a change of words run `pytest tests/report --update-golden`, and read the diff."""
+    rows = (("first", 0.41), ("second", 0.52))
+    table = Table("Encoders", ("name", "mean score"), rows, "3,200 negatives each.", "A note.", mark=(1,))
+    chart = difficulty_by_percentile([25, 75], [0.2, 0.6], {"suspected": [0.0, 0.1]}, caption="Within an anchor.")
+    groups = (Examples("The hardest", "hardest", (example(),), "One."), Examples("Dropped", "dropped", (example(),)))
+    contents = whole(tables=(table,), charts=(chart,), examples=groups, review=(pair(1), pair(2)))
+    lines = [line.strip() for line in Lines(written(tmp_path, contents)).lines]
+    golden("report/page.txt", "".join(f"{line}\n" for line in lines if line))

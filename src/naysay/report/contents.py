@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -86,6 +87,10 @@ class Chart:
         check_texts(title=self.title, description=self.description, caption=self.caption)
         check_kind("spec", self.spec, Mapping, "a Vega-Lite specification, a dict")
         check_kind("table", self.table, Table | None, "a Table, or None")
+        try:
+            json.dumps(dict(self.spec), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise_invalid("spec", "plain data that JSON can hold", str(error))
         if not self.description.strip():
             raise_invalid("description", "a text", "nothing", "Screen readers read it.")
 

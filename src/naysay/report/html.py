@@ -1,26 +1,43 @@
-"""One HTML file that holds everything and loads nothing from outside."""
+"""One HTML file that holds everything and loads nothing from outside: `page.html.jinja`, filled with `Contents`.
+
+Every text of a user is displayed as text, never interpreted: the template escapes it, characters without a glyph are
+replaced, and long texts are cut.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
+from dataclasses import replace
 from functools import lru_cache
+from html import escape
 from importlib.resources import files
-from typing import Any
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
 from naysay._urls import Place
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.errors import MissingExtraError
 from naysay.locations import as_place, check_page, write_whole
 from naysay.plots import need_vl_convert
-from naysay.report import _html_parts as parts
-from naysay.report._html_parts import attribute, boxed, script_data
 from naysay.report.charts import score_distribution
-from naysay.report.contents import Chart, Contents, Table
+from naysay.report.contents import Cell, Chart, Contents, Example, ReviewPair, Table
 from naysay.report.trade import trade_data
 from naysay.report.trade_chart import trade_chart
+from naysay.text import number, spreadsheet_cell
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MAX_BYTES = 2_000_000
+_TEXT_LENGTH = 400  # characters of a text that are shown
+_TEXT_BYTES = 1200  # of such a text once escaped, so that a page stays small whatever it shows
+# Control characters but tab and newline, halves of surrogate pairs, and code points that no text has.
+_NO_GLYPH = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+# A number written out, such as "12 %", "0.41 ± 0.02" or "1,200 (2 of 3)".
+_FIGURE = re.compile(r"[+-]?[\d,.]{1,20} ?%?( ± [\d.]{1,20})?( \(\d{1,9} of \d{1,9}\))?")
 _NO_CHARTS = (
     "This file has no charts, because vl-convert-python was not installed when it was written. The tables hold the "
     "same figures. For charts run in a clone of naysay: pip install '.[report]'"
@@ -71,75 +88,110 @@ def write_page(parameter: str, target: Place, contents: Contents) -> Place:
 def as_html(contents: Contents) -> str:
     """Return the whole page."""
     library = _library()
-    drawn = library is not None
-    charts = [] if contents.trade is None else [trade_chart(contents.trade)]
-    charts += [] if contents.scores is None else [score_distribution(contents.scores)]
-    charts += contents.charts
-    data = script_data(
-        {
-            # Vega labels its drawing by the description in the specification.
-            "charts": [{"spec": {**chart.spec, "description": chart.description}} for chart in charts] if drawn else [],
-            "trade": None if contents.trade is None else trade_data(contents.trade),
-            "review": parts.review_data(contents.review),
-        }
+    charts = _charts(contents)
+    if charts and library is None:
+        contents = replace(contents, notes=(*contents.notes, _NO_CHARTS))
+    # Vega labels its drawing by the description in the specification.
+    specs = {name: {**chart.spec, "description": chart.description} for name, chart in charts.items()}
+    trade = trade_data(contents.trade) if contents.trade else None
+    review = [_review_cells(pair) for pair in contents.review]
+    origin = tuple(contents.provenance.items())
+    scripts = [code for code in (library, _resource("page.js")) if code is not None]
+    page = _template().render(
+        contents=contents,
+        charts=charts,
+        provenance=Table("Provenance", ("what", "value"), origin, "Inputs, settings and versions."),
+        trade=trade,
+        data={"charts": {} if library is None else specs, "trade": trade, "review": review},
+        drawn=library is not None,
+        style=_resource("style.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
     )
-    script = _resource("page.js")
-    scripts = [code for code in (library, script) if code is not None]
-    digests = (hashlib.sha256(code.encode()).digest() for code in scripts)
+    return page.lstrip()  # the macros at the start of the template leave blank lines
+
+
+def _charts(contents: Contents) -> dict[str, Chart]:
+    """Return the charts of the page by the id of their section."""
+    charts = {}
+    if contents.trade:
+        charts["trade"] = trade_chart(contents.trade)
+    if contents.scores:
+        charts["scores"] = score_distribution(contents.scores)
+    return charts | {f"chart{place}": chart for place, chart in enumerate(contents.charts)}
+
+
+def _policy(scripts: list[str]) -> str:
+    """Return the Content-Security-Policy: these scripts may run, named by their hashes, and nothing may be fetched."""
+    digests = [hashlib.sha256(code.encode()).digest() for code in scripts]
     hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    sections = _sections(contents, charts, drawn=drawn)
-    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
-    body = "".join(
-        f'<section aria-labelledby="{name}"><h2 id="{name}">{title}</h2>{inner}</section>'
-        for name, title, inner in sections
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{attribute(contents.title, 120)}</title>\n<style>\n{_resource('style.css')}</style>\n"
-        "</head>\n<body>\n"
-        '<a class="skip" href="#content">Skip to the content</a>\n'
-        f"<header><h1>{boxed(contents.title, 200)}</h1></header>\n"
-        f'<main id="content" tabindex="-1">{parts.sentences(contents.advice)}{parts.figures(contents.numbers)}\n'
-        f'<nav aria-label="On this page"><ul>{links}</ul></nav>\n{body}</main>\n'
-        f'<script type="application/json" id="data">{data}</script>\n'
-        + "".join(f"<script>{code}</script>\n" for code in scripts)
-        + "</body>\n</html>\n"
-    )
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def _sections(contents: Contents, charts: list[Chart], *, drawn: bool) -> list[tuple[str, str, str]]:
-    """Return (id, title, HTML) of each section."""
-    sections: list[tuple[str, str, str]] = []
-    drawings = iter([(chart, parts.chart(chart, place, drawn=drawn)) for place, chart in enumerate(charts)])
-    if contents.result is not None:
-        sections.append(("result", boxed(contents.result.title, 200), parts.table(contents.result)))
-    if contents.trade is not None:
-        chart, drawing = next(drawings)
-        sections.append(("trade", chart.title, drawing + parts.slider(contents.trade)))
-    if contents.examples:
-        kinds = [given.kind for given in contents.examples]
-        shelves = "".join(parts.examples(given) for given in contents.examples)
-        sections.append(("examples", "Examples", parts.search(kinds) + shelves))
-    if contents.review:
-        sections.append(("review", "Review", parts.review(contents.review)))
-    if contents.scores is not None:
-        sections.append(("scores", "Scores", next(drawings)[1]))
-    for place, (chart, drawing) in enumerate(drawings):
-        sections.append((f"chart{place}", boxed(chart.title, 200), drawing))
-    if contents.tables:
-        sections.append(("tables", "Tables", "".join(map(parts.folded, contents.tables))))
-    notes = contents.notes if drawn or not charts else (*contents.notes, _NO_CHARTS)
-    if notes:
-        sections.append(("notes", "Notes", parts.listed(notes)))
-    if contents.provenance:
-        rows = tuple(contents.provenance.items())
-        origin = Table("Provenance", ("what", "value"), rows, "Inputs, settings and versions.")
-        sections.append(("provenance", "Provenance", parts.folded(origin)))
-    return sections
+def _review_cells(pair: ReviewPair) -> list[str]:
+    """Return the row of a pair in labels.csv, without its label; texts are cut as in the page, ids are whole."""
+    query_text = _cleaned(pair.query_text[:_TEXT_LENGTH])
+    document_text = _cleaned(pair.document_text[:_TEXT_LENGTH])
+    texts = [pair.query_id, query_text, pair.document_id, document_text]
+    posterior = "" if isnan(pair.posterior) else f"{pair.posterior:.4g}"
+    return [*map(spreadsheet_cell, texts), f"{pair.score:.6g}", posterior]
+
+
+# ---- the template, and what it calls ---------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    """Return the template of the page. Jinja is loaded here, by the first report of a process."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"cut": _cut, "plain": _plain, "number": number, "measures": _measures}
+    environment.tests["figure"] = _is_figure
+    environment.policies["json.dumps_function"] = _as_json
+    return environment.from_string(_resource("page.html.jinja"))
+
+
+def _cut(text: str, max_length: int) -> tuple[str, int]:
+    """Return the beginning of a text, which is shown, and how many characters follow."""
+    head = _cleaned(text[:max_length])
+    while len(escape(head).encode()) > max(_TEXT_BYTES, 3 * max_length):
+        head = head[: len(head) * 3 // 4]
+    return head, len(text) - len(head)
+
+
+def _plain(text: str, max_length: int = _TEXT_LENGTH) -> str:
+    """Return what is shown of a text where there can be no markup: in an attribute or a title."""
+    return _cleaned(text[:max_length]) + ("…" if len(text) > max_length else "")
+
+
+def _cleaned(text: str) -> str:
+    return _NO_GLYPH.sub("\ufffd", text)
+
+
+def _is_figure(cell: Cell) -> bool:
+    """Whether a cell is a number, written out or not: figures are aligned to the right."""
+    return not isinstance(cell, str) or _FIGURE.fullmatch(cell) is not None
+
+
+def _measures(shown: Example | ReviewPair) -> str:
+    """Return what is known of a candidate in figures, such as "score 0.5 · suspicion 0.25 · rank 3"."""
+    measures = [] if isnan(shown.score) else [f"score {number(shown.score)}"]
+    if isinstance(shown, ReviewPair):
+        measures += [] if isnan(shown.posterior) else [f"probability {shown.posterior:.2f}"]
+    else:
+        measures += [] if isnan(shown.suspicion) else [f"suspicion {shown.suspicion:.2f}"]
+        measures += [f"rank {shown.rank:,}"] if shown.rank else []
+    return " · ".join(measures)
+
+
+def _as_json(data: Any, **_: Any) -> str:
+    """Return JSON that can be encoded: half of a surrogate pair is written as its escape sequence."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+# ---- files ------------------------------------------------------------------------------------------------
 
 
 def _library() -> str | None:

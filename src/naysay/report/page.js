@@ -17,7 +17,7 @@
     view: { stroke: "var(--rule)" },
   };
   const draw = async (place) => {
-    const spec = data.charts[Number(place.dataset.chart)].spec;
+    const spec = data.charts[place.dataset.chart];
     const options = { mode: "vega-lite", ast: true, renderer: "svg", actions: false, defaultStyle: false, config };
     try {
       const made = await window.vegaEmbed(place, spec, options);
@@ -28,32 +28,17 @@
   };
   const drawn = Promise.all([...document.querySelectorAll("[data-chart]")].map(draw));
 
-  // ---- the trade: a table of targets, and a slider over its rows ----
-  const digits = (value) => String(Number(value.toPrecision(4)));
-  const whole = (value) => Math.round(value).toLocaleString("en-US");
-  const plain = (value) => {
-    const part = 100 * value;
-    return part >= 1 || part === 0 ? part.toFixed(1) : digits(Number(part.toPrecision(2)));
-  };
-  const shown = {
-    target: (row) => `${plain(row.target)} %`,
-    false_share: (row) => `${plain(row.false_share)} % (95 % CI ${plain(row.low)} to ${plain(row.high)})`,
-    mean_score: (row) => (row.mean_score === null ? "none" : digits(row.mean_score)),
-    dropped: (row) => whole(row.dropped),
-    negatives: (row) => whole(row.negatives),
-    empty: (row) => whole(row.empty),
-  };
+  // ---- the trade: the texts of each target, and a slider over them ----
   const trade = data.trade;
   if (trade) {
-    const rows = trade.rows.map((row) => Object.fromEntries(trade.names.map((name, place) => [name, row[place]])));
     const range = document.getElementById("target"), announced = document.getElementById("announced");
     const command = document.getElementById("command"), cells = [...document.querySelectorAll("[data-figure]")];
     let pause = 0;
     const show = (place) => {
-      const row = rows[place];
-      for (const cell of cells) cell.textContent = shown[cell.dataset.figure](row);
-      range.setAttribute("aria-valuetext", shown.target(row));
-      if (command) command.textContent = trade.command.replaceAll("TARGET", digits(row.target));
+      const row = trade.rows[place];
+      for (const cell of cells) cell.textContent = row[cell.dataset.figure];
+      range.setAttribute("aria-valuetext", row.target);
+      if (command) command.textContent = trade.command.replaceAll("TARGET", row.value);
       for (const one of views) if (one.moves) one.view.signal("place", place).runAsync();
     };
     // Announced once the slider rests: a screen reader would otherwise read out every step.
@@ -75,6 +60,7 @@
   }
 
   // ---- review: labels, and the file that `naysay mine --reviewed` reads ----
+  const whole = (value) => value.toLocaleString("en-US");
   const button = document.getElementById("download");
   if (button) {
     const head = ["query_id", "query_text", "document_id", "document_text", "score", "posterior", "false_negative"];

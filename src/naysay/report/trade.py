@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, final
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from naysay.checks import check_kind, check_number, check_whole, public, raise_invalid
 from naysay.report.scores import check_texts, hold_tuples, number_or_nan
-from naysay.text import short_repr, with_interval
+from naysay.text import number, percent, short_repr, with_interval
 
 
 @final
@@ -105,7 +105,18 @@ def false_text(point: TradePoint) -> str:
 
 
 def trade_data(trade: Trade) -> dict[str, Any]:
-    """The table that the page's slider reads: a row of numbers for each target."""
-    names = ("dropped", "negatives", "empty", "false_share", "low", "high", "mean_score", "target")
-    rows = [[None if isinstance(v, float) and not isfinite(v) else v for v in astuple(p)[1:]] for p in trade.curve]
-    return {"names": names, "rows": rows, "start": trade.start, "command": trade.command[:300]}
+    """What the page's slider moves over: the texts of each target, where it starts, and the command to apply one."""
+    return {"rows": [_figures(point) for point in trade.curve], "start": trade.start, "command": trade.command[:300]}
+
+
+def _figures(point: TradePoint) -> dict[str, str]:
+    """What the page shows of a target; `value` is for the command."""
+    return {
+        "target": percent(point.target),
+        "false_share": false_text(point),
+        "mean_score": number(point.mean_score) or "none",
+        "dropped": number(point.dropped),
+        "negatives": number(point.negatives),
+        "empty": number(point.empty),
+        "value": f"{point.target:.4g}",
+    }
