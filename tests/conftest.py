@@ -18,10 +18,13 @@ import pytest
 from forked_processes import run_forked
 from hypothesis import settings
 
+from naysay import _console
 from naysay.kernels import threads
 from naysay.mining import _weigh
 
 _weigh._TARGETS = 6  # in place of 48 in a report: each takes as long as the rest of the page
+
+_console.FIRST_LINE = 600.0  # seconds: tests read what a command prints, however slow the machine is
 
 # 25 examples a law, always the same; `pytest --hypothesis-profile=thorough` tries 500 others.
 settings.register_profile("naysay", deadline=None, derandomize=True, max_examples=25)

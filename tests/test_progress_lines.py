@@ -14,11 +14,12 @@ class Slow:
     cache_key = "slow"
 
     def encode(self, texts, **_):
-        time.sleep(4)
+        time.sleep(1.5)
         return np.ones((len(texts), 2))
 
 
-def test_a_long_encoding_is_not_silent(tmp_path, capfd):
+def test_a_long_encoding_is_not_silent(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("naysay._console.FIRST_LINE", 2.0)
     texts = [f"text {place}" for place in range(5000)]
     ns.encode.encode_texts(Slow(), texts, folder=tmp_path / "shown")
     said = capfd.readouterr()
@@ -30,7 +31,8 @@ def test_a_long_encoding_is_not_silent(tmp_path, capfd):
     assert "\x1b" not in said.err
 
 
-def test_nothing_is_shown_where_it_was_not_asked_for(tmp_path, capfd):
+def test_nothing_is_shown_where_it_was_not_asked_for(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("naysay._console.FIRST_LINE", 2.0)
     texts = [f"text {place}" for place in range(3000)]
     ns.encode.encode_texts(Slow(), texts, folder=tmp_path, show=False)
     assert capfd.readouterr() == ("", "")
