@@ -29,7 +29,7 @@ from naysay.mining._report_parts import (
 )
 from naysay.mining._weigh import Weighed, weighed
 from naysay.mining.candidates import Candidates
-from naysay.mining.mined import Mined
+from naysay.mining.explain import MinedArrays
 from naysay.quantity.estimate import Estimate
 from naysay.report.contents import Contents
 from naysay.report.html import write_report
@@ -84,7 +84,7 @@ class ReportOptions:
 
 @public
 @takes_options(ReportOptions)
-def report_mined(mined: Mined, path: str | Place, options: ReportOptions) -> Place:
+def report_mined(mined: MinedArrays, path: str | Place, options: ReportOptions) -> Place:
     """Write what was mined as one HTML file; see `write_report`.
 
     With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
@@ -98,7 +98,7 @@ def report_mined(mined: Mined, path: str | Place, options: ReportOptions) -> Pla
     Returns:
         The path.
     """
-    if not isinstance(mined, Mined):
+    if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
     check_page("path", as_place("path", path))
     if not isinstance(options.run, Estimate | None):
@@ -144,7 +144,7 @@ def report_mined(mined: Mined, path: str | Place, options: ReportOptions) -> Pla
     return write_report(path, contents)
 
 
-def _weighed(mined: Mined, options: ReportOptions, total: int) -> Weighed:
+def _weighed(mined: MinedArrays, options: ReportOptions, total: int) -> Weighed:
     """The trade and pairs to label, or why there are none."""
     if options.fit is None:
         reason = "these scores have no posterior: pairs were rescored, or none was given"
@@ -169,7 +169,7 @@ def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:
     return replace(candidates, **{name: getattr(candidates, name)[rows] for name in names}, outside={})
 
 
-def _scores(mined: Mined, part: Candidates) -> Scores:
+def _scores(mined: MinedArrays, part: Candidates) -> Scores:
     """The scores of positives, negatives and dropped candidates; thresholds only if all anchors share them."""
     lost = part.filled & (part.why != 0)
     thresholds = mined.thresholds[np.isfinite(mined.thresholds)]
@@ -185,7 +185,7 @@ def _scores(mined: Mined, part: Candidates) -> Scores:
     )
 
 
-def _advice(mined: Mined, found: Weighed, count: str) -> tuple[str, ...]:
+def _advice(mined: MinedArrays, found: Weighed, count: str) -> tuple[str, ...]:
     """How many of the negatives are false, before and after judging; then why, and what to do."""
     these, trade = f"these {count} negatives" if count else "these negatives", found.trade
     others = [mined.rule]
@@ -215,7 +215,7 @@ def _advice(mined: Mined, found: Weighed, count: str) -> tuple[str, ...]:
     return (first, *others)
 
 
-def _numbers(mined: Mined, trade: Trade | None, total: int) -> dict[str, str]:
+def _numbers(mined: MinedArrays, trade: Trade | None, total: int) -> dict[str, str]:
     """The headline numbers; counts only if all anchors are here."""
     kept = mined.scores[mined.mask]
     whole = total == len(mined.ids)
@@ -226,7 +226,7 @@ def _numbers(mined: Mined, trade: Trade | None, total: int) -> dict[str, str]:
     return found | ({"empty slots": f"{int(mined.missing.sum()):,}"} if whole else {})
 
 
-def _provenance(mined: Mined) -> dict[str, str]:
+def _provenance(mined: MinedArrays) -> dict[str, str]:
     """Versions, what was searched and how, and a hash of the answer."""
     return versions("naysay", "numpy", "numba", "vl-convert-python") | {
         "metric": mined.metric,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import public
+from naysay.detectors.share import Share
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.positives import Positives
 
@@ -40,6 +41,11 @@ class MinedArrays:
     depth: int
     metric: str
     notes: tuple[str, ...]
+
+    @property
+    def false_share(self) -> Share | None:
+        """The estimated share of false negatives, which `Mined` computes; None where it cannot be told."""
+        return None
 
     @property
     def dropped(self) -> dict[str, NDArray[np.int64]]:
