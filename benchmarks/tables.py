@@ -13,7 +13,7 @@ start the top of the file. `@key` at the end of a path is the key of that place.
 and the title of the row, anywhere in a cell.
 
 A cell holds fields `{path:format}`. A field may be a calculation, from left to right: `{seconds * 1e3:.1f}`. Formats
-are Python's and those of `FORMATS`. `a ?? b` is `a` if all paths of `a` exist, else `b`. A cell with null is `-`.
+are Python's and those of `FORMATS`. `a ?? b` is `a` if all paths of `a` exist, else `b`. Null is `-`.
 """
 
 from __future__ import annotations
@@ -112,17 +112,15 @@ class Table:
         return self._filled(last.strip(), row)
 
     def _filled(self, text: str, row: Row) -> str:
-        """The text with its fields filled; `-` if one of them is null."""
+        def printed(match: re.Match[str]) -> str:
+            calculation, _, form = match[1].partition(":")
+            value = row.calculated(calculation)
+            if value is None:
+                return self.words.get("null", "-")
+            return shown(self.words.get(value, value) if isinstance(value, str) else value, form)
+
         own = text.replace("@title", row.title).replace("@row", row.keys[-1] if row.keys else "")
-        fields = [match.partition(":") for match in re.findall(r"\{(.+?)\}", own)]
-        values = [row.calculated(calculation) for calculation, _, _ in fields]
-        if None in values:
-            return "-"
-        filled = iter(
-            shown(self.words.get(value, value) if isinstance(value, str) else value, form)
-            for value, (_, _, form) in zip(values, fields, strict=True)
-        )
-        return re.sub(r"\{.+?\}", lambda _: next(filled), own)
+        return re.sub(r"\{(.+?)\}", printed, own)
 
 
 def followed(row: Row, steps: list[str]) -> Iterator[Row]:
@@ -151,7 +149,32 @@ def share(value: dict[str, Any], figures: int) -> str:
     return f"{percent} ({low} to {high}) %"
 
 
+def level(value: dict[str, float]) -> str:
+    """What is returned at equal hardness, and the difference to the rank window unless it is the rank window's own."""
+    own = value["difference"] == value["low"] == value["high"] == 0
+    over = "" if own else f", {value['difference']:+.1f} ({value['low']:+.1f} to {value['high']:+.1f})"
+    return f"{value['percent']:.1f} %{over}"
+
+
+def verdict(value: dict[str, float]) -> str:
+    """Whether a difference is above 0 by its 95 % CI."""
+    if abs(value["mean"]) <= value["half"]:
+        return "not shown"
+    return "reproduced" if value["mean"] > 0 else "not: the opposite"
+
+
+def posterior_bin(value: list[float]) -> str:
+    """The mean posterior of a bin and the share that is false, if it has enough slots."""
+    slots, posterior, false = value
+    return f"{posterior / slots:.2f} -> {false / slots:.2f}" if slots >= 30 else "-"
+
+
 FORMATS: dict[str, Callable[[Any], str]] = {
+    "%": lambda percent: f"{percent:.1f} %",
+    "percent": lambda value: f"{value['percent']:.1f} %",
+    "level": level,
+    "verdict": verdict,
+    "bin": posterior_bin,
     "times": lambda ratio: f"{ratio:,.0f} x" if ratio > 10 else f"{ratio:.1f} x",
     "times, unless 1": lambda ratio: "" if ratio == 1 else f"{ratio:.1f} x",
     "share": lambda value: share(value, 1),
@@ -275,6 +298,11 @@ COVERED = (
     *("mine, nearest", "mine, returned", "mine, reviewed", "audit"),
     *("unlabelled_share", "false_negative_rate", "hidden_positives"),
 )
+BANDS = {
+    "over random": "bands are better than random negatives",
+    "over nearest": "bands are better than the nearest",
+    "over share 0.95": "bands are better than the nearest below 0.95 of the positive",
+}
 ESTIMATED = {
     "hidden": "hidden positives flagged",
     "unlabelled": "unlabelled among candidates",
@@ -349,6 +377,10 @@ TABLES = [
     gains("docs/choosing.md",
           (*IN_BATCH_TASKS, "dose 20 %, T = 0.02", "dose 5 %, T = 0.02", "tokens, T = 0.05", "scifact, T = 0.05")),
     gains("docs/thresholds.md", IN_BATCH_TASKS, "bands"),
+    Table("docs/evidence.md", "claims about bands", "judging", f"tasks/*/arms/bands/{'|'.join(BANDS)}",
+          "claim | task | difference in nDCG@10, points | verdict | seeds",
+          "{@key} | {../../../@key} | {. * 100:±+.1f} | {.:verdict} | {../seeds}",
+          BANDS),
     *(Table(PAGE, f"{name} rules", "distrust", f"{name}/rules/*",
             "rule | returned | missed | false of selected | mean score | mean rank | short",
             "{@key} | {returned:share} | {let_through:share} | {false_of_taken_percent:.2f} % | {mean_score:.3f} | "
@@ -358,13 +390,29 @@ TABLES = [
             "kept | known | estimate | upper bound | seeds above",
             "{@key} | {known_percent:.3g} | {estimate_percent:.3g} | {high_percent:.3g} | {seeds_above}")
       for name in ("scifact", "cranfield")),
+    *(Table(PAGE, f"{name} at equal hardness", "distrust", f"{path}/rules/*",
+            f"rule | {each('as hard as skipping #', ('5', '20', '50'))}",
+            f"{{@key}} | {each('{./#:level}', '012')}",
+            {"null": "not reached"})
+      for name, path in (("scifact", "scifact/equal_hardness/score"), ("cranfield", "cranfield/equal_hardness/score"),
+                         ("all of scifact", "scifact/equal_hardness/score, all anchors"))),
+    *(Table(PAGE, f"{name} promises", "distrust", f"{name}/promises/*",
+            "fitted to anchors with | scores | promised | missed | range",
+            "{fitted_to}, {positives:,} of them | {scores} | {promised_percent:%} | {let_through:share} | "
+            "{range_percent/0:.1f} to {range_percent/1:.1f} %",
+            {"single": "one positive", "half": "several"})
+      for name in ("scifact", "cranfield")),
+    Table(PAGE, "packages by tags", "distrust", "debian/detectors/source/*",
+          "detector | tags | five tags or more",
+          "{@key} | " + each("{/debian/detectors/#/@row/mtpr:percent} / {/debian/detectors/#/@row/mtnr:percent} / "
+                             "{/debian/detectors/#/@row/false_of_taken:percent}", ("tags", "five tags or more"))),
     Table(PAGE, "packages", "distrust", "debian/detectors/source/*",
           "detector | MTPR | MTNR | precision | AUC | false of selected | mean score | filled",
           "{@key} | {mtpr:share} | {mtnr:share} | {precision:share} | {auc:.2f} | {false_of_taken:fine share} | "
           "{mean_score:.3f} | {filled_percent:.0f} %"),
     *(Table(PAGE, f"triples by {name}", "distrust", f"codex/flagged/{name}/*",
             "detector | promised to flag | flagged, mean over anchors | true triples flagged | false triples kept",
-            "{@key} | {100 - promised_percent:.1f} % | {test_by_anchor_percent:.1f} % | {test:share} | " + KEPT)
+            "{@key} | {100 - promised_percent:%} | {test_by_anchor_percent:.1f} % | {test:share} | " + KEPT)
       for name in ("ComplEx", "attributes")),
     Table(PAGE, "triples by both", "distrust", "codex/flagged/both/*",
           "detector | flagged, mean over anchors | true triples flagged | false triples kept",
@@ -392,6 +440,10 @@ TABLES = [
           "{@key} | {worlds} | " + each("{truth/# * 100:.1f} -> {estimate/# * 100:.1f} ({low/# * 100:.1f} to "
                                         "{high/# * 100:.1f}) ?? -", COVERED[:2])
           + " | " + each("{held/#} / {told/#} ?? -", COVERED)),
+    Table(PAGE, "calibration", "coverage", "cells/*/bins",
+          "world | 0 to 0.02 | 0.02 to 0.05 | 0.05 to 0.1 | 0.1 to 0.2 | 0.2 to 0.4 | 0.4 to 0.7 | 0.7 to 0.9 | "
+          "0.9 to 1",
+          f"{{../@key}} | {each('{./#:bin}', '01234567')}"),
     Table(PAGE, "thresholds", "thresholds", "growth/*/grid|sketch",
           "scores | by | time | scores per second | memory",
           "{../scores:,} | {@key} | {seconds:.2f} s | {per_second / 1e6:.0f} M/s | {peak_extra_bytes:MB.1}"),
