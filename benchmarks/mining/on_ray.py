@@ -228,6 +228,45 @@ def model(folder: Path, rows: list[dict[str, Any]]) -> None:
         )
 
 
+def fitted(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """The terms of the cost model in processor seconds; those of a row and of a product by least squares."""
+    each = {row["term"]: row["seconds"] / row["units"] for row in rows}
+    product, row = _line(each, "search to depth 11 for ")
+    deep, _ = _line(each, "search to depth 100 for ")
+    few, many = (one for one in rows if one["term"].startswith("a whole job"))
+    return {
+        "row": row,
+        "product": product,
+        "deep": deep,
+        "passes": each["norms of rows"] + each["keys of rows"],
+        "merge": each["merged candidates"],
+        "byte": each["bytes hashed"],
+        "query": (many["seconds"] - few["seconds"]) / (many["units"] - few["units"]),
+    }
+
+
+def _line(each: dict[str, float], start: str) -> tuple[float, float]:
+    """Seconds of a product, and of a row without one, from searches for several numbers of queries."""
+    found = {int(name.removeprefix(start).split()[0]): value for name, value in each.items() if name.startswith(start)}
+    slope, rest = np.polyfit(list(found), list(found.values()), 1)
+    return float(slope), max(0.0, float(rest))
+
+
+def cost(terms: dict[str, float], documents: int, queries: int, shards: int) -> dict[str, float]:
+    """Processor seconds of all workers and of the driver, and bytes read and sent: the model of docs/scale.md."""
+    row_bytes = 384 * 2
+    samples, sampled = 2, 2000  # the fit of the judge and the report: queries that are searched deeper
+    passes = -(-queries // 5000) + samples
+    products = queries * terms["product"] + samples * min(queries, sampled) * terms["deep"]
+    candidates = queries * shards * 100
+    return {
+        "workers": documents * (passes * terms["row"] + products + terms["passes"]),
+        "read": documents * row_bytes * (passes + 2),
+        "sent": candidates * 12,
+        "driver": queries * terms["query"] + candidates * terms["merge"] + documents * row_bytes * terms["byte"],
+    }
+
+
 _PARTS = {"speed": speed, "model": model, "memory": memory}
 
 

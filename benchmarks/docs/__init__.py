@@ -1,1 +1,0 @@
-"""Docs: tables of the documentation, made from results and from the catalogue."""
