@@ -155,10 +155,11 @@ class Monitor:
             positive = _read_scores("positive_scores", positive_scores, (len(query),))
         suspicion = self._suspicion(query, negatives)
         mask = np.asarray(to_numpy(negatives.mask))
+        kept = mask & np.isfinite(values)
 
         found = {
-            **hardness(values, mask & np.isfinite(values), positive),
-            **_gradient(values, mask & np.isfinite(values), self.temperature, self.hard, self.hardest),
+            **hardness(values, kept, positive),
+            **_gradient(values, kept, self.temperature, self.hard, self.hardest),
             **_counts(negatives.dropped, mask, values),
         }
         if suspicion is not None:
@@ -171,7 +172,7 @@ class Monitor:
 
         drawn: Histograms = {}
         if self.histograms and (number // self.every) % self.histograms == 0:
-            drawn = _histograms(values[mask], positive, None if suspicion is None else suspicion[mask])
+            drawn = _histograms(values[kept], positive, None if suspicion is None else suspicion[mask])
         if self._last_start is not None:
             since_last = start - self._last_start
             self.elapsed += since_last
