@@ -97,7 +97,7 @@ def studied(seed: int, train: Pictures, settings: Settings) -> tuple[Study, dict
     early, late = checkpoints(seed, train, chosen, settings)
     trained = time.process_time() - start
     classes = train.classes[chosen].numpy()
-    options: dict[str, Any] = {"labels": classes[:n], "negative_labels": classes[n:], "hierarchy": TREE, "names": NAMES}
+    options: dict[str, Any] = {"labels": classes[:n], "negative_labels": classes[n:], "hierarchy": TREE}
     found = study(
         late[:n],
         late[n:],
@@ -173,7 +173,7 @@ def vars_of(result: Any) -> dict[str, Any]:
 
 
 def speed(anchors: int, negatives: int, width: int) -> dict[str, Any]:
-    """Seconds, processor seconds and memory of studies of random vectors; compiled before."""
+    """Seconds, processor seconds and memory of studies of random vectors."""
     rng = np.random.default_rng(0)
     one, other = ([rng.standard_normal((n, width), dtype=np.float32) for n in (anchors, negatives)] for _ in range(2))
     labels, negative_labels = (rng.integers(0, 10, n) for n in (anchors, negatives))
@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--anchors", type=int, default=2000)
     parser.add_argument("--negatives", type=int, default=2000)
     parser.add_argument("--bins", type=int, default=20)
-    parser.add_argument("--timed", type=int, default=50_000, help="anchors of the timed study")
+    parser.add_argument("--timed", type=int, default=10_000, help="anchors of the timed study")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     if args.epochs < 2:
@@ -237,7 +237,7 @@ def main() -> None:
             for part, name in PARTS.items():
                 found.plot(folder / name, part)
         runs.append({"claims": claims(found), **extra, "study": found.as_dict()})
-        print(f"seed {seed}\n{found}\n{extra}", flush=True)
+        print(f"seed {seed}\n{found.gaps}\n{found.drift}\n{extra}", flush=True)
     seen = {claim: all(run["claims"][claim]["seen"] for run in runs) for claim in runs[0]["claims"]}
     result = {
         "settings": vars(args) | {"data": args.data.name, "out": None},

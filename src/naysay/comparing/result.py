@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import public
-from naysay.difficulty.drift import Mean, mean_of
+from naysay.difficulty.study import Mean, mean_of
 from naysay.files import as_path, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from naysay.demo.library import Library
-from naysay.difficulty.drift import Mean, mean_of
+from naysay.difficulty.study import Mean, mean_of
 from naysay.text import percent
 
 if TYPE_CHECKING:

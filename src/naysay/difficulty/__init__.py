@@ -1,29 +1,23 @@
 """WHAT THEY DID: how hard negatives are, what hard ones have in common, and whether they are always the same."""
 
-from naysay.difficulty.arms import arms
-from naysay.difficulty.class_pairs import ClassPair, ClassPairs, class_pairs
-from naysay.difficulty.consistency import Consistency, Dispersion, consistency
-from naysay.difficulty.curves import Curve, Gap
-from naysay.difficulty.drift import Drift, Mean, drift
-from naysay.difficulty.measures import (
+from naysay.difficulty.bands import (
+    Consistency,
+    Curve,
+    Dispersion,
     ancestor_depth,
     bands,
     below_zero_share,
     common_depth,
+    consistency,
     gradient_mass,
     mean_score,
     percentiles,
     same_class_share,
 )
 from naysay.difficulty.monitor import Monitor
-from naysay.difficulty.result import Profile, Study
-from naysay.difficulty.study import study
-from naysay.difficulty.wordnet import ClassTree, read_wordnet
+from naysay.difficulty.study import Drift, Gap, Mean, Profile, Study, arms, drift, study
 
 __all__ = [
-    "ClassPair",
-    "ClassPairs",
-    "ClassTree",
     "Consistency",
     "Curve",
     "Dispersion",
@@ -37,14 +31,12 @@ __all__ = [
     "arms",
     "bands",
     "below_zero_share",
-    "class_pairs",
     "common_depth",
     "consistency",
     "drift",
     "gradient_mass",
     "mean_score",
     "percentiles",
-    "read_wordnet",
     "same_class_share",
     "study",
 ]

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from math import isfinite
+from pathlib import Path
 from time import perf_counter
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.arrays import for_checkpoints, to_numpy
-from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid
+from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import threshold_of
-from naysay.difficulty import _step_measures as measures
-from naysay.difficulty._loggers import writer
-from naysay.difficulty.curves import TEMPERATURE, check_shares, check_temperature
-from naysay.text import described
+from naysay.difficulty.bands import (
+    BANDS,
+    TEMPERATURE,
+    Floats,
+    Mask,
+    as_scores,
+    band_edges,
+    check_shares,
+    check_temperature,
+    rank_pairs,
+    softmax_shares,
+)
+from naysay.files import as_path, check_target
+from naysay.text import described, first_line, plain
 from naysay.types import Detector, Negatives, Query, anchor_ids, check_query
 
+Scalars = dict[str, float]
+Histograms = dict[str, tuple[NDArray[np.int64], Floats]]  # {name: (counts, ends)}
+Write = Callable[[int, Scalars, Histograms], None]
+
+HEADER = {"naysay": "run", "format": 1}  # the first line of a .jsonl log
 _HARD, _HARDEST = 0.5, 0.125  # of 8 negatives: one hardest, three hard, four easy
 _MEMORY = 1 << 20
+_BARS = 30
+_ODD_WORD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses no bit
 
 
 @final
@@ -80,16 +104,20 @@ class Monitor:
         memory: int = _MEMORY,
     ) -> None:
         """Check the settings, and open the log."""
-        self.every, self.histograms = check_whole("every", every, 1), check_whole("histograms", histograms, 0)
+        self.every = check_whole("every", every, 1)
+        self.histograms = check_whole("histograms", histograms, 0)
         self.temperature = check_temperature(temperature)
         self.hard, self.hardest = check_shares(hard, hardest)
         if detector is not None and (isinstance(detector, type) or not hasattr(detector, "suspicion")):
             raise_invalid("detector", "a detector, with a method suspicion", type(detector).__name__)
-        self.detector, self.log = detector, log
+        self.detector = detector
         self.memory = check_whole("memory", memory, 0, 1 << 32)
-        self.calls, self.seconds, self.elapsed = 0, 0.0, 0.0
-        self._seen = measures.Seen(self.memory)
-        self._before: float | None = None
+        self.log = log
+        self.calls = 0
+        self.seconds = 0.0  # in `observe`
+        self.elapsed = 0.0  # between the first and the last measured step
+        self._seen = np.zeros(self.memory, np.uint32)
+        self._last_start: float | None = None
         self._write = writer(log)
 
     @property
@@ -114,83 +142,71 @@ class Monitor:
         start = perf_counter()
         check_query(query)
         check_kind("negatives", negatives, Negatives, "Negatives")
-        number, self.calls = self.calls, self.calls + 1
+        number = self.calls
+        self.calls += 1
         if number % self.every:
             return None
         given = negatives.scores if scores is None else scores
         if given is None:
             raise_invalid("scores", "given, or in `negatives`", None)
-        values = measures.floats_of("scores", given, negatives.shape)
+        values = _read_scores("scores", given, negatives.shape)
         positive = None
         if positive_scores is not None:
-            positive = measures.floats_of("positive_scores", positive_scores, (len(query),))
-        found, pictures = self._measured(query, negatives, values, positive, number)
+            positive = _read_scores("positive_scores", positive_scores, (len(query),))
+        suspicion = self._suspicion(query, negatives)
+        mask = np.asarray(to_numpy(negatives.mask))
+        kept = mask & np.isfinite(values)
+
+        found = {
+            **hardness(values, kept, positive),
+            **_gradient(values, kept, self.temperature, self.hard, self.hardest),
+            **_counts(negatives.dropped, mask, values),
+        }
+        if suspicion is not None:
+            found["false_share"] = _mean(suspicion[mask])
+            found["suspected"] = _mean(suspicion[mask] >= threshold_of(self.detector))
+        if self.memory:
+            ids = np.asarray(to_numpy(negatives.ids))
+            found["repeats"] = _mean(_remember(self._seen, anchor_ids(query), ids, mask))
         found = {name: value for name, value in found.items() if not np.isnan(value)}
-        self._count_time(start, found)
+
+        drawn: Histograms = {}
+        if self.histograms and (number // self.every) % self.histograms == 0:
+            drawn = _histograms(values[kept], positive, None if suspicion is None else suspicion[mask])
+        if self._last_start is not None:
+            since_last = start - self._last_start
+            self.elapsed += since_last
+            found["monitor/cost"] = (perf_counter() - start) / max(since_last, 1e-9)
+        self._last_start = start
         if self._write is not None:
-            self._write(query.step, found, pictures)
+            self._write(query.step, found, drawn)
         self.seconds += perf_counter() - start
         return found
 
-    def _measured(
-        self, query: Query, negatives: Negatives, scores: Any, positive: Any, number: int
-    ) -> tuple[measures.Scalars, measures.Histograms]:
-        """All numbers and, if it is their turn, the histograms of a step."""
-        mask = np.asarray(to_numpy(negatives.mask))
-        kept = mask & np.isfinite(scores)
-        found = measures.hardness(scores, kept, positive)
-        shares = measures.softmax_shares(scores, kept, self.temperature)
-        found |= measures.gradient(shares, measures.ranked_rows(scores, kept), self.hard, self.hardest)
-        suspicion = negatives.suspicion
-        if self.detector is not None:
-            suspicion = self.detector.suspicion(query, negatives)
-        pictures: measures.Histograms = {}
-        drawn = self.histograms > 0 and (number // self.every) % self.histograms == 0
-        if drawn:
-            pictures["score/negatives"] = measures.histogram(scores[kept])
-        if drawn and positive is not None:
-            pictures["score/positives"] = measures.histogram(positive)
-        if suspicion is not None:
-            distrust = measures.floats_of("suspicion", suspicion, negatives.shape)
-            found |= measures.suspected(distrust, mask, threshold_of(self.detector))
-            if drawn:
-                pictures["suspicion"] = measures.histogram(distrust[mask])
-        if self.memory:
-            ids = np.asarray(to_numpy(negatives.ids))
-            found["repeats"] = self._seen.repeats(anchor_ids(query), ids, mask)
-        counts = mask.sum(axis=1)
-        found["negatives"] = float(counts.mean()) if len(counts) else float("nan")
-        found["empty_rows"] = float((counts == 0).mean()) if len(counts) else float("nan")
-        found["not_finite"] = 1 - float(kept.sum() / mask.sum()) if mask.any() else float("nan")
-        for reason, count in {"exhausted": 0, **negatives.dropped}.items():
-            found["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
-        return found, pictures
-
-    def _count_time(self, start: float, found: measures.Scalars) -> None:
-        """Add the cost of this call, as a share of the time since the one before."""
-        if self._before is not None:
-            passed = start - self._before
-            self.elapsed += passed
-            found["monitor/cost"] = (perf_counter() - start) / max(passed, 1e-9)
-        self._before = start
+    def _suspicion(self, query: Query, negatives: Negatives) -> NDArray[Any] | None:
+        """(B, K) of the detector, or else of the negatives, or None."""
+        given = negatives.suspicion if self.detector is None else self.detector.suspicion(query, negatives)
+        return None if given is None else _read_scores("suspicion", given, negatives.shape)
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The number of calls and the remembered pairs, as arrays and numbers."""
-        return {"calls": self.calls, "seen": self._seen.table.view(np.int32).copy()}  # not every torch has uint32
+        return {"calls": self.calls, "seen": self._seen.view(np.int32).copy()}  # not every torch has uint32
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state. Raises NaysayError if it does not fit, and changes nothing."""
         check_kind("state", state, Mapping, "what `state` returned")
         calls = check_whole("state", state.get("calls"), 0)
-        table = as_array("state", to_numpy(state.get("seen")))
-        if table.shape != (self.memory,) or table.dtype != np.int32:
-            raise_invalid("state", f"of a monitor with memory {self.memory}", f"{table.shape} {table.dtype}")
-        self.calls, self._seen.table, self._before = calls, table.copy().view(np.uint32), None
+        seen = as_array("state", to_numpy(state.get("seen")))
+        if seen.shape != (self.memory,) or seen.dtype != np.int32:
+            raise_invalid("state", f"of a monitor with memory {self.memory}", f"{seen.shape} {seen.dtype}")
+        self.calls = calls
+        self._seen = seen.copy().view(np.uint32)
+        self._last_start = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the open log, which a copy opens again, and the time of the last call in this process."""
-        return {**self.__dict__, "_write": None, "_before": None}
+        return {**self.__dict__, "_write": None, "_last_start": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -199,3 +215,192 @@ class Monitor:
     def __repr__(self) -> str:
         """The settings."""
         return described(self, f"{self.calls:,} calls")
+
+
+# ---- the numbers of a step ------------------------------------------------------------------------------------------
+
+
+def hardness(scores: NDArray[Any], kept: Mask, positive: NDArray[Any] | None) -> Scalars:
+    """The mean score of the negatives that are kept, and how many are above the positive of their row."""
+    found = {"score/negatives": _mean(scores[kept])}
+    if positive is not None:
+        known = np.isfinite(positive)
+        is_above = scores > positive[:, None]
+        found["score/positives"] = _mean(positive[known])
+        found["above_positive"] = _mean(is_above[kept & known[:, None]])
+    return found
+
+
+def _gradient(scores: NDArray[Any], kept: Mask, temperature: float, hard: float, hardest: float) -> Scalars:
+    """The share of the gradient in each band, and the effective number of negatives: means over rows."""
+    pairs = rank_pairs(scores, kept)
+    shares = softmax_shares(pairs, temperature)
+    has_negatives = pairs.sizes > 0
+    by_band, _ = pairs.sum_by_interval(band_edges(hard, hardest), shares)
+    effective = 1.0 / pairs.sum_by_anchor(shares * shares)[has_negatives]
+    found = {f"gradient/{band}": _mean(by_band[has_negatives, i]) for i, band in enumerate(BANDS)}
+    return {**found, "effective_negatives": _mean(effective)}
+
+
+def _counts(dropped: Mapping[str, int], mask: Mask, scores: NDArray[Any]) -> Scalars:
+    """How many negatives there are, and how many are missing."""
+    of_row = mask.sum(axis=1)
+    found = {
+        "negatives": _mean(of_row),
+        "empty_rows": _mean(of_row == 0),
+        "not_finite": _mean(~np.isfinite(scores[mask])),
+        "exhausted": 0.0,
+    }
+    for reason, count in dropped.items():
+        found["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
+    return found
+
+
+def _histograms(scores: NDArray[Any], positive: NDArray[Any] | None, suspicion: NDArray[Any] | None) -> Histograms:
+    values = {"score/negatives": scores, "score/positives": positive, "suspicion": suspicion}
+    found: Histograms = {}
+    for name, given in values.items():
+        if given is not None:
+            counts, ends = np.histogram(given[np.isfinite(given)].astype(np.float64), _BARS)
+            found[name] = counts.astype(np.int64), ends
+    return found
+
+
+def _remember(seen: NDArray[np.uint32], anchors: NDArray[np.int64], ids: NDArray[np.int64], mask: Mask) -> Mask:
+    """Whether each pair (anchor, negative) was in the table of seen pairs, to which all are added.
+
+    The place in the table and 32 bits more stand for a pair, so a new pair counts as seen in a share of 2^-32 at most.
+    A later pair replaces an earlier one of the same place.
+    """
+    columns = np.atleast_2d(anchors.T).astype(np.uint64)  # one, or three for triples
+    anchor_words = np.zeros(len(anchors), np.uint64)
+    for column in columns:
+        anchor_words = _mixed(anchor_words ^ column)
+    words = _mixed(anchor_words[:, None] ^ _mixed(ids.astype(np.uint64) + np.uint64(1)))[mask]
+    places = (words % np.uint64(len(seen))).astype(np.int64)
+    marks = (words >> np.uint64(32)).astype(np.uint32) | np.uint32(1)  # never 0, which is an empty place
+    known = seen[places] == marks
+    seen[places] = marks
+    return np.asarray(known)
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread the bits of 64-bit words, one to one."""
+    words = (words + _ODD_WORD) * _ODD_WORD
+    words = (words ^ (words >> np.uint64(32))) * _ODD_WORD
+    return np.asarray(words ^ (words >> np.uint64(29)))
+
+
+def _mean(values: NDArray[Any]) -> float:
+    """The mean, or NaN of nothing."""
+    return float(np.mean(values, dtype=np.float64)) if values.size else float("nan")
+
+
+def _read_scores(parameter: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return scores of a shape as float32 or float64; they may be NaN or infinite."""
+    array = as_array(parameter, to_numpy(values))
+    if array.shape != shape:
+        raise_invalid(parameter, f"of shape {shape}", f"shape {array.shape}")
+    return as_scores(parameter, array)
+
+
+# ---- loggers: known by their methods, so that none of these packages is imported ------------------------------------
+
+
+def writer(log: Any) -> Write | None:
+    """write(step, scalars, histograms) for a logger; None writes nothing."""
+    if log is None:
+        return None
+    if isinstance(log, str | os.PathLike):
+        return _to_file(as_path("log", log))
+    if isinstance(log, type):
+        raise_invalid("log", "a logger, not its class", log.__name__)
+    if hasattr(log, "add_scalar"):
+        return _to_tensorboard(log)
+    if hasattr(log, "log_metrics"):
+        return lambda step, scalars, _: log.log_metrics(dict(scalars), step=step)
+    if callable(getattr(log, "log", None)):
+        return _to_weights_and_biases(log)
+    if callable(log):
+        return lambda step, scalars, histograms: log(_record(step, scalars, histograms))
+    advice = "Pass a path ending in .jsonl, a SummaryWriter, a run of Weights & Biases, or a function."
+    raise_invalid("log", "a logger", shown(log), advice)
+
+
+def _record(step: int, scalars: Scalars, histograms: Histograms) -> dict[str, Any]:
+    """One step as plain data; NaN and infinity are left out, because JSON has neither."""
+    found: dict[str, Any] = {"step": step, "scalars": {name: one for name, one in scalars.items() if isfinite(one)}}
+    if histograms:
+        found["histograms"] = plain(
+            {name: {"counts": counts, "ends": ends} for name, (counts, ends) in histograms.items()}
+        )
+    return found
+
+
+def _to_tensorboard(log: Any) -> Write:
+    """By add_scalar(name, value, step) and add_histogram(name, values, step) of a SummaryWriter."""
+
+    def write(step: int, scalars: Scalars, histograms: Histograms) -> None:
+        for name, value in scalars.items():
+            log.add_scalar(name, value, step)
+        for name, (counts, ends) in histograms.items():
+            middles = (ends[:-1] + ends[1:]) / 2
+            log.add_histogram(name, np.repeat(middles, counts), step)
+
+    return write
+
+
+def _to_weights_and_biases(log: Any) -> Write:
+    """By log({name: value}, step=step) of a run; histograms if the run's package has them."""
+    package = sys.modules.get(type(log).__module__.partition(".")[0])
+    histogram_class = getattr(package, "Histogram", None)
+
+    def write(step: int, scalars: Scalars, histograms: Histograms) -> None:
+        found: dict[str, Any] = dict(scalars)
+        if histogram_class is not None:
+            for name, pair in histograms.items():
+                found[f"histogram/{name}"] = histogram_class(np_histogram=pair)  # a name has one kind of value there
+        log.log(found, step=step)
+
+    return write
+
+
+def _to_file(path: Path) -> Write:
+    """Append to a .jsonl file: a header line, then a line for each step."""
+    check_target("log", path)
+    if path.suffix.lower() != ".jsonl":
+        raise_invalid("log", "a file that ends in .jsonl", repr(str(path)))
+    try:
+        with path.open("a+b") as file:
+            _begin_or_continue(path, file)
+    except OSError as error:
+        raise_invalid("log", "a file that can be written", f"{str(path)!r}: {first_line(error)}")
+
+    def write(step: int, scalars: Scalars, histograms: Histograms) -> None:
+        line = (json.dumps(_record(step, scalars, histograms), allow_nan=False) + "\n").encode()
+        with path.open("ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            written = file.write(line)
+            if written < len(line):  # the disk is full: half a line would damage the next one
+                file.truncate(end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    return write
+
+
+def _begin_or_continue(path: Path, file: BinaryIO) -> None:
+    """Write the header of a new file. Check that of an old one, and remove the half line of a run that was killed."""
+    file.seek(0)
+    header = file.readline(1 << 12)
+    if not header:
+        file.write((json.dumps(HEADER) + "\n").encode())
+        return
+    try:
+        is_ours = header.endswith(b"\n") and json.loads(header) == HEADER
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        raise_invalid("log", "a new file, or one that a Monitor wrote", repr(str(path)))
+    file.seek(0)
+    end_of_whole_lines = sum(len(line) for line in file if line.endswith(b"\n"))
+    file.truncate(end_of_whole_lines)

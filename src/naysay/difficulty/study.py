@@ -1,46 +1,250 @@
-"""All measures of difficulty in one pass over anchors, in a given memory."""
+"""A study: all measures of difficulty, of every anchor against every negative, and how they change in training."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole, public
-from naysay.difficulty._study_inputs import (
-    METRICS,
-    Classes,
-    Source,
-    check_exclude,
-    classes_of,
-    kept_pairs,
-    names_of,
-    other_source,
-    rows_of,
-    source_of,
-)
-from naysay.difficulty.class_pairs import mean_table
-from naysay.difficulty.consistency import HardCounts, class_sums
-from naysay.difficulty.curves import (
+from naysay._rows import frozen
+from naysay._slots import Score
+from naysay.arrays import is_torch, to_numpy
+from naysay.checks import as_array, check_all, check_kind, check_one_of, public, raise_invalid, shown
+from naysay.difficulty.bands import (
+    BANDS,
     BINS,
     HARD,
     HARDEST,
     TEMPERATURE,
-    CurveSums,
-    Ranked,
+    Consistency,
+    Curve,
+    Floats,
+    Mask,
+    Pairs,
+    Whole,
+    band_edges,
+    check_hard,
     check_shares,
     check_temperature,
-    even_intervals,
-    rank,
+    consistency_of,
+    depths_of_pairs,
+    even_edges,
+    hard_count,
+    mean_curve,
+    rank_pairs,
+    ratio_over_anchors,
+    read_hierarchy,
+    read_labels,
+    read_scores,
+    share_curve,
+    softmax_shares,
+    sum_by_cell,
 )
-from naysay.difficulty.drift import agreement, summary
-from naysay.difficulty.measures import softmax_weights
-from naysay.difficulty.result import Profile, Study
-from naysay.kernels import percentiles as kernels
+from naysay.files import as_path, check_target, write_whole
+from naysay.plots import Spec, as_picture, axis, check_picture, layer, stacked
 from naysay.positives import Positives
+from naysay.samplers.ring import Ring, Where
+from naysay.text import json_file, plain, short_repr
+from naysay.types import Array, Pool, Query
 
-_BUDGET = 1 << 28
+METRICS = ("cosine", "dot")
+_PARTS = ("all", "bands", "percentiles", "consistency")
+_SHORTEST = 1e-150  # a shorter vector counts as zero
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_MAX_BARS = 60  # of the histogram of rates
+# Okabe and Ito's colours, distinguishable for colour-blind readers.
+_BLUE, _ORANGE, _GREY = "#0072B2", "#E69F00", "#767676"
+_TITLES = {
+    "same_class": "share of the anchor's class",
+    "depth": "depth of the least common ancestor",
+    "score": "mean score",
+    "gradient": "share of the gradient",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over anchors, with its 95 % CI.
+
+    Attributes:
+        mean: NaN without anchors.
+        low: Lower end of the 95 % CI, by Student's t.
+        high: Upper end.
+        anchors: The number of anchors.
+
+    Example: see `drift`.
+    """
+
+    mean: float
+    low: float
+    high: float
+    anchors: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Drift:
+    """The agreement of two checkpoints.
+
+    Attributes:
+        correlations: (n,) Spearman's rank correlation of an anchor's two rows of scores, with mean ranks for ties;
+            NaN where a row is constant.
+        overlaps: (n,) the share of an anchor's hard negatives that are hard for both; NaN where there are none.
+        correlation: The mean of `correlations`.
+        overlap: The mean of `overlaps`.
+        by_chance: The expected overlap if one checkpoint were shuffled: the hard share.
+
+    Example: see `drift`.
+    """
+
+    correlations: Floats
+    overlaps: Floats
+    correlation: Mean
+    overlap: Mean
+    by_chance: float
+
+    __repr__ = short_repr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Hard negatives, with the hardest, against easy ones of the same anchor.
+
+    Attributes:
+        hard: The mean over hard pairs.
+        easy: The mean over easy pairs.
+        difference: The mean over anchors of the difference; NaN if no anchor has both.
+        low: Lower end of its 95 % CI, by Student's t over anchors.
+        high: Upper end.
+        anchors: The number of anchors that have both.
+
+    Example: see `Study.gaps`.
+    """
+
+    hard: float
+    easy: float
+    difference: float
+    low: float
+    high: float
+    anchors: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The measures of negatives by difficulty, a `Curve` each.
+
+    Attributes:
+        score: The mean score.
+        below_zero: The share of scores below 0: of cosines, the anti-correlated tail.
+        gradient: The share of the InfoNCE gradient, at the study's temperature.
+        same_class: The share of negatives of the anchor's own class; None without labels.
+        depth: The mean depth of the least common ancestor of the two classes, deeper is more similar; None without a
+            hierarchy.
+
+    Example: see `study`.
+    """
+
+    score: Curve
+    below_zero: Curve
+    gradient: Curve
+    same_class: Curve | None
+    depth: Curve | None
+
+    __repr__ = short_repr
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """The difficulty of a model's negatives.
+
+    Attributes:
+        anchors: The number of anchors.
+        negatives: The number of negatives.
+        pairs: The number of pairs, without excluded ones.
+        hard: The share of hard negatives, with the hardest.
+        hardest: The share of the hardest.
+        temperature: The temperature of the gradient.
+        metric: The metric of the scores; "given" if a function computed them.
+        by_band: A `Profile` of easy, hard (without the hardest) and hardest.
+        by_percentile: A `Profile` of intervals of one width, the easiest first.
+        gaps: {"same_class": Gap, "depth": Gap}, as far as known: hard, with the hardest, against easy negatives of the
+            same anchor.
+        consistency: How often each negative is hard, against a shuffled baseline.
+        drift: Against the other checkpoint, or None.
+
+    Example: see `study`.
+    """
+
+    anchors: int
+    negatives: int
+    pairs: int
+    hard: float
+    hardest: float
+    temperature: float
+    metric: str
+    by_band: Profile
+    by_percentile: Profile
+    gaps: dict[str, Gap]
+    consistency: Consistency
+    drift: Drift | None
+
+    __repr__ = short_repr
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all results as plain numbers, NaN as None: what `write` writes. Drift as quantiles over anchors."""
+        names = ("anchors", "negatives", "pairs", "hard", "hardest", "temperature", "metric")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "by_band": {"names": list(BANDS), **plain(self.by_band)},
+            "by_percentile": plain(self.by_percentile),
+            "gaps": plain(self.gaps),
+            "consistency": _consistency_numbers(self.consistency),
+            "drift": None if self.drift is None else _drift_numbers(self.drift),
+        }
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write all numbers as JSON (`as_dict`), atomically; NaN is null.
+
+        Args:
+            path: A file that ends in .json.
+        """
+        target = as_path("path", path)
+        if target.suffix.lower() != ".json":
+            raise_invalid("path", "a file that ends in .json", repr(str(target)))
+        check_target("path", target)
+        write_whole("path", target, json_file(self.as_dict()))
+
+    def plot(self, path: str | PathLike[str], part: str = "all") -> None:
+        """Draw Figures 4, 5 and 6 of Cai et al. (2020) for this study, by vl-convert.
+
+        Args:
+            path: A file that ends in .svg or .png.
+            part: "bands" (their Fig. 4), "percentiles" (Fig. 5), "consistency" (Fig. 6) or "all".
+
+        Raises:
+            NaysayError: If the part is unknown, or the file cannot be written or ends otherwise.
+            MissingExtraError: If vl-convert is not installed.
+        """
+        target = as_path("path", path)
+        check_one_of("part", part, _PARTS)
+        check_picture("path", target)
+        check_target("path", target)
+        numbers = self.as_dict()
+        rows = {
+            "bands": _figure_of_bands(numbers),
+            "percentiles": _figure_of_percentiles(numbers),
+            "consistency": _figure_of_consistency(numbers["consistency"]),
+        }
+        chosen = list(rows.values()) if part == "all" else [rows[part]]
+        write_whole("path", target, as_picture(stacked(chosen, spacing=40), target.suffix.lower()))
 
 
 @public
@@ -51,7 +255,6 @@ def study(
     labels: Any = None,
     negative_labels: Any = None,
     hierarchy: Any = None,
-    names: Sequence[str] | None = None,
     exclude: Positives | None = None,
     other: tuple[Any, Any] | None = None,
     metric: str = "cosine",
@@ -59,24 +262,21 @@ def study(
     bins: int = BINS,
     hard: float = HARD,
     hardest: float = HARDEST,
-    budget: int = _BUDGET,
 ) -> Study:
     """Compute all measures of difficulty, of every anchor against every negative.
 
-    A score of vectors is the float64 sum over the coordinates in order, rounded to float32, and all sums run in one
-    order: the result is the same for every budget and number of threads (for a function, if its rows are).
-
-    Cost: O(n m d) for scores and O(n m) for the rest; each row is sorted once.
+    All scores are held at once: take a sample of some thousand anchors and some thousand negatives. Cost: O(n m d) for
+    the scores, a sort of each row, and about 80 bytes of memory for each
+    pair, 150 with `other`.
 
     Cai, Frankle, Schwab, Morcos. Are All Negatives Created Equal in Contrastive Instance Discrimination? 2020.
 
     Args:
-        anchors: (n, d) vectors; NumPy, also mapped from a file, or torch.
-        negatives: (m, d) vectors, or a function of a block of `anchors` (b, ...) that returns scores (b, m).
+        anchors: (n, d) vectors, NumPy or torch.
+        negatives: (m, d) vectors, or a function of `anchors` that returns the scores (n, m).
         labels: (n,) classes of the anchors, from 0 on.
         negative_labels: (m,) classes of the negatives.
         hierarchy: (nodes,) the parent of each class and group of classes, -1 for the root (`common_depth`).
-        names: The names of the classes, by label.
         exclude: Pairs (anchor, negative) that do not count, with ignored ones: an anchor that is among the negatives,
             and its positives.
         other: (anchors, negatives) of another checkpoint, for the drift.
@@ -85,12 +285,9 @@ def study(
         bins: The number of intervals of percentiles.
         hard: The share of hard negatives, with the hardest.
         hardest: The share of the hardest.
-        budget: Bytes of memory that the call may use beside its arguments; it only affects how many anchors are
-            scored at a time.
 
     Raises:
-        NaysayError: If shapes or classes do not fit, a vector is zero or not finite, an option is out of range, or the
-            budget is too small.
+        NaysayError: If shapes or classes do not fit, a vector is zero or not finite, or an option is out of range.
 
     Examples:
         >>> import numpy as np
@@ -101,79 +298,420 @@ def study(
     """
     check_one_of("metric", metric, METRICS)
     hard_share, hardest_share = check_shares(hard, hardest)
-    checked_temperature, parts = check_temperature(temperature), check_whole("bins", bins, 1)
-    memory = check_whole("budget", budget, 1)
-    first = source_of(anchors, negatives, metric, memory)
-    second = other_source(first, other, metric, memory)
-    classes = classes_of(first, labels, negative_labels, hierarchy)
-    called = names_of(names, classes)
-    check_exclude(exclude, first)
-    rows = rows_of(memory, first, second, classes, parts)
-    sums = _Sums(first, classes, parts, hard_share, hardest_share, checked_temperature)
-    correlations, overlaps, counts = np.empty(first.n), np.empty(first.n), np.empty(first.n, np.int64)
-    for start in range(0, first.n, rows):
-        stop = min(start + rows, first.n)
-        kept = kept_pairs(exclude, start, stop, first.m)
-        ranked = rank(first.block(start, stop), kept)
-        sums.add(ranked, slice(start, stop))
-        counts[start:stop] = ranked.counts
-        if second is not None:
-            again = rank(second.block(start, stop), kept)
-            correlations[start:stop], overlaps[start:stop] = agreement(ranked, again, hard_share)
-    drift = None if second is None else summary(correlations, overlaps, counts, hard_share)
+    t = check_temperature(temperature)
+    even = even_edges(bins)
+    scores = _score_matrix("", anchors, negatives, metric)
+    others = None if other is None else _scores_of_other(other, metric, scores.shape)
+    kept = _kept_pairs(exclude, scores.shape)
+    own, theirs, parents = _read_classes(labels, negative_labels, hierarchy, scores.shape)
+
+    pairs = rank_pairs(scores, kept)
+    shares = softmax_shares(pairs, t)
+    measures: dict[str, NDArray[Any]] = {"score": pairs.scores, "below_zero": pairs.scores < 0}
+    if own is not None and theirs is not None:
+        measures["same_class"] = own[pairs.anchors] == theirs[pairs.slots]
+        if parents is not None:
+            measures["depth"] = depths_of_pairs(pairs, parents, own, theirs)
+    banded = band_edges(hard_share, hardest_share)
+    by_class = [name for name in ("same_class", "depth") if name in measures]
     return Study(
-        anchors=first.n,
-        negatives=first.m,
-        pairs=int(counts.sum()),
+        anchors=scores.shape[0],
+        negatives=scores.shape[1],
+        pairs=len(pairs.scores),
         hard=hard_share,
         hardest=hardest_share,
-        temperature=checked_temperature,
-        metric="given" if callable(negatives) else metric,
-        by_band=sums.profile(slice(parts, parts + 3)),
-        by_percentile=sums.profile(slice(0, parts)),
-        gaps={name: sums.curves[name].gap() for name in sums.known},
-        consistency=sums.hard.result(labelled=classes is not None),
-        class_pairs=None if classes is None else mean_table(classes.labels, sums.pairs),
-        drift=drift,
-        names=called,
+        temperature=t,
+        metric="given" if _is_function(negatives) else metric,
+        by_band=_profile(pairs, banded, measures, shares),
+        by_percentile=_profile(pairs, even, measures, shares),
+        gaps={name: _gap(pairs, banded, measures[name]) for name in by_class},
+        consistency=consistency_of(pairs, theirs, hard_share),
+        drift=None if others is None else _drift(pairs, rank_pairs(others, kept), hard_share),
     )
 
 
-@final
-class _Sums:
-    """The sums of all measures over blocks of anchors."""
+@public
+def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
+    """Compare two checkpoints: for each anchor, the rank correlation of its scores and the overlap of hard negatives.
 
-    def __init__(
-        self, source: Source, classes: Classes | None, bins: int, hard: float, hardest: float, temperature: float
-    ) -> None:
-        bands = [(0.0, 1 - hard), (1 - hard, 1 - hardest), (1 - hardest, 1.0), (1 - hard, 1.0)]
-        groups = [*even_intervals(bins), *bands]
-        self.classes, self.temperature = classes, temperature
-        self.depths = None if classes is None else classes.depths()
-        self.known = [] if classes is None else ["same_class"] if self.depths is None else ["same_class", "depth"]
-        compared = (bins, bins + 3)
-        self.curves = {name: CurveSums(groups, compared=compared) for name in ("score", "below_zero", *self.known)}
-        self.curves["gradient"] = CurveSums(groups, shares=True)
-        theirs, many = (np.zeros(source.m, np.int64), 1) if classes is None else (classes.theirs, len(classes.labels))
-        self.hard = HardCounts(theirs, many, hard)
-        self.pairs = np.zeros((many, 4, many))  # the sums of `class_sums` by class of the anchors
+    Args:
+        scores: (B, K) of one model.
+        other: (B, K) of the other model, for the same pairs.
+        mask: (B, K) bool, True where a slot counts; None: all do.
+        hard: The share of hard negatives; above 0 and below 1.
 
-    def add(self, ranked: Ranked, block: slice) -> None:
-        """Add a block of anchors."""
-        self.curves["score"].add(ranked, ranked.scores)
-        self.curves["below_zero"].add(ranked, ranked.scores < 0)
-        self.curves["gradient"].add(ranked, softmax_weights(ranked, self.temperature))
-        by_class = class_sums(ranked, self.hard.classes, len(self.hard.sizes), self.hard.hard)
-        self.hard.add(ranked, by_class)
-        if self.classes is None:
-            return
-        own, theirs = self.classes.own[block], self.classes.theirs
-        kernels.add_rows(own, by_class, self.pairs)
-        self.curves["same_class"].add(ranked, own[:, None] == theirs)
-        if self.depths is not None:
-            self.curves["depth"].add(ranked, self.depths[own].take(theirs, axis=1))
+    Examples:
+        >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
+        >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
+        ([0.8], [1.0], 0.5)
+    """
+    hard_share = check_hard(hard)
+    first, kept = read_scores("scores", scores, mask)
+    given = as_array("other", to_numpy(other))
+    if given.ndim == 2 and given.shape != first.shape:
+        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {given.shape}")
+    second, _ = read_scores("other", given, kept)
+    return _drift(rank_pairs(first, kept), rank_pairs(second, kept), hard_share)
 
-    def profile(self, groups: slice) -> Profile:
-        found = {name: sums.curve(groups) for name, sums in self.curves.items()}
-        same, depth = found.get("same_class"), found.get("depth")
-        return Profile(found["score"], found["below_zero"], found["gradient"], same, depth)
+
+@public
+def arms(pool: Pool, score: Score, candidates: int, same_class: Where) -> dict[str, Ring]:
+    """Return a sampler for each arm of the study of Cai et al., by name: 20, "all" among them.
+
+    Its Fig. 2 keeps a percentile interval alone, or leaves it out, so that the set shrinks. Its Fig. 3 keeps the
+    easiest. Its Table 1 replaces what is left out by further candidates, so that the number stays; here the two arms
+    that leave out a whole class, or all but its hardest, shrink. Train one model with each, from the same start.
+
+    Cai, Frankle, Schwab, Morcos. Are All Negatives Created Equal in Contrastive Instance Discrimination? 2020.
+
+    Args:
+        pool: Where candidates come from, such as a `Memory`.
+        score: As in `Ring`.
+        candidates: How many candidates each anchor has; the hardest 0.1 % of fewer than 1,000 are none.
+        same_class: same_class(query, ids (B, n)) -> (B, n) bool in the query's array type.
+
+    Returns:
+        {name: Ring}, in the order of the paper.
+
+    Examples:
+        >>> import naysay as ns
+        >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=2000))
+        >>> made = arms(pool, lambda anchors, ids: ids * 1.0, 1000, lambda query, ids: ids % 2 == 0)
+        >>> len(made), list(made)[:3]
+        (20, ['all', 'only 85-90 %', 'only 90-95 %'])
+    """
+    if not callable(same_class):
+        raise_invalid("same_class", "a function same_class(query, ids)", type(same_class).__name__)
+
+    def other_class(query: Query, ids: Array) -> Array:
+        return ~same_class(query, ids)
+
+    settings: dict[str, dict[str, Any]] = {"all": {"keep": (0.0, 1.0)}}
+    for low, high in ((85, 90), (90, 95), (95, 100)):
+        settings[f"only {low}-{high} %"] = {"keep": (low / 100, high / 100)}
+    for low, high in ((85, 90), (90, 95), (95, 100), (90, 100), (85, 100)):
+        settings[f"all but {low}-{high} %"] = {"remove": (low / 100, high / 100)}
+    for share in (50, 75, 85, 90, 95, 99.9):
+        settings[f"easiest {share:g} %"] = {"keep": (0.0, share / 100)}
+    top = {"remove": (0.999, 1.0), "refill": True}
+    settings["without the hardest 0.1 %"] = top
+    settings["without the same class"] = {"keep": (0.0, 1.0), "where": other_class}
+    settings["without the hardest 0.1 % of the same class"] = {**top, "where": same_class}
+    settings["without the hardest 0.1 % of other classes"] = {**top, "where": other_class}
+    settings["without the easiest 99.9 % of the same class"] = {"remove": (0.0, 0.999), "where": same_class}
+    return {name: Ring(pool, score, candidates, **options) for name, options in settings.items()}
+
+
+def mean_of(values: Any) -> Mean:
+    """The mean of what is not NaN, with its 95 % CI."""
+    from scipy.special import stdtrit
+
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
+    size = len(known)
+    if not size:
+        return Mean(np.nan, np.nan, np.nan, 0)
+    mean = float(known.mean())
+    half_width = np.nan
+    if size > 1:
+        half_width = float(stdtrit(size - 1, 0.975) * known.std(ddof=1) / size**0.5)
+    return Mean(mean, mean - half_width, mean + half_width, size)
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _is_function(negatives: Any) -> bool:
+    return callable(negatives) and not is_torch(negatives)
+
+
+def _score_matrix(prefix: str, anchors: Any, negatives: Any, metric: str) -> NDArray[Any]:
+    """(n, m) the scores of all pairs; `prefix` is in front of the names in errors."""
+    if _is_function(negatives):
+        return _scores_of_function(prefix, anchors, negatives)
+    ours = _read_vectors(f"{prefix}anchors", anchors, metric)
+    theirs = _read_vectors(f"{prefix}negatives", negatives, metric)
+    if ours.shape[1] != theirs.shape[1]:
+        raise_invalid(f"{prefix}negatives", f"of width {ours.shape[1]}, like the anchors", theirs.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = (ours @ theirs.T).astype(np.float32)
+    if not np.isfinite(scores).all():
+        rule = "of norms whose scores float32 holds"
+        raise_invalid(f"{prefix}anchors", rule, "a score that is too large", "Scale the vectors down.")
+    return scores
+
+
+def _scores_of_function(prefix: str, anchors: Any, negatives: Any) -> NDArray[Any]:
+    given = anchors if is_torch(anchors) else as_array(f"{prefix}anchors", anchors)
+    if given.ndim == 0 or len(given) == 0:
+        raise_invalid(f"{prefix}anchors", "at least one anchor", f"shape {tuple(given.shape)}")
+    scores, _ = read_scores(f"{prefix}negatives", negatives(given))
+    if len(scores) != len(given) or not scores.shape[1]:
+        rule = f"a function that returns scores of shape ({len(given)}, m)"
+        raise_invalid(f"{prefix}negatives", rule, f"shape {scores.shape}")
+    return scores
+
+
+def _read_vectors(parameter: str, given: Any, metric: str) -> Floats:
+    """Return vectors (n, d) as float64; for cosines of length 1."""
+    array = as_array(parameter, to_numpy(given))
+    if array.ndim != 2 or 0 in array.shape:
+        raise_invalid(parameter, "of shape (n, d), at least one vector", f"shape {array.shape}")
+    if array.dtype.kind != "f":
+        raise_invalid(parameter, "floats", f"dtype {array.dtype}", "Convert them with .astype(np.float32).")
+    vectors = array.astype(np.float64)
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(vectors, axis=1)
+    check_all(parameter, norms, np.isfinite(norms), "vectors of a finite norm")
+    if metric == "dot":
+        return vectors
+    advice = "A zero vector has no cosine; leave it out, or use metric='dot'."
+    check_all(parameter, norms, norms >= _SHORTEST, "vectors of a length above 0", advice)
+    return np.asarray(vectors / norms[:, None])
+
+
+def _scores_of_other(other: Any, metric: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    if not isinstance(other, tuple | list) or len(other) != 2:
+        raise_invalid("other", "a pair (anchors, negatives) of the other checkpoint", shown(other))
+    scores = _score_matrix("other ", other[0], other[1], metric)
+    if scores.shape != shape:
+        rule = f"of {shape[0]} anchors and {shape[1]} negatives, like the first"
+        raise_invalid("other", rule, f"{scores.shape[0]} x {scores.shape[1]}")
+    return scores
+
+
+def _kept_pairs(exclude: Any, shape: tuple[int, ...]) -> Mask | None:
+    """(n, m) which pairs count, or None if all do."""
+    if exclude is None:
+        return None
+    check_kind("exclude", exclude, Positives, "a Positives, or None")
+    if exclude.n_anchors > shape[0] or exclude.n_items > shape[1]:
+        rule = f"of at most {shape[0]} anchors and {shape[1]} items, the anchors and the negatives"
+        raise_invalid("exclude", rule, f"{exclude.n_anchors} x {exclude.n_items}")
+    kept = np.ones(shape, np.bool_)
+    anchors = np.repeat(np.arange(exclude.n_anchors), np.diff(exclude.indptr))
+    kept[anchors, exclude.indices] = False
+    return kept
+
+
+def _read_classes(
+    labels: Any, negative_labels: Any, hierarchy: Any, shape: tuple[int, ...]
+) -> tuple[Whole | None, Whole | None, Whole | None]:
+    """(n,) classes of the anchors, (m,) of the negatives, and the parents of the tree, each None if not given."""
+    if labels is None and negative_labels is None:
+        if hierarchy is not None:
+            raise_invalid("hierarchy", "left out without labels", shown(hierarchy))
+        return None, None, None
+    if labels is None:
+        raise_invalid("labels", "given with `negative_labels`", None)
+    if negative_labels is None:
+        raise_invalid("negative_labels", "given with `labels`", None)
+    parents = None if hierarchy is None else read_hierarchy(hierarchy)
+    own = read_labels("labels", labels, shape[0], "anchors", parents)
+    theirs = read_labels("negative_labels", negative_labels, shape[1], "negatives", parents)
+    return own, theirs, parents
+
+
+# ---- parts of the result --------------------------------------------------------------------------------------------
+
+
+def _profile(pairs: Pairs, edges: Floats, measures: dict[str, NDArray[Any]], shares: Floats) -> Profile:
+    curves = {name: mean_curve(pairs, edges, values) for name, values in measures.items()}
+    return Profile(
+        score=curves["score"],
+        below_zero=curves["below_zero"],
+        gradient=share_curve(pairs, edges, shares),
+        same_class=curves.get("same_class"),
+        depth=curves.get("depth"),
+    )
+
+
+def _gap(pairs: Pairs, banded: Floats, values: NDArray[Any]) -> Gap:
+    """Easy negatives against the two harder bands."""
+    sums, counts = pairs.sum_by_interval(banded, values)
+    sums = np.stack([sums[:, 0], sums[:, 1] + sums[:, 2]], axis=1)
+    counts = np.stack([counts[:, 0], counts[:, 1] + counts[:, 2]], axis=1)
+    easy, hard = ratio_over_anchors(sums, counts)[0].tolist()
+    has_both = (counts > 0).all(axis=1)
+    means = sums[has_both] / counts[has_both]
+    difference = mean_of(means[:, 1] - means[:, 0])
+    return Gap(hard, easy, difference.mean, difference.low, difference.high, difference.anchors)
+
+
+def _drift(first: Pairs, second: Pairs, hard: float) -> Drift:
+    """Compare the same pairs by two models."""
+    one = _centred_ranks(first)
+    two = _centred_ranks(second)
+    norms = np.sqrt((one * one).sum(axis=1) * (two * two).sum(axis=1))
+    hard_negatives = hard_count(first.sizes, hard)
+    hard_for_both = (_hard_table(first, hard) & _hard_table(second, hard)).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        correlations = (one * two).sum(axis=1) / norms
+        overlaps = hard_for_both / hard_negatives
+    some = hard_negatives > 0
+    chances = hard_negatives[some] / first.sizes[some]
+    by_chance = float(chances.mean()) if len(chances) else np.nan
+    return Drift(frozen(correlations), frozen(overlaps), mean_of(correlations), mean_of(overlaps), by_chance)
+
+
+def _centred_ranks(pairs: Pairs) -> Floats:
+    """(B, K) ranks less the mean rank of the row, equal scores at the mean of theirs; 0 where a slot does not count."""
+    equals_the_one_before = pairs.ranks > 0
+    equals_the_one_before[1:] &= pairs.scores[1:] == pairs.scores[:-1]
+    tie = np.cumsum(~equals_the_one_before) - 1
+    mean_ranks = sum_by_cell(tie, pairs.ranks, 0) / np.bincount(tie)
+    table = np.zeros(pairs.shape)
+    table[pairs.anchors, pairs.slots] = mean_ranks[tie] - (pairs.sizes[pairs.anchors] - 1) / 2
+    return table
+
+
+def _hard_table(pairs: Pairs, hard: float) -> Mask:
+    """(B, K) which slots are hard."""
+    table = np.zeros(pairs.shape, np.bool_)
+    is_hard = pairs.among_hardest(hard)
+    table[pairs.anchors[is_hard], pairs.slots[is_hard]] = True
+    return table
+
+
+# ---- numbers for the file and the figures ---------------------------------------------------------------------------
+
+
+def _consistency_numbers(found: Consistency) -> dict[str, Any]:
+    """Counts, both tests, and the rates as a histogram beside that of a shuffle.
+
+    A bar is the counts from edges[i] to edges[i + 1] - 1. The shuffled shares are those of Binomial(anchors, p),
+    the exact distribution of a shuffle if every anchor has every negative; otherwise p is the mean chance.
+    """
+    from scipy.special import bdtr
+
+    anchors = max(found.anchors, 1)
+    chance = float(np.clip(found.expected.mean() / anchors, 0.0, 1.0))
+    spread = (anchors * chance * (1 - chance)) ** 0.5
+    last = int(max(found.counts.max(), np.ceil(anchors * chance + 4 * spread))) + 1
+    bar_width = -(-last // _MAX_BARS)
+    edges = np.arange(0, last + bar_width, bar_width)
+    below_edge = np.where(edges > 0, bdtr(np.clip(edges - 1.0, 0, anchors), anchors, chance), 0.0)
+    numbers: dict[str, Any] = plain(
+        {
+            "anchors": found.anchors,
+            "hard": found.hard,
+            "mean_rate": float(found.rates.mean()),
+            "spread_of_rates": float(found.rates.std()),
+            "spread_by_chance": spread / anchors,
+            "quantiles": _quantiles(found.rates),
+            "shuffled": found.shuffled,
+            "within_class": found.within_class,
+            "histogram": {
+                "edges": edges,
+                "observed": np.histogram(found.counts, edges)[0] / len(found.counts),
+                "shuffled": np.diff(below_edge),
+            },
+            "counts": found.counts,
+        }
+    )
+    return numbers
+
+
+def _drift_numbers(found: Drift) -> dict[str, Any]:
+    return {
+        "correlation": plain(found.correlation),
+        "overlap": plain(found.overlap),
+        "by_chance": plain(found.by_chance),
+        "quantiles_of_correlations": _quantiles(found.correlations),
+        "quantiles_of_overlaps": _quantiles(found.overlaps),
+    }
+
+
+def _quantiles(values: Floats) -> dict[str, float | None]:
+    known = values[~np.isnan(values)]
+    found = np.quantile(known, _QUANTILES).tolist() if len(known) else [None] * len(_QUANTILES)
+    return dict(zip(map(str, _QUANTILES), found, strict=True))
+
+
+def _figure_of_bands(numbers: dict[str, Any]) -> Spec:
+    """Fig. 4: easy, hard and hardest negatives, a panel for each measure."""
+    bands = numbers["by_band"]
+    wanted = ("same_class", "depth", "gradient") if bands["same_class"] else ("score", "gradient")
+    x = {"field": "band", "type": "nominal", "sort": bands["names"], "title": None, "axis": {"labelAngle": 0}}
+    error = {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {"x": x, "y": axis("low"), "y2": {"field": "high"}},
+    }
+    panels = []
+    for name in wanted:
+        if bands[name] is not None:
+            y = axis("mean", title=_TITLES[name])
+            bar = {"mark": {"type": "bar", "color": _BLUE, "width": 44}, "encoding": {"x": x, "y": y}}
+            points = _points(bands[name], "band", bands["names"])
+            panels.append({"width": 220, "height": 230, "data": {"values": points}, "layer": [bar, error]})
+    hard, hardest = 100 * numbers["hard"], 100 * numbers["hardest"]
+    shares = f"hard: the hardest {hard:g} %, without the very hardest {hardest:g} %"
+    return _row_of_panels("Negatives by band", f"{shares}; lines: two standard errors", panels)
+
+
+def _figure_of_percentiles(numbers: dict[str, Any]) -> Spec:
+    """Fig. 5: the same by percentile, the easiest on the left."""
+    curves = numbers["by_percentile"]
+    panels = [_line_panel(name, curves[name]) for name in ("same_class", "depth", "score") if curves[name] is not None]
+    subtitle = "100 % is the hardest; shaded: two standard errors over anchors"
+    return _row_of_panels("Negatives by percentile", subtitle, panels)
+
+
+def _line_panel(name: str, curve: dict[str, Any]) -> Spec:
+    """A line with its error, and for scores a line at zero."""
+    middles = [(low + high) / 2 for low, high in zip(curve["low"], curve["high"], strict=True)]
+    ticks = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+    x = axis("place", title="percentile of the negative", scale={"domain": [0, 1]}, axis=ticks)
+    y: Spec = {"title": _TITLES[name], "scale": {"zero": name != "depth"}}
+    line = {"type": "line", "color": _BLUE, "strokeWidth": 2, "point": {"size": 18, "color": _BLUE}}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "area", "color": _BLUE, "opacity": 0.25},
+            "encoding": {"x": x, "y": axis("low", **y), "y2": {"field": "high"}},
+        },
+        {"mark": line, "encoding": {"x": x, "y": axis("mean", **y)}},
+    ]
+    if name == "score":
+        dashes = {"type": "rule", "color": _GREY, "strokeDash": [5, 4]}
+        layers.append({"mark": dashes, "encoding": {"y": {"datum": 0}}})
+    return {"width": 300, "height": 230, "data": {"values": _points(curve, "place", middles)}, "layer": layers}
+
+
+def _figure_of_consistency(numbers: dict[str, Any]) -> Spec:
+    """Fig. 6: how often negatives are hard, and the same for a shuffle."""
+    bars = numbers["histogram"]
+    edges = [edge / max(numbers["anchors"], 1) for edge in bars["edges"]]
+    kinds = {"as measured": bars["observed"], "shuffled": bars["shuffled"]}
+    values = [
+        {"from": low, "to": high, "share": share, "negatives": kind}
+        for kind, shares in kinds.items()
+        for low, high, share in zip(edges[:-1], edges[1:], shares, strict=True)
+    ]
+    subtitle = f"the mean is {100 * numbers['mean_rate']:.3g} % by definition"
+    if numbers["shuffled"]["ratio"] is not None:
+        subtitle += f"; the variance is {numbers['shuffled']['ratio']:.3g} times that of a shuffle"
+    title = "share of anchors for which a negative is hard"
+    colours = {"domain": list(kinds), "range": [_BLUE, _ORANGE]}
+    encoding = {
+        "x": axis("from", bin={"binned": True}, axis={"format": "~%", "tickCount": 8}, title=title),
+        "x2": {"field": "to"},
+        "y": axis("share", title="share of negatives", stack=None),
+        "color": {"field": "negatives", "type": "nominal", "title": None, "scale": colours},
+    }
+    panel = {"width": 620, "height": 260, **layer(values, "bar", encoding, binSpacing=0, opacity=0.6)}
+    return _row_of_panels("How often a negative is hard", subtitle, [panel])
+
+
+def _points(curve: dict[str, Any], field: str, places: list[Any]) -> list[Spec]:
+    """The means that are known, each with two standard errors on either side."""
+    points = []
+    for place, mean, error in zip(places, curve["mean"], curve["error"], strict=True):
+        if mean is not None:
+            reach = 2 * (error or 0.0)
+            points.append({field: place, "mean": mean, "low": mean - reach, "high": mean + reach})
+    return points
+
+
+def _row_of_panels(title: str, subtitle: str, panels: list[Spec]) -> Spec:
+    heading = {"text": title, "subtitle": subtitle, "fontSize": 17, "fontWeight": "bold", "offset": 12}
+    return {"title": heading, "hconcat": panels, "spacing": 40, "resolve": {"scale": {"color": "independent"}}}

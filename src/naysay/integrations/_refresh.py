@@ -13,8 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
-from naysay.difficulty._loggers import writer
-from naysay.difficulty._step_measures import Scalars
+from naysay.difficulty.monitor import Scalars, writer
 from naysay.encode._inputs import text_array
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown, shown_names
-from naysay.difficulty._step_measures import Scalars, hardness
+from naysay.difficulty.monitor import Scalars, hardness
 from naysay.encode._inputs import texts_hash
 from naysay.encode.texts import encode_texts
 from naysay.formats._whole_files import need_datasets

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from naysay.checks import is_number, public, raise_invalid
-from naysay.difficulty._loggers import HEADER
+from naysay.difficulty.monitor import HEADER
 from naysay.files import as_path, check_file, raise_unreadable
 from naysay.text import short_repr
 
