@@ -43,7 +43,8 @@ def progress_on(
 ) -> Iterator[Progress]:
     """Show the progress of a task: as a bar on a terminal, elsewhere as a plain line from time to time.
 
-    The first line comes after 5 s, then one every 30 s, also while no progress is made: a log shows that work goes on.
+    Lines come after `FIRST_LINE`, then every `NEXT_LINES`, also while no progress is made: a log shows that work goes
+    on.
     Of progress within progress, only the inner one is printed. A quiet console gets nothing.
     """
     shown_as_bar = console.is_terminal

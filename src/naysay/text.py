@@ -57,8 +57,8 @@ def duration(seconds: float) -> str:
     """Return seconds, minutes, or hours and minutes.
 
     Examples:
-        >>> duration(45.3), duration(600), duration(9000)
-        ('45 s', '10 min', '2 h 30 min')
+        >>> duration(600), duration(9000)
+        ('10 min', '2 h 30 min')
     """
     if seconds < 90:
         return f"{seconds:.0f} s"

@@ -141,6 +141,7 @@ INVALID = [
         "momentum",
     ),
     # Losses
+    (ns.losses.check_values, {"enabled": "yes"}, "enabled"),
     (ns.losses.info_nce, {"positive": S, "negatives": S}, "positive"),
     (ns.losses.info_nce, {"positive": P, "negatives": torch.zeros(3, 2)}, "negatives"),
     (ns.losses.info_nce, {**PAIR, "temperature": 0.0}, "temperature"),

@@ -73,7 +73,7 @@ def encode_texts(
         each: each(encode, blocks) -> the vectors of each block of texts, in order: by other processes, for example.
             None is `map`: one after another, here.
         cache: False encodes again whatever the folder holds; the file gets a name of its own.
-        show: Whether to show progress on standard error: a bar on a terminal, else a line every 30 s.
+        show: Whether to show progress on standard error: a bar on a terminal, else a line from time to time.
 
     Returns:
         The path of the file.
