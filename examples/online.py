@@ -7,9 +7,9 @@ then it follows the schedule with that peak. Without noise the best k is 12.
 Prints:
     step    0: k = 4.0   `validation` must be recorded at 5 steps or more
     step  300: k = 4.0   `validation` must be probes past tau, 63 % of the way, beyond their error
-    step  500: k = 6.0   10 (6 to 15), may lose 1.1 %
-    step  700: k = 4.7   12 (10 to 15), may lose 0.3 %
-    step 1000: k = 1.0   13 (12 to 14), may lose 0.1 %
+    step  500: k = 6.0   10 (6 to 15), may lose 1.3 %
+    step  700: k = 4.7   12 (9 to 16), may lose 0.3 %
+    step 1000: k = 1.0   13 (11 to 14), may lose 0.1 %
 """
 
 import numpy as np

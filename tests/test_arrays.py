@@ -101,5 +101,7 @@ def test_other_devices_hold_float64():
 
 def test_a_missing_torch_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"^torch is not installed. Run: pip install 'naysay\[torch\]'$"):
+    with pytest.raises(
+        MissingExtraError, match=r"^torch is not installed. Run in a clone of naysay: pip install '\.\[torch\]'$"
+    ):
         need_torch()

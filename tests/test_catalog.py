@@ -368,7 +368,7 @@ def test_every_sampler_pool_detector_loss_and_plan_of_the_package_has_a_row():
         for name in folder.__all__
         if inspect.isclass(getattr(folder, name)) and inspect.isfunction(getattr(getattr(folder, name), verb, None))
     }
-    helpers = {"distinct_log_q"}
+    helpers = {"check_values", "distinct_log_q"}
     # A cache is drawn from through `Cached`; shuffled batches are the baseline of the others; memory is in the world.
     assert made - used == {"Cache", "Memory", "Shuffled"}
     assert set(ns.losses.__all__) - used == helpers

@@ -170,7 +170,9 @@ def test_a_folder_of_other_things(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("nothing_is_read")
 def test_without_torch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"run: torch is not installed\. Run: pip install 'naysay\[demo\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"run: torch is not installed\. Run in a clone of naysay: pip install '\.\[demo\]'"
+    ):
         MODULE.run(out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

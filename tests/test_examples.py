@@ -2,12 +2,14 @@
 
 import ast
 import os
+import re
 import runpy
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +20,9 @@ EXAMPLES = sorted({*(ROOT / "examples").glob("*.py")} - {*OWN_ENVIRONMENT})
 # auditing, and examples/compare.py that of tasks and comparing.
 INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs", "auditing"}
 INNER |= {"tasks", "comparing"}
+# Small models, whose measures differ in the second digit between kinds of processors, which round differently.
+TRAINED = {"compare_images", "compare_text"}
+DECIMAL = re.compile(r"\d+\.\d+")
 
 
 def promised(path):
@@ -35,7 +40,13 @@ def test_every_folder_has_an_example():
 def test_it_prints_what_it_promises(path, capsys):
     assert promised(path)
     runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out.strip() == promised(path)
+    printed = capsys.readouterr().out.strip()
+    if path.stem not in TRAINED:
+        assert printed == promised(path)
+        return
+    assert DECIMAL.sub("#", printed) == DECIMAL.sub("#", promised(path))
+    found, expected = (np.array(DECIMAL.findall(text), float) for text in (printed, promised(path)))
+    np.testing.assert_allclose(found, expected, atol=0.15)
 
 
 def test_two_processes_of_torchrun_print_what_one_does():

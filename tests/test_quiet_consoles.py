@@ -28,6 +28,7 @@ def mine(folder):
             corpus_vectors=folder / "c.npy",
             k=2,
             output=folder / "out.jsonl",
+            format="ids",
             console=QUIET,
         )
 

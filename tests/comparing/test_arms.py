@@ -95,7 +95,7 @@ def test_samplers_of_ones_own_come_from_a_module_or_a_mapping(tmp_path, monkeypa
     sys.modules.pop("own_negatives")
     assert (arm.name, arm.k, arm.code) == ("own_negatives:make:2", 2, "own_negatives:make")
     assert isinstance(arm.sampler(PARTS), ns.samplers.Static)
-    mine = arms({"mine": lambda parts: ns.samplers.Dynamic(parts["pool"], parts["score"], 4)})[0]
+    mine = arms({"mine": lambda parts: ns.samplers.Dynamic(parts["pool"], parts["score"], 16)})[0]
     run = Run(TASK, mine, 0.01, 0)
     run.train(1)
     assert str(tmp_path) not in sys.path

@@ -371,20 +371,23 @@ def test_invalid_settings(given, said):
 @pytest.mark.parametrize("version", ["4.57.1", "6.0"])
 def test_a_package_that_is_missing_or_of_another_version_is_named(monkeypatch, version):
     monkeypatch.setattr("naysay._packages.version", lambda name: version)
-    command = r"Run: pip install 'naysay\[sentence-transformers\]'$"
+    command = r"Run in a clone of naysay: pip install '\.\[sentence-transformers\]'$"
     with pytest.raises(
         MissingExtraError, match=rf"^RefreshNegatives: transformers must be .*, got {version}. {command}"
     ):
         RefreshNegatives()
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"^RefreshNegatives: transformers is not installed. Run: pip install"):
+    with pytest.raises(
+        MissingExtraError,
+        match=r"^RefreshNegatives: transformers is not installed. Run in a clone of naysay: pip install",
+    ):
         RefreshNegatives()
 
 
 def test_a_trainer_of_another_version_is_named_before_training(tmp_path, monkeypatch):
     run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, **FIXED)])
     monkeypatch.setattr("naysay._packages.version", lambda name: "5.1.0")
-    said = r"^RefreshNegatives.on_train_begin: sentence-transformers must be .*, got 5.1.0. Run: pip install 'naysay"
+    said = r"^RefreshNegatives.on_train_begin: sentence-transformers must be .*, got 5.1.0. "
     with pytest.raises(MissingExtraError, match=said):
         run.train()
     assert run.loss.seen == []

@@ -30,7 +30,7 @@ def files(tmp_path):
     return tmp_path
 
 
-UNSATISFIABLE = [("k", ITEMS + 1), ("k", 20_000), ("rank_range", (ITEMS + 1, None)), ("min_score", 1.01)]
+UNSATISFIABLE = [("rank_range", (ITEMS + 1, None)), ("min_score", 1.01)]
 
 
 @pytest.mark.parametrize(("name", "value"), UNSATISFIABLE)
@@ -41,12 +41,14 @@ def test_mine_raises_at_once(files, name, value):
     assert error.value.parameter == name
 
 
-def test_one_anchor_that_asks_for_too_many(files):
-    counts = np.full(ANCHORS, 5)
-    counts[7] = ITEMS + 1
-    with pytest.raises(NaysayError) as error:
-        ns.mine(np.load(files / "queries.npy"), np.load(files / "corpus.npy"), np.arange(ANCHORS), counts)
-    assert error.value.parameter == "k"
+def test_in_memory_anchors_are_short_and_counted(files):
+    vectors = np.load(files / "queries.npy"), np.load(files / "corpus.npy")
+    mined = ns.mine(*vectors, np.arange(ANCHORS), ITEMS + 5, judge=None)
+    assert mined.ids.shape == (ANCHORS, ITEMS + 5)
+    assert (mined.missing == 6).all()
+    assert mined.short == ANCHORS
+    with pytest.raises(NaysayError):
+        ns.mine(*vectors, np.arange(ANCHORS), ITEMS + 5, judge=None, on_short="raise")
 
 
 def test_as_many_as_there_are_is_no_error(files):

@@ -266,7 +266,9 @@ def test_options_that_do_not_fit(tmp_path, given, message):
 def test_without_ray(tmp_path, monkeypatch, capsys):
     world = World(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"^mine: ray is not installed\. Run: pip install 'naysay\[ray\]'$"):
+    with pytest.raises(
+        MissingExtraError, match=r"^mine: ray is not installed\. Run in a clone of naysay: pip install '\.\[ray\]'$"
+    ):
         world.run(engine="ray")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as caught:

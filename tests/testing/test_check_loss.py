@@ -232,6 +232,7 @@ def test_errors(monkeypatch):
         check_loss("bpr")
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
-        MissingExtraError, match=r"check_loss: torch is not installed. Run: pip install 'naysay\[torch\]'"
+        MissingExtraError,
+        match=r"check_loss: torch is not installed. Run in a clone of naysay: pip install '\.\[torch\]'",
     ):
         check_loss(bpr)

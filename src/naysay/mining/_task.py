@@ -165,7 +165,7 @@ def task_of(
     if corpus.n == 0:
         raise_invalid("corpus", "of at least one vector", "none")
     counts = None if isinstance(k, str) and k == "auto" else read_counts(k, queries.n, auto=True)
-    check_corpus_size(k, options, corpus.n)
+    check_reachable(options, corpus.n)
     labelled = len(np.unique(pairs_of(known, POSITIVE)[0]))
     check_judge(
         judge_of(options.judge, np.ones(max(1, queries.n), np.float32)),
@@ -189,13 +189,18 @@ def task_of(
 
 
 def check_corpus_size(k: Any, options: MiningOptions, n_items: int) -> None:
-    """Raise if no anchor could have what is asked for, because the corpus is too small.
+    """Raise if no anchor could have what a job asks for, because the corpus is too small.
 
-    An anchor that is short because of its own known pairs, or of its judge, is what `on_short` is for.
+    In memory, anchors that are short follow `on_short`. A job of hours with a `k` that no anchor can have is a mistake.
     """
     most = 0 if isinstance(k, str) else int(np.max(to_numpy(k), initial=0))
     if most > n_items:
         raise_invalid("k", f"at most {n_items:,}, the number of documents", f"{most:,}")
+    check_reachable(options, n_items)
+
+
+def check_reachable(options: MiningOptions, n_items: int) -> None:
+    """Raise if no candidate can have the ranks or the scores that are asked for."""
     if options.rank_range is not None and options.rank_range[0] > n_items:
         rule = f"a range that begins at rank {n_items:,} or before, the number of documents"
         raise_invalid("rank_range", rule, shown(options.rank_range))

@@ -37,7 +37,8 @@ def norms(rows: NDArray[Any]) -> Floats:
 def rounded(metric: int, totals: Floats, query_norms: Floats, row_norms: Floats) -> NDArray[np.float32]:
     """The float32 scores of float64 sums; adding 0 turns -0 into 0, so that equal scores are equal bytes."""
     if metric == COSINE:
-        totals = totals / (query_norms * row_norms)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a zero vector has no cosine: NaN, as in the loops
+            totals = totals / (query_norms * row_norms)
     elif metric == L2:
         totals = -np.sqrt(totals)
     return np.asarray((totals + 0.0).astype(np.float32))
