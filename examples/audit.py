@@ -10,7 +10,6 @@ Prints:
     judged    4.5 % truly false; audit: estimated 5.0 % (95 % CI 0.0 % to 11.4 %)
              Nothing need be dropped: the estimate is within 5 %. To be sure, review the worst rows.
     worst row: 'question 477' with the negative 'document 995', score 0.90; truly false: True
-    k = 8 is too small: best 133 (AUC 0.991 over uniform negatives)
 """
 
 import tempfile
@@ -27,12 +26,11 @@ def main() -> None:
     world = ns.planted_world(500, 1000, 16, per_anchor=4, known_share=0.25, noise=0.05, spread=2.0)
     nearest = audited(world, "nearest", None)
     audited(world, "judged", "auto")
-    worst, k = nearest.worst[0], nearest.k_verdict
+    worst = nearest.worst[0]
     anchor, negative = (int(text.split()[1]) for text in (worst.anchor_text, worst.negative_text))
     false = world.is_false_negative([anchor], [[negative]]).item()
     pair = f"{worst.anchor_text!r} with the negative {worst.negative_text!r}"
     print(f"worst row: {pair}, score {worst.score:.2f}; truly false: {false}")
-    print(f"k = {k.k} is {k.verdict}: best {k.best} (AUC {k.auc:.3f} over uniform negatives)")
 
 
 def audited(world: ns.testing.World, name: str, judge: str | None) -> Audit:
