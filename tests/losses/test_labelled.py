@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from naysay.losses import attract, eliminate, in_batch, sup_con
 
@@ -25,97 +23,7 @@ def world(rows=10, keys=4, seed=0, granularities=None, classes=3):
     return z, who, labels, torch.from_numpy(rng.standard_normal((keys, 5))).requires_grad_(), key_labels
 
 
-def sets(i, partner, labels, columns):
-    """N(i) without the same label, and P(i), as lists of columns; -1 matches nothing."""
-    rest = [j for j in range(columns) if j not in (i, partner[i])]
-    same = [j for j in rest if labels[j] == labels[i] != -1]
-    return [j for j in rest if j not in same], same
-
-
-def loops(kind, z, partner, labels, temperature):
-    """Eq. 3 or Eq. 4 for one granularity; z (columns, d) holds the rows first. Float64 in plain Python."""
-    z, found = z.detach().numpy(), []
-    for i in range(len(partner)):
-        sim = [math.exp(float(z[i] @ z[j]) / temperature) for j in range(len(z))]
-        negatives, same = sets(i, partner, labels, len(z))
-        positives = [partner[i]] if kind == "eliminate" else [partner[i], *same]
-        total = sum(sim[j] for j in [*positives, *negatives])
-        found.append(sum(-math.log(sim[p] / total) for p in positives) / len(positives))
-    return found
-
-
-@pytest.mark.parametrize("loss", [eliminate, attract])
-@pytest.mark.parametrize("granularities", [None, 1, 3])
-@pytest.mark.parametrize("queue", [False, True])
-@pytest.mark.parametrize("block", [1, 1 << 22])
-def test_the_papers_equations_in_plain_loops(loss, granularities, queue, block):
-    z, partner, labels, keys, key_labels = world(rows=40, granularities=granularities)
-    extra = {"keys": keys, "key_labels": key_labels} if queue else {}
-    ours = loss(z, partner, labels, temperature=0.7, block=block, **extra)
-    whole = torch.cat([z, keys]) if queue else z
-    names = np.concatenate([labels, key_labels], axis=-1) if queue else labels
-    wanted = np.mean([loops(loss.__name__, whole, partner, one, 0.7) for one in np.atleast_2d(names)], axis=0)
-    np.testing.assert_allclose(ours.detach().numpy(), wanted, rtol=1e-12)
-
-
-def test_keys_without_labels_only_enlarge_the_denominator():
-    z, partner, labels, keys, _ = world()
-    for loss in (eliminate, attract):
-        found = loss(z, partner, labels, temperature=0.5, keys=keys)
-        wanted = loss(z, partner, labels, temperature=0.5, keys=keys, key_labels=np.full(4, -1))
-        torch.testing.assert_close(found, wanted, **CLOSE)
-        assert (found > loss(z, partner, labels, temperature=0.5)).all()
-
-
 # ---- gradients ------------------------------------------------------------------------------------------
-
-
-def by_row(loss, z, partner, labels, temperature, i):
-    """The gradient of row i's loss in row i's vector, all others held."""
-    others = z.detach()
-    mine = others[i].clone().requires_grad_()
-    whole = torch.cat([others[:i], mine[None], others[i + 1 :]])
-    # Row i as an anchor moves, row i as a column of others does not matter: only row i's loss is differentiated.
-    return torch.autograd.grad(loss(whole, partner, labels, temperature=temperature)[i], mine)[0].numpy()
-
-
-@given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 2.0))
-@settings(deadline=None, max_examples=25)
-def test_the_gradient_of_elimination_is_equation_8(pairs, seed, temperature):
-    z, partner, labels, _, _ = world(rows=2 * pairs, seed=seed)
-    vectors = z.detach().numpy()
-    for i in range(2 * pairs):
-        negatives, _ = sets(i, partner, labels, 2 * pairs)
-        sim = np.exp(vectors @ vectors[i] / temperature)
-        total = sim[partner[i]] + sim[negatives].sum()
-        push = sum((sim[n] / total / temperature * vectors[n] for n in negatives), np.zeros(5))
-        wanted = push - (1 - sim[partner[i]] / total) / temperature * vectors[partner[i]]
-        np.testing.assert_allclose(by_row(eliminate, z, partner, labels, temperature, i), wanted, rtol=1e-9, atol=1e-9)
-
-
-@given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 2.0))
-@settings(deadline=None, max_examples=25)
-def test_the_gradient_of_attraction_is_equation_10(pairs, seed, temperature):
-    z, partner, labels, _, _ = world(rows=2 * pairs, seed=seed)
-    vectors = z.detach().numpy()
-    for i in range(2 * pairs):
-        negatives, same = sets(i, partner, labels, 2 * pairs)
-        positives = [partner[i], *same]
-        sim = np.exp(vectors @ vectors[i] / temperature)
-        total = sim[negatives].sum() + sim[positives].sum()
-        push = sum((sim[n] / total / temperature * vectors[n] for n in negatives), np.zeros(5))
-        pull = sum((1 / len(positives) - sim[p] / total) / temperature * vectors[p] for p in positives)
-        found = by_row(attract, z, partner, labels, temperature, i)
-        np.testing.assert_allclose(found, push - pull, rtol=1e-9, atol=1e-9)
-
-
-def test_a_positive_that_is_near_already_is_pushed_away_by_attraction():
-    """1/|P| - softmax is negative there; nothing is clamped."""
-    z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.5]], dtype=torch.float64, requires_grad=True)
-    loss = attract(z, [1, 0, 3, 2], [5, 5, 5, -1], temperature=0.2)[0]
-    grad = torch.autograd.grad(loss, z)[0]
-    assert grad[1, 0] > 0  # downhill leads away from the partner
-    assert grad[2, 0] < 0  # and towards the far one
 
 
 @pytest.mark.parametrize("loss", [eliminate, attract])
@@ -260,13 +168,6 @@ def test_low_precision_and_extreme_scores(name):
     values = call(large, labels)
     assert values.isfinite().all()
     assert torch.autograd.grad(values.sum(), large)[0].isfinite().all()
-
-
-def test_no_rows():
-    nothing = torch.zeros(0, 3)
-    assert eliminate(nothing, [], [], temperature=1.0).shape == (0,)
-    assert attract(nothing, [], [], temperature=1.0).shape == (0,)
-    assert sup_con(nothing, []).shape == (0,)
 
 
 def test_a_temperature_has_to_be_given():
