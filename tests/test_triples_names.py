@@ -31,8 +31,8 @@ def test_names_get_vocabularies(kind, tmp_path):
     known = {
         "list": lambda: Triples(FACTS),
         "array": lambda: Triples(np.array(FACTS, object)),
-        "arrow": lambda: Triples.from_arrow(pa.table(TABLE)),
-        "dictionary": lambda: Triples.from_arrow(pa.table(coded), "head", "relation", "tail"),
+        "arrow": lambda: Triples.from_table(pa.table(TABLE)),
+        "dictionary": lambda: Triples.from_table(pa.table(coded), "head", "relation", "tail"),
         "tsv": lambda: from_tsv(tmp_path, FACTS),
     }[kind]()
     assert facts_of(known) == set(FACTS)
@@ -158,5 +158,5 @@ def test_files_that_cannot_be_read(tmp_path):
         Triples.from_tsv(path)
     with pytest.raises(NaysayError, match=r"`delimiter` must be one character, got '::'"):
         Triples.from_tsv(path, delimiter="::")
-    with pytest.raises(NaysayError, match=r"Triples\.from_arrow: `heads` must be one of the columns 's', got 'head'"):
-        Triples.from_arrow(pa.table({"s": [1]}))
+    with pytest.raises(NaysayError, match=r"Triples\.from_table: `heads` must be one of the columns 's', got 'head'"):
+        Triples.from_table(pa.table({"s": [1]}))

@@ -8,7 +8,7 @@ import pytest
 import naysay as ns
 from naysay.auditing._training_set import read_names, training_set
 from naysay.formats import read_negatives, write_negatives
-from naysay.formats._table import FORMATS
+from naysay.formats._formats import FORMATS
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 IDS = np.array([[4, 5], [6, 7], [8, 4]])

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from naysay import tables as table_files
 from naysay.errors import NaysayError
-from naysay.formats import _table_files as table_files
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from negatives_as_lists import CLEAN, expected, lines_of, worlds
 
-from naysay.formats import _blocks as blocks
-from naysay.formats import _whole_files as whole_files
-from naysay.formats._table import FORMATS
+from naysay.formats import _writing as blocks
+from naysay.formats import _writing as whole_files
+from naysay.formats._formats import FORMATS
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives
@@ -164,7 +164,7 @@ def test_blocks_do_not_show(name, tmp_path, monkeypatch):
     given |= {"query_texts": [f"q{i}" for i in range(50)], "corpus_texts": [f"d{i}" for i in range(60)]}
     suffix = ".json" if name == "nemo" else ".jsonl"
     whole = write_negatives(tmp_path / f"whole{suffix}", name, **given, **options(name))
-    monkeypatch.setattr(blocks, "_CELLS", 1)
+    monkeypatch.setattr(blocks, "_MOST_CELLS", 1)
     parts = write_negatives(tmp_path / f"parts{suffix}", name, **given, **options(name))
     assert whole.path.read_bytes() == parts.path.read_bytes()
     assert (whole.rows, whole.dropped) == (parts.rows, parts.dropped)
