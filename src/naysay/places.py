@@ -42,6 +42,7 @@ _MISSING = re.compile(r"no.?such.?(bucket|key|file)|not.?found|does not exist|\b
 _CHUNK = 1 << 23  # bytes that are copied at a time
 _SILENCE, _TRIES = 8.0, 3  # seconds that S3, GCS or an HTTP server may stay silent, and how often it is asked
 _ANSWER = 60.0  # seconds after which any store is given up that has not answered a question
+_SLOWEST = 20_000  # bytes a second; a copy that takes longer, and the seconds of an answer, is given up
 _READ, _WRITE = "a file that can be read", "a file that can be written"
 _MAGIC = re.compile(r"[*?\[]")
 _Result = TypeVar("_Result")
@@ -65,7 +66,7 @@ class Url:
         if found is None:
             message = "a URL has a scheme"
             raise ValueError(message)
-        scheme, authority, path, query = found.groups()
+        scheme, authority, path, query = map(str, found.groups())
         self.given, self.scheme, self.path, self.query = given, scheme.lower(), path.rstrip("/"), query
         self.user, _, self.host = authority.rpartition("@")
 
@@ -180,7 +181,7 @@ def check_table(parameter: str, path: Path, advice: str = "") -> None:
 # ---- Asking a store --------------------------------------------------------------------------------------------------
 
 
-def _within(seconds: float | None, ask: Callable[[], _Result]) -> _Result:
+def _within(seconds: float, ask: Callable[[], _Result]) -> _Result:
     """ask(), in a thread that is given up after so many seconds: many stores have no limit of their own."""
     answers: list[_Result] = []
     errors: list[BaseException] = []
@@ -202,7 +203,12 @@ def _within(seconds: float | None, ask: Callable[[], _Result]) -> _Result:
     return answers[0]
 
 
-def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result], seconds: float | None = _ANSWER) -> _Result:
+def _seconds(size: int) -> float:
+    """How long a copy of so many bytes may take."""
+    return _ANSWER + size / _SLOWEST
+
+
+def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result], seconds: float = _ANSWER) -> _Result:
     """`ask()`, whose errors become one sentence without credentials. Each store raises errors of its own."""
     try:
         return _within(seconds, ask)
@@ -403,7 +409,7 @@ def fetch(parameter: str, remote: Remote, folder: Path, stem: str = "copy") -> C
         raise_invalid(parameter, "a file that fits on this disk, where it is copied", got)
     for (path, size, version), target in zip(remote.files, copy.files, strict=True):
         rule = "a file that stays where it is while it is read"
-        now = _asked(parameter, remote.url, rule, partial(_fetch, remote.store, path, target), None)
+        now = _asked(parameter, remote.url, rule, partial(_fetch, remote.store, path, target), _seconds(size))
         count = target.stat().st_size
         if count != size:
             got = f"{count:,} of the {size:,} bytes that the store reports of {remote.shown(path)!r}"
@@ -555,7 +561,7 @@ def upload(parameter: str, draft: Path, url: Url) -> None:
     """
     with ThreadPoolExecutor(1) as thread:
         work = partial(_upload, parameter, draft, url)
-        thread.submit(_asked, parameter, url, _WRITE, work, None).result()
+        thread.submit(_asked, parameter, url, _WRITE, work, _seconds(draft.stat().st_size)).result()
 
 
 def _upload(parameter: str, draft: Path, url: Url) -> None:

@@ -49,7 +49,7 @@ class Documents(NamedTuple):
     items: Ids
     starts: Ids  # (rows + 1,) where the documents of each row begin
     scores: Scores | None
-    labels: NDArray[np.int64] | None = None  # 1 positive, 0 negative
+    labels: Any = None  # (documents,) 1 positive, 0 negative
 
     def column(self, place: int) -> Documents:
         """The document at one place of each row, where all rows have as many."""
@@ -108,15 +108,15 @@ def per_negative(block: Block) -> Rows:
 
 def per_pair(block: Block) -> Rows:
     """A row for each (anchor, positive) that has a negative."""
-    return _of_pairs(block, (block.ids >= 0).any(axis=1))
+    return _of_pairs(block, np.any(block.ids >= 0, axis=1))
 
 
 def per_full_pair(block: Block) -> Rows:
     """A row for each (anchor, positive) whose anchor has all k negatives: rows of one length."""
-    return _of_pairs(block, (block.ids >= 0).all(axis=1))
+    return _of_pairs(block, np.all(block.ids >= 0, axis=1))
 
 
-def _of_pairs(block: Block, chosen: NDArray[np.bool_]) -> Rows:
+def _of_pairs(block: Block, chosen: Any) -> Rows:
     pairs = np.flatnonzero(chosen[block.pair_rows])
     rows = block.pair_rows[pairs]
     positives = _singles(block.pair_items[pairs], _at(block.pair_scores, pairs))
@@ -150,7 +150,7 @@ def per_document(block: Block) -> Rows:
     queries = np.repeat(anchors.queries, np.diff(every.starts))
     positives, negatives = (
         Documents(every.items[chosen], offsets(chosen), _at(every.scores, chosen))
-        for chosen in (every.labels == 1, every.labels == 0)
+        for chosen in (np.equal(every.labels, 1), np.equal(every.labels, 0))
     )
     return Rows(queries, positives, negatives, 1)
 
@@ -325,6 +325,16 @@ _TEXTS: dict[str, Any] = {"texts": ("query", "corpus"), "text_only": True}
 _NUMBERED = (Column("query", QUERY, numbers), Column("positive", POSITIVES, numbers))
 # fmt: off
 _FORMATS = (
+    Format("triplet", per_negative, (
+        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, text), _SCORES), **_TEXTS, by_order=True),
+    Format("n-tuple", per_full_pair, (
+        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, text, "each"), _SCORES), **_TEXTS, by_order=True),
+    Format("labelled-pair", per_document, (  # with scores the file does not contain which documents are positives
+        _ANCHOR, Column("document", DOCUMENTS, text), _optional("label", DOCUMENTS, relevance, "one"),
+        _optional("score", DOCUMENTS, scores, "one")), **_TEXTS, by_order=True),
+    Format("labelled-list", per_pair, (  # with scores the positive is still the first document
+        _ANCHOR, Column("documents", DOCUMENTS, text, "list"), _optional("labels", DOCUMENTS, relevance), _SCORES),
+        **_TEXTS, by_order=True),
     Format("flagembedding", per_anchor, (
         Column("query", QUERY, text), Column("pos", POSITIVES, text, "list"), Column("neg", NEGATIVES, text, "list"),
         _optional("pos_scores", POSITIVES, scores), _optional("neg_scores", NEGATIVES, scores)), **_TEXTS),
@@ -343,24 +353,14 @@ _FORMATS = (
     Format("nemo-inline", per_pair, (
         Column("query", QUERY, text), Column("pos_doc", POSITIVES, text), Column("neg_doc", NEGATIVES, text, "list")),
         _LINES, scores="none", **_TEXTS),
-    Format("ids", per_any_anchor, (
-        Column("anchor", QUERY, ids), Column("positives", POSITIVES, ids, "list"),
-        Column("negatives", NEGATIVES, ids, "list"), _optional("positive_scores", POSITIVES, scores),
-        _optional("negative_scores", NEGATIVES, scores)), scores="any"),
-    Format("labelled-pair", per_document, (  # with scores the file does not contain which documents are positives
-        _ANCHOR, Column("document", DOCUMENTS, text), _optional("label", DOCUMENTS, relevance, "one"),
-        _optional("score", DOCUMENTS, scores, "one")), **_TEXTS, by_order=True),
-    Format("labelled-list", per_pair, (  # with scores the positive is still the first document
-        _ANCHOR, Column("documents", DOCUMENTS, text, "list"), _optional("labels", DOCUMENTS, relevance), _SCORES),
-        **_TEXTS, by_order=True),
-    Format("triplet", per_negative, (
-        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, text), _SCORES), **_TEXTS, by_order=True),
-    Format("n-tuple", per_full_pair, (
-        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, text, "each"), _SCORES), **_TEXTS, by_order=True),
     Format("colbert", per_negative, (
         *_NUMBERED, Column("negative", NEGATIVES, numbers)), _LINES, scores="none", arrays=True),
     Format("colbert-nway", per_full_pair, (  # with scores a passage is [passage, score], for distillation
         *_NUMBERED, Column("negative", NEGATIVES, numbers, "each")), _LINES, arrays=True),
+    Format("ids", per_any_anchor, (
+        Column("anchor", QUERY, ids), Column("positives", POSITIVES, ids, "list"),
+        Column("negatives", NEGATIVES, ids, "list"), _optional("positive_scores", POSITIVES, scores),
+        _optional("negative_scores", NEGATIVES, scores)), scores="any"),
 )
 # fmt: on
 FORMATS: Mapping[str, Format] = {each.name: each for each in _FORMATS}

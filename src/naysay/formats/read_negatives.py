@@ -174,9 +174,9 @@ def _format_of(file: _File) -> str:
         raise_invalid("path", "a file with rows", f"none in {str(file.path)!r}", "Pass `format` for an empty one.")
     if file.arrays:
         return "colbert" if len(file.first) == 3 and type(file.first[1]) is int else "colbert-nway"
-    for name, each in FORMATS.items():
+    for each in sorted(FORMATS.values(), key=lambda each: each.by_order):  # names tell more than the order of columns
         if not each.arrays and each.fits(file.names):
-            return name
+            return each.name
     listed = f"columns {', '.join(map(repr, file.names))}" if file.names else shown(file.first)
     if "score" in file.names:
         raise_invalid("path", "a file with labels", listed, "Scores alone do not say which documents are positives.")
