@@ -17,14 +17,14 @@ import naysay as ns
 clicks = pd.DataFrame({"user": ["ann", "bob", "ann", "ann"], "item": [17, 940, 23, 940], "day": [1, 1, 2, 3]})
 with warnings.catch_warnings(record=True):
     warnings.simplefilter("always")
-    raw = ns.Positives.from_pandas(clicks, "user", "item", n_items=1000)
+    raw = ns.Positives.from_table(clicks, "user", "item", n_items=1000)
 print(f"raw ids: {raw.n_items - len(np.unique(raw.indices))} of {raw.n_items} items do not exist")
 
-known = ns.Positives.from_pandas(clicks, "user", "item", item_names=True)  # what the warning advises
+known = ns.Positives.from_table(clicks, "user", "item", item_names=True)  # what the warning advises
 print(f"numbered: {known.n_items} items; ann, 940: known is {known.contains(['ann'], ['940'])[0]}")
 
 names = {"anchor_names": known.anchor_names, "item_names": known.item_names}
-early = ns.Positives.from_pandas(clicks, "user", "item", times="day", before=3, **names)
+early = ns.Positives.from_table(clicks, "user", "item", times="day", before=3, **names)
 more = ns.Positives.from_pairs(["bob"], ["17"], **names)
 print(f"before day 3: {len(early)} pairs; with one more: {len(early.union(more))}")
 

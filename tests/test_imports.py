@@ -24,20 +24,17 @@ SOURCE = Path(naysay.__file__).parent
 FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 LAYERS = [
     "errors",
-    "_urls",
     "_lock",
     "_packages",
     "text",
+    "files",
+    "places",
     "_console",
     "_intervals",
     "_options",
     "_commands",
     "arrays",
     "checks",
-    "files",
-    "_stores",
-    "locations",
-    "_mapped",
     "plots",
     "types",
     "_processes",
@@ -46,10 +43,9 @@ LAYERS = [
     "kernels",
     "_rows",
     "vocabulary",
-    "_tables",
-    "_interaction_files",
+    "tables",
+    "_interactions",
     "_inputs",
-    "_positives_tables",
     "positives",
     "triples",
     "search",
@@ -85,22 +81,11 @@ HEAVY = {
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {
-        *(
-            "_stores",
-            "vocabulary",
-            "_tables",
-            "positives",
-            "detectors",
-            "search",
-            "encode",
-            "formats",
-            "mining",
-            "jobs",
-        ),
-        *("auditing", "integrations"),
+        *("places", "vocabulary", "tables", "detectors", "search", "encode", "formats", "mining", "jobs", "auditing"),
+        "integrations",
     },
     "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "evaluate", "tasks", "demo"},
-    "faiss": {"detectors", "search"},
+    "faiss": set(),  # `_packages.need_faiss` imports it by name
     "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
     "typer": {"cli"},
     "jinja2": {"report"},
@@ -251,6 +236,30 @@ def test_mining_loads_only_what_it_needs():
     """What else it loaded would be most of the time of a process that mines a little."""
     finished = subprocess.run([sys.executable, "-c", MINE], capture_output=True, text=True, timeout=300, check=True)
     assert finished.stdout.split() == []
+
+
+WITHOUT_FAISS = """
+import sys
+sys.modules["faiss"] = None
+import numpy as np
+import naysay as ns
+from naysay.errors import MissingExtraError
+known = ns.Positives.from_pairs(np.arange(40), np.arange(40), 40, 90)
+vectors = np.random.default_rng(0).normal(size=(90, 8)).astype(np.float32)
+assert (ns.mine(vectors[:40], vectors, known, 3, judge=None).ids >= 0).all()
+assert ns.samplers.Static(ns.pools.Everything(known)).sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).mask.all()
+try:
+    ns.detectors.Incremental(90, (3,)).update(vectors, progress=0.5)
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_only_an_index_and_k_means_need_faiss():
+    command = [sys.executable, "-c", WITHOUT_FAISS]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert "faiss-cpu is not installed" in finished.stdout
+    assert "pip install '.[faiss]'" in finished.stdout
 
 
 # ---- the layers -----------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
-"""Triples: membership, rows by side and the Bernoulli chance, against sets and loops."""
+"""Triples: membership, rows by side and the Bernoulli chance, against sets and loops; names, files and damage."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
@@ -127,64 +128,160 @@ def test_many_triples_against_sorted_keys():
     assert known.contains(triples).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: Triples([0, 0, 1]),
-            r"^Triples: `triples` must be of shape \(n, 3\): head, relation, tail, got shape \(3,\)\.$",
-        ),
-        (lambda: Triples([[0, 1]]), r"^Triples: `triples` must be of shape \(n, 3\): .*, got shape \(1, 2\)\.$"),
-        (
-            lambda: Triples(np.empty((0, 5))),
-            r"^Triples: `triples` must be of shape \(n, 3\): .*, got shape \(0, 5\)\.$",
-        ),
-        (lambda: Triples(None), r"^Triples: `triples` must be of shape \(n, 3\): .*, got shape \(\)\.$"),
-        (
-            lambda: Triples([[0.0, 1.0, 2.0]]),
-            r"^Triples: `triples` must be whole numbers, got dtype float64\. Ids count",
-        ),
-        (
-            lambda: Triples([[0, 0, 1]]).contains([["a", "b", "c"]]),
-            r"^Triples\.contains: `triples` must be whole numbers, got dtype <U1\. Ids count",
-        ),
-        (
-            lambda: Triples([[0, 0, 1]]).ids([["a", "b", "c"]]),
-            r"^Triples\.ids: `names` must be of triples that were made from names, got triples that were made from ids",
-        ),
-        (
-            lambda: Triples([["a", "b", "c"]]).ids([["a", "b", "d"]]),
-            r"^Triples\.ids: `triples` must be among the 2 known names, got 'd' at row 0 \(1 such row\)",
-        ),
-        (
-            lambda: Triples([["a", "b", "c"]], entity_names=["a"]),
-            r"^Triples: `entity_names` must be a Vocabulary, got list\. Pass Vocabulary\(names\), or True to make",
-        ),
-        (
-            lambda: Triples([[0, 0, 1], [0, 0, -1], [-2, 0, 0]]),
-            r"^Triples: `triples` must be of ids within 2 entities and 1 relations, got \[0, 0, -1\] at row 1 \(2 ",
-        ),
-        (
-            lambda: Triples([[0, 0, 5]], n_entities=5),
-            r"^Triples: `triples` must be of ids within 5 entities and 1 relations, got \[0, 0, 5\] at row 0 \(1",
-        ),
-        (
-            lambda: Triples([[0, 3, 1]], n_relations=3),
-            r"^Triples: `triples` must be of ids within 2 entities and 3 relations, got \[0, 3, 1\] at row 0",
-        ),
-        (lambda: Triples([], n_entities=-1), r"^Triples: `n_entities` must be at least 0, got -1\.$"),
-        (lambda: Triples([], n_entities=1.5), r"^Triples: `n_entities` must be a whole number, got 1\.5\.$"),
-        (lambda: Triples([], n_entities=1 << 31), r"^Triples: `n_entities` must be below 2\^31, got 2147483648\.$"),
-        (lambda: Triples([[0, 1 << 40, 0]]), r"^Triples: `n_relations` must be below 2\^31, got 1099511627777\.$"),
-        (lambda: Triples([], n_relations="2"), r"^Triples: `n_relations` must be a whole number, got '2'\.$"),
-        (
-            lambda: Triples([[0, 0, 1]]).contains([[0, 0, 2]]),
-            r"^Triples\.contains: `triples` must be of ids within 2 entities and 1 relations, got \[0, 0, 2\] at row 0",
-        ),
-        (lambda: Triples([[0, 0, 1]]).contains([0, 0, 1]), r"^Triples\.contains: `triples` must be of shape \(n, 3\)"),
-        (lambda: Triples([[0, 0, 1]]).union([0, 0, 1]), r"^Triples\.union: `triples` must be of shape \(n, 3\)"),
-    ],
-)
-def test_what_is_rejected(call, message):
-    with pytest.raises(NaysayError, match=message):
-        call()
+# ---- Names -----------------------------------------------------------------------------------------------------------
+
+FACTS = [("ann", "knows", "bob"), ("ann", "likes", "eve"), ("eve", "knows", "ann"), ("bob", "knows", "007")]
+TABLE = {name: [fact[part] for fact in FACTS] for part, name in enumerate(("head", "relation", "tail"))}
+
+
+def facts_of(known):
+    return set(known.names(known.array))
+
+
+def from_tsv(folder, facts, **names):
+    (folder / "facts.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts))
+    return Triples.from_tsv(folder / "facts.tsv", **names)
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "arrow", "dictionary", "tsv"])
+def test_names_get_vocabularies(kind, tmp_path):
+    coded = {name: pa.array(column).dictionary_encode() for name, column in TABLE.items()}
+    known = {
+        "list": lambda: Triples(FACTS),
+        "array": lambda: Triples(np.array(FACTS, object)),
+        "arrow": lambda: Triples.from_table(pa.table(TABLE)),
+        "dictionary": lambda: Triples.from_table(pa.table(coded), "head", "relation", "tail"),
+        "tsv": lambda: from_tsv(tmp_path, FACTS),
+    }[kind]()
+    assert facts_of(known) == set(FACTS)
+    assert known.entity_names.names(range(4)) == ["ann", "eve", "bob", "007"]
+    assert known.relation_names.names([0, 1]) == ["knows", "likes"]
+    assert known.contains(FACTS).all()
+    assert known.contains(known.ids(FACTS)).all()
+    assert not known.contains([("eve", "likes", "ann")]).any()
+    entities, relations = "Vocabulary(4 names: 'ann', 'eve', 'bob', ...)", "Vocabulary(2 names: 'knows', 'likes')"
+    names = f"entity_names={entities}, relation_names={relations}"
+    assert repr(known) == f"Triples(4 triples, 4 entities, 2 relations, {names})"
+
+
+def test_splits_share_ids_and_a_union_keeps_them(tmp_path):
+    train = Triples(FACTS[:3])
+    test = from_tsv(tmp_path, [("bob", "knows", "zoe"), ("zoe", "hates", "ann")])
+    both = train.union(test, [("ann", "knows", "zoe")])
+    assert facts_of(both) == {*FACTS[:3], ("bob", "knows", "zoe"), ("zoe", "hates", "ann"), ("ann", "knows", "zoe")}
+    assert both.ids(FACTS[:3]).tolist() == train.ids(FACTS[:3]).tolist()
+    shared = from_tsv(tmp_path, FACTS[:1], entity_names=both.entity_names, relation_names=both.relation_names)
+    assert shared.array.tolist() == train.ids(FACTS[:1]).tolist()
+    assert (shared.n_entities, shared.n_relations) == (4, 3)
+
+
+def test_corruption_of_names_and_the_advice_for_them():
+    test = [("bob", "likes", "007")]
+    pool = ns.pools.Corruption(Triples(FACTS), [test])
+    query = ns.Query(FACTS[:2])
+    with pytest.raises(NaysayError, match=r"The ids of names are pool\.known\.ids\(names\)\.$"):
+        pool.draw(query, 2, rng=ns.rng_for(0))
+    query = ns.Query(pool.known.ids(FACTS[:2]))
+    drawn = pool.draw(query, 3, rng=ns.rng_for(0))
+    made = pool.corrupted(query, drawn).reshape(-1, 3)
+    made = made[made[:, 0] >= 0]
+    assert len(made) == 6
+    assert not {*FACTS, *test} & set(pool.known.names(made))
+    assert ns.pools.Corruption(FACTS).known.contains(FACTS).all()
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("given", [FACTS, [[0, 1, 2], [2, 0, 0]], []])
+def test_a_saved_folder_comes_back(given, mmap, tmp_path):
+    known = Triples(given)
+    known.save(tmp_path / "facts")
+    loaded = Triples.load(tmp_path / "facts", mmap=mmap)
+    assert np.array_equal(loaded.array, known.array)
+    for name in ("n_entities", "n_relations", "duplicates", "unused_entities", "entity_names", "relation_names"):
+        assert getattr(loaded, name) == getattr(known, name)
+    assert loaded.contains(known.array).all()
+    assert loaded.union(known).array.tolist() == known.array.tolist()
+
+
+def test_unused_entities_are_said_and_counted():
+    facts = np.array([[5, 0, 900], [900, 1, 7]])
+    with pytest.warns(ns.NaysayWarning) as caught:
+        known = Triples(facts)
+    assert "898 of the 901 entity ids" in str(caught[0].message)
+    assert known.unused_entities == 898
+    assert known.union([[0, 0, 1]]).unused_entities == 896  # and no second warning
+    numbered = Triples(facts, entity_names=True)
+    assert (numbered.n_entities, numbered.unused_entities) == (3, 0)
+    assert numbered.entity_names.ids([900]).tolist() == [1]
+    assert Triples(facts, 901).unused_entities == 0
+
+
+# ---- Invalid calls and damage ----------------------------------------------------------------------------------------
+
+KNOWN, NAMED = Triples([[0, 0, 1]]), Triples([["a", "b", "c"]])
+INVALID = [
+    (Triples, ([0, 0, 1],), {}, "triples"),
+    (Triples, ([[0, 1]],), {}, "triples"),
+    (Triples, (np.empty((0, 5)),), {}, "triples"),
+    (Triples, (None,), {}, "triples"),
+    (Triples, ([[0.0, 1.0, 2.0]],), {}, "triples"),
+    (Triples, ([[0, 0, 1], [0, 0, -1], [-2, 0, 0]],), {}, "triples"),
+    (Triples, ([[0, 0, 5]],), {"n_entities": 5}, "triples"),
+    (Triples, ([[0, 3, 1]],), {"n_relations": 3}, "triples"),
+    (Triples, ([["a", "b", "c"]],), {"entity_names": ["a"]}, "entity_names"),
+    (Triples, ([],), {"n_entities": -1}, "n_entities"),
+    (Triples, ([],), {"n_entities": 1.5}, "n_entities"),
+    (Triples, ([],), {"n_entities": 1 << 31}, "n_entities"),
+    (Triples, ([[0, 1 << 40, 0]],), {}, "n_relations"),
+    (Triples, ([],), {"n_relations": "2"}, "n_relations"),
+    (KNOWN.contains, ([["a", "b", "c"]],), {}, "triples"),
+    (KNOWN.contains, ([[0, 0, 2]],), {}, "triples"),
+    (KNOWN.contains, ([0, 0, 1],), {}, "triples"),
+    (KNOWN.union, ([0, 0, 1],), {}, "triples"),
+    (KNOWN.ids, ([["a", "b", "c"]],), {}, "names"),
+    (KNOWN.names, ([[0, 0, 1]],), {}, "ids"),
+    (NAMED.ids, ([["a", "b", "d"]],), {}, "triples"),
+    (Triples.from_table, (pa.table({"s": [1]}),), {}, "heads"),
+    (Triples.from_tsv, ("none.tsv",), {}, "path"),
+    (Triples.from_tsv, ("short.tsv",), {}, "path"),
+    (Triples.from_tsv, ("short.tsv",), {"delimiter": "::"}, "delimiter"),
+    (Triples.from_tsv, ("facts.tsv",), {"entity_names": NAMED.entity_names}, "triples"),
+]
+
+
+@pytest.mark.parametrize(("call", "arguments", "options", "parameter"), INVALID)
+def test_invalid_calls(call, arguments, options, parameter, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.tsv").write_text("a\tr\tb\nc\td\n")
+    (tmp_path / "facts.tsv").write_text("a\tr\tzoe\n")
+    with pytest.raises(NaysayError) as error:
+        call(*arguments, **options)
+    assert error.value.parameter == parameter
+    assert str(error.value).startswith("Triples")
+    assert "\n" not in str(error.value)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 11), st.integers(-3, 8) | st.sampled_from([2**31 - 1, -(2**63), 2**63 - 1]), st.booleans())
+def test_a_changed_number_is_seen_or_harmless(tmp_path, place, number, mmap):
+    array = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [3, 1, 2]])
+    Triples(array).save(tmp_path / "facts")
+    array.reshape(-1)[place] = number
+    np.save(tmp_path / "facts" / "triples.npy", array)
+    good = (array >= 0).all() and (array < [4, 2, 4]).all()
+    good = good and sorted({tuple(row) for row in array.tolist()}) == [tuple(row) for row in array.tolist()]
+    if good:
+        assert Triples.load(tmp_path / "facts", mmap=mmap).contains(array).all()
+        return
+    with pytest.raises(NaysayError) as error:
+        Triples.load(tmp_path / "facts", mmap=mmap)
+    assert error.value.parameter == "path"
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 3), np.int32), np.zeros(3, np.int64)])
+def test_an_array_of_another_kind_is_damage(tmp_path, array):
+    Triples([[0, 0, 1]]).save(tmp_path / "facts")
+    np.save(tmp_path / "facts" / "triples.npy", array)
+    with pytest.raises(NaysayError) as error:
+        Triples.load(tmp_path / "facts")
+    assert error.value.parameter == "path"

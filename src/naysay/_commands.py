@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 from naysay._options import option
-from naysay._urls import Place
+from naysay.places import Place
 
 
 @final

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay import _rows as rows
-from naysay import _tables as tables
+from naysay import tables
 from naysay.arrays import to_numpy
 from naysay.checks import (
     MOST_ROWS,
@@ -28,42 +27,10 @@ from naysay.vocabulary import Vocabulary, warn_of_gaps
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
 _MOST_ITEMS = (1 << 62) - 1
-_TO_NUMBER = {
+TO_NUMBER = {
     "anchors": "anchor_names=True for a vocabulary of those that occur",
     "items": "item_names=True for a vocabulary of those that occur",
 }
-
-
-class Made(TypedDict):
-    """Sorted rows without duplicates, and what goes with them: the arguments of `Positives`."""
-
-    indptr: Ids
-    indices: NDArray[Any]
-    n_items: int
-    duplicates: int
-    anchor_names: Vocabulary | None
-    item_names: Vocabulary | None
-
-
-def pairs(
-    anchors: Any,
-    items: Any,
-    n_anchors: int | None,
-    n_items: int | None,
-    anchor_names: tables.Names,
-    item_names: tables.Names,
-) -> tuple[Made, int]:
-    """Anchors and items, as ids or as names, checked, encoded and sorted; and `warn_of_gaps` of the items."""
-    check_names(anchor_names=anchor_names, item_names=item_names)
-    anchor_ids, known_anchors = tables.encode("anchors", to_numpy(anchors), anchor_names)
-    item_ids, known_items = tables.encode("items", to_numpy(items), item_names)
-    check_lengths(anchors=len(anchor_ids), items=len(item_ids))
-    rows_wanted = size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
-    size = size_of("n_items", "items", n_items, item_ids, known_items)
-    made = _made(rows.from_pairs(anchor_ids, item_ids, rows_wanted, size), size, known_anchors, known_items)
-    if n_items is not None or known_items is not None:
-        return made, 0
-    return made, warn_of_gaps("n_items", "item", size, made["indices"], _TO_NUMBER["items"])
 
 
 def check_names(**given: object) -> None:
@@ -74,37 +41,6 @@ def check_names(**given: object) -> None:
             raise_invalid(parameter, "a Vocabulary", type(names).__name__, advice)
 
 
-def columns(
-    table: Any,
-    anchors: str | None,
-    items: str | None,
-    n_anchors: int | None,
-    n_items: int | None,
-    anchor_names: tables.Names,
-    item_names: tables.Names,
-) -> tuple[Made, int]:
-    """The same for two named columns of an Arrow table."""
-    given = tables.columns(table, anchors=anchors, items=items)
-    return pairs(given["anchors"], given["items"], n_anchors, n_items, anchor_names, item_names)
-
-
-def _made(
-    sorted_rows: tuple[rows.Rows, int],
-    n_items: int,
-    anchor_names: Vocabulary | None = None,
-    item_names: Vocabulary | None = None,
-) -> Made:
-    known, duplicates = sorted_rows
-    return {
-        "indptr": known.indptr,
-        "indices": known.indices,
-        "n_items": n_items,
-        "duplicates": duplicates,
-        "anchor_names": anchor_names,
-        "item_names": item_names,
-    }
-
-
 def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None) -> int:
     """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one; no id above."""
     if given is None and names is None:
@@ -112,7 +48,7 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
             raise_invalid(of, "at least 0", first_bad(ids, ids < 0))
         size = (int(ids.max()) if ids.size else -1) + 1
         if size > _MANY and size > 100 * ids.size:  # e.g. hashes: most rows would be empty
-            advice = f"Pass {name}, or {_TO_NUMBER.get(of, 'number those that occur from 0')}."
+            advice = f"Pass {name}, or {TO_NUMBER.get(of, 'number those that occur from 0')}."
             raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
         return size
     most = _MOST_ITEMS if name == "n_items" else MOST_ROWS  # only anchors and nodes have a row each
@@ -146,8 +82,8 @@ def aligned(
     return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
 
 
-def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tuple[Made, int]:
-    """Row starts that rise from 0 to the number of ids, and the ids, as `pairs` has them; neither is written to."""
+def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tuple[Ids, NDArray[Any], int]:
+    """Row starts that rise from 0 to the number of ids, the ids, and the number of items; neither is written to."""
     starts = whole_numbers("indptr", to_numpy(indptr)).astype(np.int64)
     ids = whole_numbers("indices", to_numpy(indices))
     rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
@@ -156,28 +92,19 @@ def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tupl
         raise_invalid("indptr", rule, got)
     if falls.any():
         raise_invalid("indptr", rule, f"a decrease to {first_bad(starts[1:], falls)}")
-    size = size_of("n_items", "indices", n_items, ids)
-    made = _made(rows.from_csr(starts, ids, size), size)
-    if n_items is not None:
-        return made, 0
-    return made, warn_of_gaps("n_items", "item", size, made["indices"], "number those that occur from 0")
+    return starts, ids, size_of("n_items", "indices", n_items, ids)
 
 
-def sparse_rows(matrix: Any) -> tuple[Made, int]:
-    """The entries of a scipy.sparse matrix, explicit zeros left out."""
+def sparse_pairs(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], tuple[int, int]]:
+    """(anchors, items, shape) of the entries of a scipy.sparse matrix, explicit zeros left out."""
     if not hasattr(matrix, "tocsr"):
         raise_invalid("matrix", "a scipy.sparse matrix", type(matrix).__name__)
     if len(matrix.shape) != 2:
         raise_invalid("matrix", "of two dimensions, anchors x items", f"shape {matrix.shape}")
-    if matrix.format == "coo":  # its tocsr adds repeated entries up
-        kept, (anchors, items) = matrix.data != 0, matrix.coords
-        n_anchors, n_items = map(int, matrix.shape)
-        return _made(rows.from_pairs(anchors[kept], items[kept], n_anchors, n_items), n_items), 0
-    sparse = matrix.tocsr()
-    if sparse.nnz and not sparse.data.all():
-        sparse = sparse.copy()
-        sparse.eliminate_zeros()
-    return csr_rows(sparse.indptr, sparse.indices, int(sparse.shape[1]))
+    entries = matrix.tocoo()  # which keeps repeated entries
+    kept = entries.data != 0
+    n_anchors, n_items = map(int, matrix.shape)
+    return entries.row[kept], entries.col[kept], (n_anchors, n_items)
 
 
 def edge_ends(

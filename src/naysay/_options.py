@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, TypeVar, get_type_hints
 
-from naysay._urls import Place, read_place
+from naysay.places import Place, read_place
 
 _Result = TypeVar("_Result")
 

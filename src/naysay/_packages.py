@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,12 +14,7 @@ from naysay.errors import MissingExtraError, how_to_install
 def need_package(name: str, least: str, *, below: str = "", module: str | None = None, extra: str = "") -> Any:
     """Import a package; raise with the pip command if it is missing, or its version does not fit.
 
-    Args:
-        name: The name that pip knows.
-        least: The oldest version that will do, such as "6.2".
-        below: The first version that will not do; none if empty.
-        module: What to import, if its name is not that of the package with underscores.
-        extra: The extra of naysay that installs it, if there is one.
+    `name` is what pip knows, `module` what is imported if that differs, and `extra` the extra of naysay that has it.
     """
     command = how_to_install(extra) if extra else f"Run: pip install '{name}>={least}'"
     try:
@@ -37,6 +33,12 @@ def need_package(name: str, least: str, *, below: str = "", module: str | None =
         message = f"{name} {installed} is too old. {command}"
         raise MissingExtraError(message)
     return found
+
+
+@cache
+def need_faiss() -> Any:
+    """Import faiss, which only the approximate index and k-means need."""
+    return need_package("faiss-cpu", "1.9", module="faiss", extra="faiss")
 
 
 def _numbers(version: str) -> list[int]:

@@ -11,22 +11,22 @@ import difflib
 import functools
 import inspect
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import need_torch, to_numpy
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.errors import raise_invalid as raise_invalid
 from naysay.text import first_line
+from naysay.text import shown as shown
+from naysay.text import shown_names as shown_names
 
-_PARAMETER = re.compile(r"`(\w+)`")
 _BY_CLASS = ("__init__", "__call__")  # methods whose errors are reported under the name of the class
 _MARK = "__naysay_public__"
-_NAMES_SHOWN = 20  # of a list of names in a message
 _EXACT = 1 << 53  # whole numbers up to here are exact in float64
 MOST_ROWS = (1 << 31) - 1  # of an array that is made with a number from the caller
 _Public = TypeVar("_Public", bound=Callable[..., Any])
@@ -78,17 +78,12 @@ def _reporting(function: Callable[..., Any], caller: str) -> Callable[..., Any]:
 
 @contextmanager
 def with_option_names(command: str, options: Mapping[str, str]) -> Iterator[None]:
-    """Report errors raised inside as `command` does: `--min-recall` in place of the parameter `min_recall`.
-
-    Args:
-        command: The name of the command.
-        options: {parameter of the library's functions: option}. Parameters stand in backticks in every message.
-    """
+    """Report errors raised inside as `command` does; `options` is {parameter of the library's functions: option}."""
     try:
         yield
     except (NaysayError, MissingExtraError) as error:
-        message = error.args[0]
-        error.args = (_PARAMETER.sub(lambda found: f"`{options.get(found[1], found[1])}`", message),)
+        for parameter, option in options.items():
+            _rename(error, parameter, option)
         error.caller = command
         raise
 
@@ -100,17 +95,15 @@ def with_parameter(name: str, instead_of: str) -> Iterator[None]:
         yield
     except NaysayError as error:
         if error.parameter == instead_of:
-            error.args = (error.args[0].replace(f"`{instead_of}`", f"`{name}`"),)
+            _rename(error, instead_of, name)
             error.parameter = name
             error.caller = None  # the public function that has the parameter adds its own name
         raise
 
 
-def raise_invalid(parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
-    """Raise the error for an invalid value of `parameter`."""
-    error = NaysayError(f"`{parameter}` must be {rule}, got {got}. {advice}".rstrip())
-    error.parameter = parameter
-    raise error
+def _rename(error: NaysayError | MissingExtraError, parameter: str, name: str) -> None:
+    """Put another name where the sentence names a parameter, in backticks."""
+    error.args = (str(error.args[0]).replace(f"`{parameter}`", f"`{name}`"),)
 
 
 def is_number(value: object) -> bool:
@@ -129,17 +122,9 @@ def check_number(
     finite: bool = False,
     advice: str = "",
 ) -> float:
-    """Return `value` as a float, or raise if it is not one number within the bounds. NaN is never within them.
+    """Return `value` as a float; raise if it is not one number (also an array of no dimensions) within the bounds.
 
-    Args:
-        parameter: The name for the error.
-        value: A number of Python's or NumPy's, or an array or tensor of no dimensions.
-        above: The value must be greater than this.
-        at_least: The value must be this or greater.
-        below: The value must be less than this.
-        at_most: The value must be this or less.
-        finite: Whether infinity is invalid, too.
-        advice: What to do, for the error.
+    NaN is never within them; infinity is if `finite` is False.
     """
     plain = to_numpy(value)
     number = plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain
@@ -313,21 +298,3 @@ def first_bad(values: NDArray[Any], bad: NDArray[np.bool_], start: int = 0) -> s
 def at_row(value: object, row: int, count: int, slot: str = "") -> str:
     """'900 at row 3 (2 such rows)': what is wrong, where it is first, and in how many rows."""
     return f"{value} at row {row}{slot} ({count} such row{'s' if count > 1 else ''})"
-
-
-def shown_names(names: Sequence[object], none: str = "none") -> str:
-    """The first names of many, such as columns, for a message: 'id', 'text' and 19,980 more."""
-    if not names:
-        return none
-    first = ", ".join(map(shown, names[:_NAMES_SHOWN]))
-    more = len(names) - _NAMES_SHOWN
-    return first if more <= 0 else f"{first} and {more:,} more"
-
-
-def shown(value: object) -> str:
-    """A short form of any value, for a message."""
-    try:
-        text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines
-    except ValueError:  # Python does not write such numbers
-        text = "a number of more than 4,300 digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING
 from io import TextIOWrapper
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -25,7 +24,6 @@ from naysay.errors import MissingExtraError, NaysayError
 from naysay.text import printable
 
 _Options = TypeVar("_Options")
-_DIGITS = 4300  # of a whole number that Python reads
 
 
 class _Commands(TyperGroup):
@@ -221,7 +219,6 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            _check_digits(sys.argv[1:] if arguments is None else arguments)
             _command()(arguments)
         finally:
             if sys.stdout is not None:  # it is None if the shell closed it
@@ -251,34 +248,6 @@ def _sentence(error: BaseException) -> str:
     else:
         what = "the output cannot be written"
     return printable(f"{what} ({disk_reason(error)}).")
-
-
-def _check_digits(words: list[str]) -> None:
-    """Raise for a whole number that Python does not read; typer would print a box."""
-    words = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
-    for flag, word in pairwise(words):
-        if len(word) <= _DIGITS or not word.lstrip("+-").isdecimal():
-            continue
-        if flag in _whole_options(words[0]):
-            message = f"{words[0]}: `{flag}` must be a whole number of at most {_DIGITS:,} digits, got {len(word):,}."
-            raise NaysayError(message)
-
-
-def _whole_options(command: str) -> set[str]:
-    """The options of a command that are whole numbers."""
-    declarations: dict[str, list[Any]] = {"audit": [AuditOptions], "howmany": [HowmanyOptions]}
-    declarations["thresholds"] = [ThresholdOptions]
-    if command == "mine":
-        from naysay.jobs.options import JobOptions
-        from naysay.mining.options import MiningOptions
-
-        declarations["mine"] = [JobOptions, MiningOptions]
-    found = {"--seed"} if command == "demo" else set()
-    for one in declarations.get(command, []):
-        hints = get_type_hints(one)
-        whole = (each for each in command_fields(one) if hints[each.name] in (int, int | None))
-        found |= {flag_of(each) for each in whole if each.metadata["read"] is None}
-    return found
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 
 class NaysayError(ValueError):
     """Invalid input, explained in one sentence. The command line prints the sentence and exits with code 2.
@@ -39,6 +41,13 @@ class NaysayWarning(UserWarning):
 
 def _with_caller(caller: str | None, message: str) -> str:
     return message if caller is None else f"{caller}: {message}"
+
+
+def raise_invalid(parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
+    """Raise the error for an invalid value of `parameter`: `parameter` must be RULE, got VALUE. ADVICE."""
+    error = NaysayError(f"`{parameter}` must be {rule}, got {got}. {advice}".rstrip())
+    error.parameter = parameter
+    raise error
 
 
 def how_to_install(extra: str) -> str:

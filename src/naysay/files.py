@@ -1,6 +1,7 @@
-"""Files: where they may be written, atomic writes, checksums, and folders of arrays.
+"""Files on this machine: where they may be written, atomic writes, checksums, and folders of arrays.
 
 A file or folder is written to a draft beside its target, which then takes its place: it appears whole or not at all.
+NumPy is imported where arrays are read or written, so that the command line starts without it.
 """
 
 from __future__ import annotations
@@ -17,20 +18,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
+from naysay.errors import raise_invalid
+from naysay.text import first_line, shown
 
-from naysay.checks import raise_invalid, shown
-from naysay.text import first_line
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HEADER = "header.json"
-_FORMAT = 1
-_BUFFER = 1 << 20
+_FORMAT = 1  # of folders of arrays
+_BUFFER = 1 << 20  # bytes
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}(\.old|\.arrow)?")
-
-
 # What the errors of a disk mean, where the system's own words do not say it.
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -41,13 +40,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 _PATH_LENGTH = 400  # characters of a path in a message
 
 
-def as_path(parameter: str, path: object) -> Path:
-    """Return a path as `Path`; raise if it is not one, or has a null byte, which no file has."""
-    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
-        raise_invalid(parameter, "a path", shown(path))
-    if "\0" in name:
-        raise_invalid(parameter, "a path without null bytes", shown_path(name))
-    return Path(path)
+# ---- Errors ----------------------------------------------------------------------------------------------------------
 
 
 def shown_path(path: str | Path) -> str:
@@ -69,6 +62,23 @@ def raise_unwritable(parameter: str, path: Path, error: OSError) -> NoReturn:
     raise_invalid(parameter, "a file that can be written", f"{shown_path(path)} ({disk_reason(error)})", advice)
 
 
+def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:
+    """Raise the error for a file that cannot be read, with the first line of the reader's error."""
+    raise_invalid(parameter, rule, f"{str(path)!r} ({first_line(error)})")
+
+
+# ---- Checks before work starts ---------------------------------------------------------------------------------------
+
+
+def as_path(parameter: str, path: object) -> Path:
+    """Return a path as `Path`; raise if it is not one, or has a null byte, which no file has."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
+        raise_invalid(parameter, "a path", shown(path))
+    if "\0" in name:
+        raise_invalid(parameter, "a path without null bytes", shown_path(name))
+    return Path(path)
+
+
 def check_target(parameter: str, path: Path) -> None:
     """Raise unless a file can be written at `path`. Folders, devices and missing folders are invalid."""
     try:
@@ -77,23 +87,24 @@ def check_target(parameter: str, path: Path) -> None:
         mode = stat.S_IFREG
     except OSError as error:  # a name that is too long for any file, or links in a loop
         raise_unwritable(parameter, path, error)
+    if stat.S_ISDIR(mode):
+        raise_invalid(parameter, "a file", f"the folder {str(path)!r}")
     if not stat.S_ISREG(mode):  # a draft would replace /dev/null
-        got = f"the folder {str(path)!r}" if stat.S_ISDIR(mode) else f"{str(path)!r}, a device or a pipe"
-        raise_invalid(parameter, "a file", got)
+        raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe")
     if not path.parent.is_dir():
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
     try:  # permissions are not enough: a file system may be full, read-only, or without new files, like /proc
         with suppress(FileNotFoundError):
             draft.stat()  # the name may be too long
-        if not _made_without_name(path.parent):
+        if not _makes_files_without_name(path.parent):
             draft.touch(exist_ok=False)
             draft.unlink()
     except OSError as error:
         raise_unwritable(parameter, path, error)
 
 
-def _made_without_name(folder: Path) -> bool:
+def _makes_files_without_name(folder: Path) -> bool:
     """Whether the system could make a file without a name, of which a kill leaves nothing."""
     with suppress(OSError, AttributeError):
         os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
@@ -118,6 +129,19 @@ def check_file(parameter: str, path: Path, advice: str = "") -> None:
     check_source(parameter, path)
     if not os.path.isfile(path):
         raise_invalid(parameter, "an existing file", repr(str(path)), advice)
+
+
+# ---- Atomic writes ---------------------------------------------------------------------------------------------------
+
+
+def _draft(path: Path) -> Path:
+    """Return a new name beside a file."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
+def is_draft(path: Path) -> bool:
+    """Whether a name is that of a draft, which a process that was killed leaves."""
+    return _DRAFT.fullmatch(path.name) is not None
 
 
 @contextmanager
@@ -149,14 +173,33 @@ def draft_of(path: Path, parameter: str | None = None) -> Iterator[Path]:
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
 
 
-@contextmanager
-def durable_stream(path: Path) -> Iterator[BinaryIO]:
-    """Open a stream to a draft of `path`. All bytes are on the disk before the name appears, then the name is, too."""
-    with draft_of(path) as draft, draft.open("wb", buffering=_BUFFER) as stream:
-        yield stream
+def write_whole(parameter: str, path: Path, data: bytes) -> None:
+    """Write `data` to `path`. All bytes are on the disk before the name appears, then the name is, too."""
+    with draft_of(path, parameter) as draft, draft.open("wb", buffering=_BUFFER) as stream:
+        stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
     sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Bring the bytes of a file, or the names in a folder, to the disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# ---- Checksums -------------------------------------------------------------------------------------------------------
+
+
+def digest_of(path: Path, kind: str = "sha256") -> str:
+    """Return the checksum of a file, read in chunks, in digits: 64 of "sha256" or 32 of "blake2b"."""
+    made: Any = "sha256" if kind == "sha256" else lambda: hashlib.blake2b(digest_size=16)
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, made).hexdigest()
 
 
 @contextmanager
@@ -192,45 +235,7 @@ def find_checksummed(folder: Path, stem: str, suffix: str) -> Path | None:
     return None
 
 
-def write_whole(parameter: str, path: Path, data: bytes) -> None:
-    """Write `data` to `path`, on the disk before the name appears."""
-    try:
-        with durable_stream(path) as stream:
-            stream.write(data)
-    except OSError as error:
-        raise_unwritable(parameter, path, error)
-
-
-def sync(path: Path) -> None:
-    """Bring the bytes of a file, or the names in a folder, to the disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def digest_of(path: Path, kind: str = "sha256") -> str:
-    """Return the checksum of a file, read in chunks, in digits: 64 of "sha256" or 32 of "blake2b"."""
-    made: Any = "sha256" if kind == "sha256" else lambda: hashlib.blake2b(digest_size=16)
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, made).hexdigest()
-
-
-def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:
-    """Raise the error for a file that cannot be read, with the first line of the reader's error."""
-    raise_invalid(parameter, rule, f"{str(path)!r} ({first_line(error)})")
-
-
-def is_draft(path: Path) -> bool:
-    """Whether a name is that of a draft, which a process that was killed leaves."""
-    return _DRAFT.fullmatch(path.name) is not None
-
-
-def _draft(path: Path) -> Path:
-    """Return a new name beside a file."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+# ---- Folders of arrays -----------------------------------------------------------------------------------------------
 
 
 def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None:
@@ -256,6 +261,8 @@ def check_replaceable(folder: Path, entries: Collection[str], own: Collection[st
 
 def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write `arrays` and `header` to the folder `path`, by way of a draft beside it."""
+    import numpy as np
+
     target = as_path("path", path)
     check_replaceable(target, ("kind", "format", "arrays"))
     try:
@@ -267,15 +274,11 @@ def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: 
     with draft_of(target, "path") as draft:
         draft.mkdir()
         for name, array in arrays.items():
-            _write_array(draft / f"{name}.npy", array)
+            with (draft / f"{name}.npy").open("wb", buffering=_BUFFER) as stream:
+                # To a file object, NumPy would report a full disk without the number of the error.
+                np.lib.format.write_array(SimpleNamespace(write=stream.write), array, allow_pickle=False)
         whole = {"kind": kind, "format": _FORMAT, "arrays": sorted(arrays), **header}
         (draft / HEADER).write_text(json.dumps(whole, indent=1) + "\n")
-
-
-def _write_array(file: Path, array: NDArray[Any]) -> None:
-    """Write an .npy file. To a file object, NumPy reports a full disk without the number of the error."""
-    with file.open("wb", buffering=_BUFFER) as stream:
-        np.lib.format.write_array(SimpleNamespace(write=stream.write), array, allow_pickle=False)
 
 
 def load_folder(
@@ -289,15 +292,16 @@ def load_folder(
     if not (folder / HEADER).is_file():
         raise_invalid("path", "a folder that naysay wrote", repr(str(folder)))
     header = read_header(folder, ("kind", "format", "arrays", *numbers))
+    if header is not None and (header["kind"], header["format"]) != (kind, _FORMAT):
+        raise_invalid("path", f"{kind} of format {_FORMAT}", f"{header['kind']} of format {header['format']}")
     sound = (
         header is not None
         and isinstance(header["arrays"], list)
         and all(isinstance(name, str) for name in header["arrays"])
         and all(type(header[name]) is int and header[name] >= 0 for name in numbers)
+        and {*needed} <= {*header["arrays"]}
     )
-    if header is not None and (header["kind"], header["format"]) != (kind, _FORMAT):
-        raise_invalid("path", f"{kind} of format {_FORMAT}", f"{header['kind']} of format {header['format']}")
-    if header is None or not sound or not {*needed} <= {*header["arrays"]}:
+    if header is None or not sound:
         raise_invalid("path", "a folder with a sound header", repr(str(folder / HEADER)))
     arrays: dict[str, NDArray[Any]] = {}
     for name in header["arrays"]:
@@ -311,7 +315,20 @@ def load_folder(
 
 def read_array(file: Path, *, mmap: bool = False) -> NDArray[Any]:
     """Read or map an .npy file. A damaged one raises errors of many kinds."""
+    import numpy as np
+
     if mmap:
         return np.lib.format.open_memmap(file, mode="r")
     with file.open("rb") as stream:
         return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+
+
+def stamped(path: str | Path) -> tuple[str, tuple[Any, ...]]:
+    """The absolute path of a folder, and its files with what changes if one is replaced; none if it is gone."""
+    folder = os.path.abspath(path)
+    try:
+        with os.scandir(folder) as files:
+            found = [(file.name, file.stat()) for file in files]
+    except OSError:
+        return folder, ()
+    return folder, tuple(sorted((name, at.st_ino, at.st_size, at.st_mtime_ns) for name, at in found))

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay import _inputs as inputs
-from naysay import _positives_tables as made_from
+from naysay import _interactions as interactions
 from naysay import _rows as rows
-from naysay import _tables as tables
-from naysay import files as storage
-from naysay._mapped import Mapped, send_by_path, stamped
+from naysay import files, tables
 from naysay.arrays import to_numpy
-from naysay.checks import check_bool, check_kind, check_one_of, check_range, public, raise_invalid
-from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_extras, unused_ids
+from naysay.checks import (
+    check_bool,
+    check_kind,
+    check_lengths,
+    check_number,
+    check_one_of,
+    check_range,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.vocabulary import (
+    Vocabulary,
+    arrays_of_names,
+    ids_of_names,
+    joined_names,
+    shown_extras,
+    unused_ids,
+    warn_of_gaps,
+)
 
 POSITIVE, IGNORE = 1, 2
+Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 _ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
 _NUMBERS = ("n_items", "duplicates", "unused_items")
 _RELATIONS = {"positive": POSITIVE, "ignore": IGNORE, "any": 0}
@@ -29,11 +47,10 @@ _RELATIONS = {"positive": POSITIVE, "ignore": IGNORE, "any": 0}
 class Positives:
     """Known pairs of (anchor, item).
 
-    Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_pandas`, `from_polars`, `from_arrow`, `from_hf_dataset`,
-    `from_parquet`, `from_csv`, `from_recbole`, `from_edges`, `from_triples` or `load`, which check and sort; the
-    constructor takes sorted rows without duplicates as they are.
-    `naysay.Triples` has (head, relation, tail) from every side. Ids are in [0, n_anchors) and [0, n_items). Memory: 5
-    bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
+    Make one with `from_pairs`, `from_table`, `from_parquet` or another of the methods called `from_...`, or `load`,
+    which check and sort; the constructor takes sorted rows without duplicates as they are. Ids are in [0, n_anchors)
+    and [0, n_items). Memory: 5 bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some
+    pairs are ignored.
 
     If n_items is not given, `unused_items` is the number of ids below the largest that are in no pair; a pool of all
     items can draw them. A NaysayWarning is issued if there are at least 100, and more than a tenth of all ids.
@@ -54,7 +71,7 @@ class Positives:
         [True, False, True]
     """
 
-    _mapped: Mapped | None = None  # the folder that it was mapped from
+    _mapped: tuple[str, tuple[Any, ...]] | None = None  # the folder that it was mapped from, as `files.stamped`
 
     def __init__(
         self,
@@ -76,12 +93,6 @@ class Positives:
         self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
 
     @classmethod
-    def _built(cls, made: inputs.Made, unused_items: int) -> Self:
-        built = cls(**made)
-        built.unused_items = unused_items
-        return built
-
-    @classmethod
     def from_pairs(
         cls,
         anchors: ArrayLike,
@@ -89,8 +100,8 @@ class Positives:
         n_anchors: int | None = None,
         n_items: int | None = None,
         *,
-        anchor_names: Vocabulary | bool | None = None,
-        item_names: Vocabulary | bool | None = None,
+        anchor_names: Names = None,
+        item_names: Names = None,
     ) -> Positives:
         """From two arrays of equal length, in any order; duplicates are merged. O(pairs + n_anchors), and sorting rows.
 
@@ -103,25 +114,190 @@ class Positives:
                 one of whole numbers, too, which numbers those that occur: `known.anchor_names.ids(given)`.
             item_names: The same for items.
         """
-        return cls._built(*inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._of_pairs(anchors, items, n_anchors, n_items, anchor_names, item_names)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        anchors: str | None = None,
+        items: str | None = None,
+        *,
+        times: str | None = None,
+        before: Any = None,
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        anchor_names: Names = None,
+        item_names: Names = None,
+    ) -> Positives:
+        """From two named columns of a table: pandas (2.2 or newer), Polars, pyarrow, DuckDB, or a `datasets.Dataset`.
+
+        Args:
+            table: Anything with `__arrow_c_stream__`, or one split of a data set. Collect a lazy frame first.
+            anchors: The column of anchors: whole numbers or strings, without missing values.
+            items: The column of items, the same.
+            times: The column of times: numbers, dates or times. Only needed for `before`.
+            before: If given, only rows with an earlier time are known. A number, a date, a time, or text such as
+                "2024-05-01".
+            n_anchors: As in `from_pairs`.
+            n_items: As in `from_pairs`.
+            anchor_names: The vocabulary of another split, of which the column has names, also as whole numbers; True
+                makes one. By default strings get a new one, and whole numbers are ids.
+            item_names: The same for items; True is for raw ids with gaps.
+        """
+        if (times is None) != (before is None):
+            missing, given = ("times", "before") if times is None else ("before", "times")
+            raise_invalid(missing, f"given along with `{given}`", None)
+        inputs.check_names(anchor_names=anchor_names, item_names=item_names)
+        wanted = {"anchors": anchors, "items": items} | ({} if times is None else {"times": times})
+        found = tables.columns(table, **wanted)
+        if before is not None:
+            found = interactions.rows_of(found, interactions.earlier(found["times"], before))
+        return cls._of_columns(found, n_anchors, n_items, anchor_names, item_names)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | Path,
+        anchors: str | None = None,
+        items: str | None = None,
+        *,
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        anchor_names: Names = None,
+        item_names: Names = None,
+    ) -> Positives:
+        """From two named columns of Parquet: a file, a folder, a glob or a URL. Other columns are not read."""
+        table = tables.read_parquet(path, anchors=anchors, items=items)
+        found = tables.columns(table, anchors=anchors, items=items)
+        return cls._of_columns(found, n_anchors, n_items, anchor_names, item_names)
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | Path,
+        anchors: str | None = None,
+        items: str | None = None,
+        *,
+        delimiter: str = ",",
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        anchor_names: Names = None,
+        item_names: Names = None,
+    ) -> Positives:
+        """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
+        text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
+        table = tables.read_csv(path, delimiter, text, anchors=anchors, items=items)
+        found = tables.columns(table, anchors=anchors, items=items)
+        return cls._of_columns(found, n_anchors, n_items, anchor_names, item_names)
+
+    @classmethod
+    def from_recbole(
+        cls,
+        path: str | Path,
+        *,
+        liked: float | None = None,
+        before: Any = None,
+        anchor_names: Vocabulary | bool = True,
+        item_names: Vocabulary | bool = True,
+    ) -> Positives:
+        """From an atomic file of RecBole: tabs, and headings such as user_id:token.
+
+        Ids of RecBole are tokens, also where they look like numbers. So anchors and items are numbered in the order of
+        their first appearance, and `anchor_names` and `item_names` have the tokens.
+
+        Args:
+            path: The file that ends in .inter, or the folder NAME with the file NAME.inter.
+            liked: If given, only rows with a rating of at least this are known.
+            before: If given, only rows with an earlier timestamp are known.
+            anchor_names: The vocabulary of another split, or True for a new one; False keeps whole numbers as they are.
+            item_names: The same for items.
+        """
+        file = files.as_path("path", path)
+        file = file / f"{file.name}.inter" if file.is_dir() else file
+        if file.suffix.lower() != ".inter":
+            raise_invalid("path", "a file that ends in .inter, or its folder", repr(str(path)))
+        tokens = [name for name, names in (("user", anchor_names), ("item", item_names)) if names is not False]
+        found, _ = interactions.read_interaction_file("path", file, tokens)
+        if liked is not None:
+            found = interactions.liked_rows(found, check_number("liked", liked, finite=True))
+        if before is not None:
+            if "time" not in found:
+                raise_invalid("before", "left out for a table without a column of times", shown(before))
+            found = interactions.rows_of(found, interactions.earlier(found["time"], before))
+        return cls._of_pairs(found["user"], found["item"], None, None, anchor_names or None, item_names or None)
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays. Rows need not be sorted; duplicates are merged."""
-        return cls._built(*inputs.csr_rows(indptr, indices, n_items))
+        starts, ids, size = inputs.csr_rows(indptr, indices, n_items)
+        advice = "number those that occur from 0" if n_items is None else ""
+        return cls._of_rows(rows.from_csr(starts, ids, size), size, advice=advice)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
-        return cls._built(*inputs.sparse_rows(matrix))
+        anchors, items, (n_anchors, n_items) = inputs.sparse_pairs(matrix)
+        return cls._of_rows(rows.from_pairs(anchors, items, n_anchors, n_items), n_items)
 
-    from_arrow: classmethod[Positives, ..., Positives] = classmethod(made_from.from_arrow)
-    from_csv: classmethod[Positives, ..., Positives] = classmethod(made_from.from_csv)
-    from_hf_dataset: classmethod[Positives, ..., Positives] = classmethod(made_from.from_hf_dataset)
-    from_pandas: classmethod[Positives, ..., Positives] = classmethod(made_from.from_pandas)
-    from_parquet: classmethod[Positives, ..., Positives] = classmethod(made_from.from_parquet)
-    from_polars: classmethod[Positives, ..., Positives] = classmethod(made_from.from_polars)
-    from_recbole: classmethod[Positives, ..., Positives] = classmethod(made_from.from_recbole)
+    @classmethod
+    def _of_rows(
+        cls,
+        sorted_rows: tuple[rows.Rows, int],
+        n_items: int,
+        anchor_names: Vocabulary | None = None,
+        item_names: Vocabulary | None = None,
+        *,
+        advice: str = "",
+    ) -> Positives:
+        """From sorted rows and the number of duplicates. With `advice`, unused items are counted, and warned of."""
+        known, duplicates = sorted_rows
+        built = cls(
+            known.indptr,
+            known.indices,
+            n_items,
+            duplicates=duplicates,
+            anchor_names=anchor_names,
+            item_names=item_names,
+        )
+        if advice:
+            built.unused_items = warn_of_gaps("n_items", "item", n_items, built.indices, advice)
+        return built
+
+    @classmethod
+    def _of_pairs(
+        cls,
+        anchors: Any,
+        items: Any,
+        n_anchors: int | None,
+        n_items: int | None,
+        anchor_names: Names,
+        item_names: Names,
+    ) -> Positives:
+        inputs.check_names(anchor_names=anchor_names, item_names=item_names)
+        anchor_ids, known_anchors = tables.encode("anchors", to_numpy(anchors), anchor_names)
+        item_ids, known_items = tables.encode("items", to_numpy(items), item_names)
+        check_lengths(anchors=len(anchor_ids), items=len(item_ids))
+        n_rows = inputs.size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
+        size = inputs.size_of("n_items", "items", n_items, item_ids, known_items)
+        sorted_rows = rows.from_pairs(anchor_ids, item_ids, n_rows, size)
+        advice = inputs.TO_NUMBER["items"] if n_items is None and known_items is None else ""
+        return cls._of_rows(sorted_rows, size, known_anchors, known_items, advice=advice)
+
+    @classmethod
+    def _of_columns(
+        cls,
+        found: dict[str, Any],
+        n_anchors: int | None,
+        n_items: int | None,
+        anchor_names: Names,
+        item_names: Names,
+    ) -> Positives:
+        """From columns of a table, in which whole numbers are names if there is a vocabulary."""
+        for parameter, known in (("anchors", anchor_names), ("items", item_names)):
+            if isinstance(known, Vocabulary) and not tables.is_text(found[parameter]):
+                found[parameter] = ids_of_names(known, parameter, found[parameter])
+        return cls._of_pairs(found["anchors"], found["items"], n_anchors, n_items, anchor_names, item_names)
 
     @classmethod
     def from_edges(
@@ -246,15 +422,15 @@ class Positives:
         """The same with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
         anchor_ids = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
         item_ids = tables.look_up("items", to_numpy(items), self.item_names)
-        added, _ = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
-        ignore = np.full(len(added["indices"]), IGNORE, np.int8)
-        return self.union(Positives(added["indptr"], added["indices"], self.n_items, relation=ignore))
+        added = Positives._of_pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
+        ignore = np.full(len(added), IGNORE, np.int8)
+        return self.union(Positives(added.indptr, added.indices, self.n_items, relation=ignore))
 
     def save(self, path: str | Path) -> None:
         """Write a folder of .npy arrays, a JSON header and the names, atomically."""
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
         header = {name: getattr(self, name) for name in _NUMBERS}
-        storage.save_folder(path, "positives", header, arrays | arrays_of_names(self, _NAMES))
+        files.save_folder(path, "positives", header, arrays | arrays_of_names(self, _NAMES))
 
     def shared(self, path: str | Path) -> Positives:
         """Save to a folder and map it: the same pairs, which all processes of a machine share.
@@ -276,7 +452,7 @@ class Positives:
 
     @classmethod
     def _loaded(cls, path: str | Path, *, mmap: bool, check: bool) -> Positives:
-        header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=_NUMBERS[:2], needed=_ARRAYS[:3])
+        header, arrays = files.load_folder(path, "positives", mmap=mmap, numbers=_NUMBERS[:2], needed=_ARRAYS[:3])
         if check:
             rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
@@ -284,7 +460,7 @@ class Positives:
         loaded = cls(**parts, **names, **{name: header[name] for name in _NUMBERS[:2]})
         loaded.unused_items = header.get("unused_items", 0)  # which folders of 0.1 do not have
         if mmap:
-            loaded._mapped = stamped(path)
+            loaded._mapped = files.stamped(path)
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:
@@ -294,7 +470,21 @@ class Positives:
         self.__dict__.update(rows.refrozen(state))
 
 
-send_by_path(Positives)
+def _by_path(known: Positives) -> Any:
+    """How multiprocessing sends Positives: mapped ones by their path, so that all processes share one copy."""
+    if known._mapped is None or files.stamped(known._mapped[0]) != known._mapped:
+        return known.__reduce_ex__(2)
+    return _mapped_again, known._mapped
+
+
+def _mapped_again(path: str, stamp: tuple[Any, ...]) -> Positives:
+    if files.stamped(path) != (path, stamp):
+        got = f"{path!r}, which is gone or was replaced"
+        raise_invalid("path", "the folder that was mapped", got, "Load it again.")
+    return Positives._loaded(path, mmap=True, check=False)
+
+
+ForkingPickler.register(Positives, _by_path)  # of spawned workers and queues; a pickle in a file has the arrays
 
 
 def _joined_size(kind: str, one: int, other: int, names: Vocabulary | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +14,7 @@ from platform import python_version
 from typing import Any
 
 _SHOWN = 100  # characters of a text or a collection in `short_repr`
+_NAMES_SHOWN = 20  # of a list of names in a message
 # Control characters but tab and newline, marks that change the direction of text, line ends of Unicode, surrogates.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -121,6 +122,24 @@ def first_line(error: BaseException) -> str:
     if "set_int_max_str_digits" in line:
         return "a number of more than 4,300 digits"
     return line if len(line) <= 200 else f"{line[:197]}..."
+
+
+def shown(value: object) -> str:
+    """A short form of any value, for a message."""
+    try:
+        text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines
+    except ValueError:  # Python does not write such numbers
+        text = "a number of more than 4,300 digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def shown_names(names: Sequence[object], none: str = "none") -> str:
+    """The first names of many, such as columns, for a message: 'id', 'text' and 19,980 more."""
+    if not names:
+        return none
+    first = ", ".join(map(shown, names[:_NAMES_SHOWN]))
+    more = len(names) - _NAMES_SHOWN
+    return first if more <= 0 else f"{first} and {more:,} more"
 
 
 def described(part: object, learnt: str = "", **settings: object) -> str:

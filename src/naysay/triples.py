@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay import _inputs as inputs
-from naysay import _tables as tables
-from naysay import files as storage
+from naysay import files, tables
 from naysay._rows import frozen, offsets, raise_damaged
 from naysay.checks import public, raise_invalid
 from naysay.kernels import corrupt
@@ -80,7 +79,7 @@ class Triples:
         return self
 
     @classmethod
-    def from_arrow(
+    def from_table(
         cls,
         table: Any,
         heads: str = "head",
@@ -92,7 +91,7 @@ class Triples:
         entity_names: Vocabulary | bool | None = None,
         relation_names: Vocabulary | bool | None = None,
     ) -> Triples:
-        """From three named columns of an Arrow table, of ids or of names."""
+        """From three named columns of a table that `Positives.from_table` takes, of ids or of names."""
         named = inputs.named_columns(table, (heads, relations, tails), entity_names, relation_names)
         return cls.__new__(cls)._keep(named, n_entities, n_relations)
 
@@ -202,12 +201,12 @@ class Triples:
     def save(self, path: str | Path) -> None:
         """Write a folder of .npy arrays, a JSON header and the names, atomically."""
         header = {name: getattr(self, name) for name in _NUMBERS}
-        storage.save_folder(path, "triples", header, {"triples": self.array} | arrays_of_names(self, _NAMES))
+        files.save_folder(path, "triples", header, {"triples": self.array} | arrays_of_names(self, _NAMES))
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Triples:
         """Read what `save` wrote, memory-mapped unless `mmap=False`. Raises NaysayError if the folder is damaged."""
-        header, arrays = storage.load_folder(path, "triples", mmap=mmap, numbers=_NUMBERS, needed=("triples",))
+        header, arrays = files.load_folder(path, "triples", mmap=mmap, numbers=_NUMBERS, needed=("triples",))
         _check_sound(arrays["triples"], header["n_entities"], header["n_relations"])
         loaded = cls.__new__(cls)
         vars(loaded).update({name: header[name] for name in _NUMBERS})

@@ -8,7 +8,7 @@ import pytest
 import naysay as ns
 from naysay.auditing._training_set import read_names, training_set
 from naysay.formats import read_negatives, write_negatives
-from naysay.formats._table import FORMATS
+from naysay.formats._formats import FORMATS
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 IDS = np.array([[4, 5], [6, 7], [8, 4]])
@@ -97,7 +97,7 @@ def test_names(tmp_path):
         (tmp_path / "lost.txt", "an existing file"),
         (tmp_path / "lost.parquet", "an existing file"),
         (two, "a file with one column, got 2 in"),
-        (tmp_path / "c.parquet", "a file that can be read to its end, got"),
+        (tmp_path / "c.parquet", "a file of that format, got"),
         (tmp_path / "a.npy", "a"),
     ):
         with pytest.raises(ns.NaysayError, match=f"`--query-ids` must be {message}"):

@@ -34,7 +34,7 @@ MMR = {"select": "mmr", "balance": 0.5}
 
 def from_table(table, **columns):
     """Positives from any Arrow table."""
-    return ns.Positives.from_arrow(table, **columns)
+    return ns.Positives.from_table(table, **columns)
 
 
 def split_positives(positives, share, rng):

@@ -1,8 +1,12 @@
 """Each library's training file, letter by letter, and files of theirs that we did not write."""
 
+import gzip
+
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from naysay import tables
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives
@@ -197,3 +201,33 @@ def test_a_negative_that_the_file_calls_positive_is_seen(tmp_path):
     read = told(tmp_path, '{"query": "q", "pos": ["p"], "neg": ["p", "n"]}\n')
     assert read.ids.tolist() == [[0, 1]]
     assert read.positives.contains([0], read.ids).tolist() == [[True, False]]
+
+
+def test_marks_compression_and_line_ends_are_read(tmp_path):
+    line = b'{"a": "x", "b": "y", "c": "z"}\r\n'
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(line))
+    (tmp_path / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + line + b"\n  \n" + line)
+    assert read_negatives(tmp_path / "a.jsonl.gz").query_texts == ["x"]
+    assert read_negatives(tmp_path / "b.jsonl").rows == 2
+
+
+def test_an_empty_file_of_a_known_format_is_empty(tmp_path):
+    (tmp_path / "a.jsonl").write_text("")
+    read = read_negatives(tmp_path / "a.jsonl", "triplet")
+    assert (read.rows, read.ids.shape, len(read.positives)) == (0, (0, 0), 0)
+    none = Positives.from_pairs(np.empty(0, int), np.empty(0, int), 0, 0)
+    texts = {"query_texts": [], "corpus_texts": []}
+    write_negatives(tmp_path / "b.parquet", "triplet", ids=np.empty((0, 3), int), positives=none, **texts)
+    assert pq.read_schema(tmp_path / "b.parquet").names == ["anchor", "positive", "negative"]
+    assert read_negatives(tmp_path / "b.parquet").rows == 0
+
+
+def test_the_blocks_in_which_it_is_read_do_not_show(tmp_path, monkeypatch):
+    lines = [f'{{"query": "q{i % 7}", "pos": ["p{i % 5}"], "neg": ["p{(i + 1) % 5}", "n{i % 11}"]}}' for i in range(40)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    whole = read_negatives(tmp_path / "a.jsonl")
+    monkeypatch.setattr(tables, "_BYTES", 1)
+    parts = read_negatives(tmp_path / "a.jsonl")
+    assert whole.corpus_texts == parts.corpus_texts == [f"p{i}" for i in range(5)] + [f"n{i}" for i in range(11)]
+    assert np.array_equal(whole.ids, parts.ids)
+    assert np.array_equal(whole.positives.indices, parts.positives.indices)

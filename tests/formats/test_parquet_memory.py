@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from naysay.errors import NaysayError
-from naysay.formats._table_files import check_memory
+from naysay.tables import check_memory
 
 BUDGET = 180_000_000
 PLAIN = {"use_dictionary": False, "compression": "none"}  # random values do not compress

@@ -5,16 +5,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay.errors import NaysayError
 from naysay.formats.runs import read_run, write_run
 from naysay.search.exact import Found
 from naysay.vocabulary import Vocabulary
 
-_ODD = st.lists(st.sampled_from('aB1-_/"\\\u00a0\u2028\u200f\x85\udcff'), max_size=5).map("".join)
+_ODD = st.lists(st.sampled_from('aB1-_/"\\\u00a0\u2028\u200f\x85'), max_size=5).map("".join)
 _ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
 NAMES = st.one_of(_ODD, _ANY).filter(lambda name: name and not {*name} & {*" \t\n\r\x0b\x0c"})
 RUN = """\
@@ -66,6 +64,7 @@ def candidates(draw):
     return queries, corpus, rows, scores
 
 
+@settings(max_examples=40)
 @given(candidates())
 def test_what_is_written_is_read_back(world):
     queries, corpus, rows, scores = world
@@ -95,45 +94,3 @@ def test_numbers_stand_for_names_that_are_not_given(tmp_path):
     found = Found(np.array([[2, 0]]), np.array([[0.1, 0.1]], np.float32))
     write_run(tmp_path / "run.trec", found)
     assert (tmp_path / "run.trec").read_text() == "0 Q0 0 1 0.1 naysay\n0 Q0 2 2 0.1 naysay\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments", "message"),
-    [
-        ("q Q0 d 1 0.5\n", {}, r"`path` must be lines of six fields \(.*\), got 5 fields in line 1: 'q Q0 d 1 0.5'"),
-        ("q Q0 d 1 0.5 t\n\nq Q0 e f 1 0.5 t\n", {}, "got 7 fields in line 3: 'q Q0 e f 1 0.5 t'"),
-        ("q Q0 d 1 high t\n", {}, "`path` must be a run with finite scores, got 'high' in line 1"),
-        ("q Q0 d 1 0.5 t\nq Q0 e 2 nan t\n", {}, "must be a run with finite scores, got 'nan' in line 2"),
-        ("q Q0 d 1 1e39 t\n", {}, "must be a run with finite scores, got '1e39' in line 1"),
-        (
-            "q Q0 d 1 0.5 t\nq Q0 e 2 0.4 t\nq Q0 d 3 0.3 t\nq Q0 e 3 0.3 t\n",
-            {},
-            r"`path` must be a run with a document once for each query, got it again in line 3 \(2 such lines\)",
-        ),
-        ("p Q0 d 1 0.5 t\n", {}, "`query_ids` must be all the names in the run, got no 'p' in line 1. Pass 'drop' for"),
-        ("q Q0 \xff 1 0.5 t\n".encode("latin-1"), {}, r"`corpus_ids` must be all .*, got no '\\udcff' in line 1"),
-        ("", {"depth": 0}, "`depth` must be at least 1, got 0"),
-        ("", {"unknown": "skip"}, "`unknown` must be one of 'raise', 'drop', got 'skip'"),
-    ],
-)
-def test_errors(text, arguments, message, tmp_path):
-    with pytest.raises(NaysayError, match=f"^read_run: .*{message}"):
-        read_run(put(tmp_path, text), ["q"], ["d", "e"], **arguments)
-
-
-def test_names_are_checked(tmp_path):
-    with pytest.raises(NaysayError, match="read_run: `query_ids` must be distinct, got 'q' at rows 0 and 1"):
-        read_run(put(tmp_path, RUN), ["q", "q"], ["d"])
-    with pytest.raises(NaysayError, match="read_run: `corpus_ids` must be a sequence of strings, got 'd'"):
-        read_run(put(tmp_path, RUN), ["q"], "d")
-    with pytest.raises(NaysayError, match="read_run: `path` must be an existing file, got"):
-        read_run(tmp_path / "none", ["q"], ["d"])
-    found = Found(np.array([[0]]), np.array([[0.5]], np.float32))
-    with pytest.raises(
-        NaysayError, match="write_run: `corpus_ids` must be without white space, and not empty, got 'a b'"
-    ):
-        write_run(tmp_path / "run", found, query_ids=["q"], corpus_ids=["a b"])
-    with pytest.raises(NaysayError, match="write_run: `query_ids` must be of 1 strings, one for each row, got 2"):
-        write_run(tmp_path / "run", found, query_ids=["q", "r"])
-    with pytest.raises(NaysayError, match="write_run: `path` must be in an existing folder, got"):
-        write_run(tmp_path / "no" / "run", found)

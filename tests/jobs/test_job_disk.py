@@ -12,7 +12,7 @@ from job_world import World, in_parts
 
 from naysay.errors import NaysayError
 from naysay.files import is_draft
-from naysay.formats import _whole_files as whole_files
+from naysay.formats import _writing as whole_files
 from naysay.jobs._folder import JobFolder, opened
 from naysay.jobs._guards import locked
 

@@ -14,7 +14,7 @@ from job_world import Encoder, World, in_parts, stopped
 
 from benchmarks.fuzz.rules import run
 from naysay.errors import NaysayError
-from naysay.formats import _whole_files as whole_files
+from naysay.formats import _writing as whole_files
 from naysay.jobs import _parts as job_run
 from naysay.jobs import command
 from naysay.jobs.command import mine_files

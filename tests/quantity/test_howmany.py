@@ -56,7 +56,7 @@ def test_the_result_on_one_line_and_what_to_do_on_the_next():
     assert lines[1] == f"Use any k from 3 to 5, or a schedule: {schedule}"
     joined = " ".join(text.split())
     assert f"v is largest at k = 4: {FOUND.curve[3]:.4g}, against {FOUND.curve[0]:.4g} at k = 1" in joined
-    assert joined.endswith("▲ best k = 4 ━ within 1 % of it: k = 3 to 5")
+    assert "within 1 % of its best from k = 3 to 5" in joined
     assert "Note" not in text
     assert max(map(len, lines[2:])) <= 80
 
@@ -98,7 +98,6 @@ def test_plain_terminals_get_plain_characters(tmp_path, monkeypatch, encoding):
     (tmp_path / "\u4f60[b].csv").write_text("0.6\n0.7\n")
     _, text = printed(train_auc=0.75, val_auc="\u4f60[b].csv", encoding=encoding, width=50)
     assert "?[b].csv" in text  # names are data, not markup
-    assert "^ best k" in text
     assert text.isascii()
 
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from naysay._urls import Url
 from naysay.auditing._training_set import TrainingSet
 from naysay.auditing.findings import KVerdict
 from naysay.auditing.result import Audit, are
 from naysay.auditing.suspects import NEAR
 from naysay.detectors.share import Share
-from naysay.locations import as_place
+from naysay.places import Url, as_place
 from naysay.text import counted, percent
 
 _MANY_EASY, _OVER_CHANCE, _TOO_MANY = 0.5, 3, 0.3  # above these there is something to do

@@ -10,22 +10,21 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._urls import Place, Url
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
-from naysay.formats._table_files import batches, column_names
 from naysay.formats.read_negatives import collected
 from naysay.formats.training_file import TrainingFile
 from naysay.kernels.threads import threads
-from naysay.locations import as_place, local
 from naysay.mining.candidates import Candidates
 from naysay.mining.mined import Mined
+from naysay.places import Place, Url, as_place, local
 from naysay.positives import POSITIVE, Positives
 from naysay.search._scores import METRICS, pair_scores
 from naysay.search._survey import survey
 from naysay.search.vectors import Vectors, as_vectors
+from naysay.tables import batches, column_names
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]

@@ -17,14 +17,13 @@ from rich.text import Text
 from naysay._commands import AuditOptions
 from naysay._console import SafeConsole, progress_on
 from naysay._options import option_names
-from naysay._urls import Place, Url
 from naysay.auditing._training_set import TrainingSet, training_set
 from naysay.auditing.audit import audit
 from naysay.auditing.report import report_audit
 from naysay.auditing.result import Audit
 from naysay.auditing.suspects import Worst
 from naysay.checks import check_one_of, raise_invalid, with_option_names
-from naysay.locations import check_apart, check_page, check_target
+from naysay.places import Place, Url, check_apart, check_page, check_target
 from naysay.text import counted, percent
 
 _VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")

@@ -8,14 +8,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from naysay._urls import Place, Url
 from naysay.auditing.findings import K_MAX
 from naysay.auditing.result import Audit, k_text, repeats_text
 from naysay.auditing.suspects import COPIES
 from naysay.checks import check_kind, public
 from naysay.detectors.duplicates import REASONS
 from naysay.files import digest_of
-from naysay.locations import as_place, check_page
+from naysay.places import Place, Url, as_place, check_page
 from naysay.quantity.effectiveness import auc, simulated
 from naysay.quantity.estimate import estimate
 from naysay.report.charts import effectiveness

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from math import isnan
 from typing import Any, final
 
-from naysay._urls import Place
 from naysay.auditing._posterior import Trade
 from naysay.auditing._training_set import SetScores
 from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
@@ -15,7 +14,7 @@ from naysay.auditing.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
-from naysay.locations import as_place, check_target, write_whole
+from naysay.places import Place, as_place, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
 
 

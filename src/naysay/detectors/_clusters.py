@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._packages import need_faiss
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, first_bad, raise_invalid
 from naysay.kernels.threads import threads
@@ -72,11 +73,11 @@ def centroids(vectors: Vectors, k: int, *, iterations: int, restarts: int, seed:
 
     Call it inside `run_alone`: with several threads faiss rounds differently.
     """
-    import faiss
+    faiss = need_faiss()
 
     order, found = np.empty(len(vectors), np.int32), []
     for restart in range(restarts):
-        faiss.rand_perm(faiss.swig_ptr(order), len(order), seed + 1 + restart * _SEED_STEP)  # type: ignore[attr-defined]
+        faiss.rand_perm(faiss.swig_ptr(order), len(order), seed + 1 + restart * _SEED_STEP)
         found.append(_lloyd(vectors, vectors[order[:k]], iterations, stopped))
     return min(found, key=lambda result: result[0])[1]
 
@@ -96,7 +97,7 @@ def _lloyd(vectors: Vectors, means: Vectors, iterations: int, stopped: Stopped) 
     Stops early where an iteration leaves the sum unchanged. An empty cluster takes half of a large one. `stopped` is
     checked before each iteration; the result is that of one faiss call for all iterations.
     """
-    import faiss
+    faiss = need_faiss()
 
     # faiss would otherwise take 256 points per centroid, and warn where there are few.
     limits = {"min_points_per_centroid": 1, "max_points_per_centroid": len(vectors)}
@@ -131,7 +132,7 @@ def _spread_start(points: Vectors, k: int, generator: np.random.Generator) -> Ve
 
 def nearest(vectors: Vectors, means: Vectors) -> NDArray[np.int64]:
     """(n,) the nearest centroid of each vector by Euclidean distance. Call it inside `run_alone`."""
-    import faiss
+    faiss = need_faiss()
 
     index = faiss.IndexFlatL2(means.shape[1])
     index.add(means)
@@ -151,7 +152,7 @@ def run_alone(
     The threads are new and end with the call, so faiss's global setting stays. on_progress(1) is called in the caller's
     thread as each job ends. If it or a job fails, or on Ctrl-C, no further job starts, and `stopped` becomes true.
     """
-    import faiss
+    faiss = need_faiss()
 
     order = sorted(range(len(sizes)), key=lambda place: -sizes[place])
     stop, begin = Event(), Event()
@@ -186,7 +187,7 @@ def sample_confidence(
     The nearest centroid by distance need not have the largest cosine. The cosine with a zero centroid is 0. Works in
     blocks of rows; call it inside `run_alone`.
     """
-    import faiss
+    faiss = need_faiss()
 
     units, squares = _units(means)
     confidence = np.empty(len(vectors))

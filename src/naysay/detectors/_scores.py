@@ -15,13 +15,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._stores import named_as
-from naysay._tables import open_parquet, parquet_schema
-from naysay._urls import Url
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_exact, check_one_of, first_bad, raise_invalid, shown
 from naysay.files import raise_unreadable
-from naysay.locations import as_place, check_table, shards, table_suffix, temporary_copy
+from naysay.places import Url, as_place, check_table, named_as, shards, table_suffix, temporary_copy
+from naysay.tables import open_parquet, parquet_schema
 
 BLOCK = 1 << 18  # scores: a block stays in the processor's cache
 Scores = NDArray[Any]

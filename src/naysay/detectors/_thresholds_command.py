@@ -16,7 +16,7 @@ from naysay.detectors._scores import open_scores
 from naysay.detectors._thresholds_show import as_json, figure, print_thresholds
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
-from naysay.locations import check_apart, check_target, write_whole
+from naysay.places import check_apart, check_target, write_whole
 from naysay.plots import as_picture, check_picture
 
 _MAX_VALUES = 100_000

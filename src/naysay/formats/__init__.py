@@ -1,6 +1,6 @@
 """Training files of other libraries, TREC runs and BEIR, read and written."""
 
-from naysay.formats._table import FORMATS
+from naysay.formats._formats import FORMATS
 from naysay.formats.beir import Beir, read_beir
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.runs import Run, read_run, write_run

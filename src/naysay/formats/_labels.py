@@ -1,13 +1,8 @@
-"""Names, texts and titles of queries or documents, gathered a block at a time.
-
-Texts need not be clean. A lone surrogate, which a byte of broken UTF-8 becomes when a file is read, passes through
-lists; only Arrow, and so Parquet, cannot hold it.
-"""
+"""Names, texts and titles of queries or documents, gathered as Arrow arrays, a block of rows at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from typing import Any, final
 
 import numpy as np
@@ -17,62 +12,100 @@ from naysay.checks import raise_invalid, shown
 from naysay.encode._inputs import is_broken, string_list
 from naysay.vocabulary import Vocabulary
 
-Gather = Callable[[NDArray[np.int64]], list[str]]
-_BLOCK = 4096
+Ids = NDArray[np.int64]
+Gather = Callable[[Ids], Any]  # the strings of some rows, as a list or an Arrow array
+_BLOCK = 4096  # strings that are checked at a time
 
 
 @final
 class Labels:
-    """Names and texts of the queries, or of the corpus: `names`, `texts` and `titles` are functions of rows, or None.
+    """The names and texts of the queries, or of the corpus. Without names, rows are called by their numbers.
 
-    Each is given as a list, an array, an Arrow array or a Vocabulary. Without ids, rows are called by their numbers. If
-    `n` is None, there are as many rows as strings. Errors name the side, "query" or "corpus".
+    Ids, texts and titles are functions of rows, or None; `labels_of` makes them of what users pass. `side` is "query"
+    or "corpus", for errors; `name` is that of the whole corpus.
     """
 
-    def __init__(self, side: str, n: int | None, *, ids: Any = None, texts: Any = None, titles: Any = None) -> None:
-        """Raise for other lengths than `n`, for values that are not strings, and for repeated ids."""
-        given = {f"{side}_ids": ids, f"{side}_texts": texts, f"{side}_titles": titles}
-        sizes = {name: sized(name, values) for name, values in given.items() if values is not None}
-        self.n = n if n is not None else next(iter(sizes.values()), 0)
-        for name, size in sizes.items():
-            if size != self.n:
-                raise_invalid(name, f"of {self.n} strings, one for each row", size)
-        self.names, self.texts, self.titles = (
-            None if values is None else _gather(name, values) for name, values in given.items()
-        )
-        if self.names is not None and not isinstance(ids, Vocabulary):
-            check_distinct(f"{side}_ids", self.names(np.arange(self.n)))
+    def __init__(
+        self,
+        side: str,
+        n: int,
+        *,
+        ids: Gather | None = None,
+        texts: Gather | None = None,
+        titles: Gather | None = None,
+        name: str = "",
+    ) -> None:
+        self.side, self.n, self.name = side, n, name
+        self._ids, self._texts, self._titles = ids, texts, titles
 
-    def called(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the ids of rows as strings: names, or else numbers."""
-        return self.names(rows) if self.names is not None else [str(row) for row in rows.tolist()]
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are texts."""
+        return self._texts is not None
 
-    def ids(self, rows: NDArray[np.int64]) -> list[Any]:
-        """Return the ids of rows: names, or else integers."""
-        return self.names(rows) if self.names is not None else rows.tolist()
+    @property
+    def has_titles(self) -> bool:
+        """Whether there are titles."""
+        return self._titles is not None
 
-    def values(self, rows: NDArray[np.int64]) -> list[Any]:
-        """Return what a training file holds: texts, or else ids."""
-        return self.texts(rows) if self.texts is not None else self.ids(rows)
+    def names(self, rows: Ids) -> Any:
+        """The ids of rows as strings: names, or else numbers."""
+        import pyarrow as pa
 
-    def kind(self, *, of_ids: bool = False) -> str:
-        """Return the type of such a column: "text" or "number"."""
-        return "text" if self.names is not None or (self.texts is not None and not of_ids) else "number"
+        return pa.array(map(str, rows.tolist()), pa.large_string()) if self._ids is None else self.ids(rows)
 
-    def blocks(self, gather: Gather | None) -> Iterator[list[str]]:
-        """Yield all names, texts or titles in order, a block at a time; none if there are none."""
-        for start in range(0, self.n, _BLOCK):
-            if gather is not None:
-                yield gather(np.arange(start, min(start + _BLOCK, self.n)))
+    def ids(self, rows: Ids) -> Any:
+        """The ids of rows: names, or else numbers."""
+        import pyarrow as pa
 
-    def check_utf8(self, side: str) -> None:
-        """Raise for strings that UTF-8 cannot hold, for files that must be UTF-8."""
-        for name, gather in (("ids", self.names), ("texts", self.texts), ("titles", self.titles)):
-            for row, text in enumerate(chain.from_iterable(self.blocks(gather))):
-                if is_broken(text):
-                    got = f"{shown(text)} at row {row}"
-                    advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
-                    raise_invalid(f"{side}_{name}", "text that UTF-8 can hold", got, advice)
+        return pa.array(rows, pa.int64()) if self._ids is None else self._strings("ids", self._ids, rows)
+
+    def texts_or_ids(self, rows: Ids) -> Any:
+        """What a training file holds: texts, or else ids."""
+        return self.ids(rows) if self._texts is None else self._strings("texts", self._texts, rows)
+
+    def titles(self, rows: Ids) -> Any:
+        """Titles."""
+        return None if self._titles is None else self._strings("titles", self._titles, rows)
+
+    def name_blocks(self) -> Iterator[list[str]]:
+        """All names in order, a block at a time; none if there are none."""
+        if self._ids is not None:
+            for start in range(0, self.n, _BLOCK):
+                yield self.ids(np.arange(start, min(start + _BLOCK, self.n))).to_pylist()
+
+    def _strings(self, what: str, gather: Gather, rows: Ids) -> Any:
+        import pyarrow as pa
+
+        strings = gather(rows)
+        if isinstance(strings, pa.Array | pa.ChunkedArray):
+            return strings.cast(pa.large_string())
+        try:
+            return pa.array(strings, pa.large_string())
+        except UnicodeEncodeError:
+            place = next(place for place, text in enumerate(strings) if is_broken(text))
+            got = f"{shown(strings[place])} at row {rows[place]}"
+            raise_invalid(f"{self.side}_{what}", "text that UTF-8 can hold", got)
+
+
+def labels_of(
+    side: str, n: int | None, *, ids: Any = None, texts: Any = None, titles: Any = None, name: str = ""
+) -> Labels:
+    """Check names, texts and titles, each a list, an array, an Arrow array or a Vocabulary, of `n` strings.
+
+    If `n` is None, there are as many rows as strings.
+    """
+    given = {f"{side}_ids": ids, f"{side}_texts": texts, f"{side}_titles": titles}
+    sizes = {parameter: sized(parameter, values) for parameter, values in given.items() if values is not None}
+    rows = n if n is not None else next(iter(sizes.values()), 0)
+    for parameter, size in sizes.items():
+        if size != rows:
+            raise_invalid(parameter, f"of {rows} strings, one for each row", size)
+    gathers = [None if values is None else _gather(parameter, values) for parameter, values in given.items()]
+    labels = Labels(side, rows, ids=gathers[0], texts=gathers[1], titles=gathers[2], name=name)
+    if ids is not None and not isinstance(ids, Vocabulary):
+        check_distinct(f"{side}_ids", [name for block in labels.name_blocks() for name in block])
+    return labels
 
 
 def sized(parameter: str, values: Any) -> int:
@@ -84,7 +117,8 @@ def sized(parameter: str, values: Any) -> int:
 
 def strings(parameter: str, values: Any) -> list[str]:
     """Return a list of strings from a list, an array, an Arrow array or a vocabulary."""
-    return _gather(parameter, values)(np.arange(sized(parameter, values)))
+    found = _gather(parameter, values)(np.arange(sized(parameter, values)))
+    return found if isinstance(found, list) else found.to_pylist()
 
 
 def _gather(parameter: str, values: Any) -> Gather:
@@ -101,7 +135,8 @@ def _gather(parameter: str, values: Any) -> Gather:
         raise_invalid(parameter, "an Arrow column without nulls", got)
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         raise_invalid(parameter, "strings", f"an Arrow column of {values.type}")
-    return lambda rows: values.take(pa.array(rows)).to_pylist()
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return lambda rows: whole.take(pa.array(rows))
 
 
 def check_distinct(parameter: str, names: Sequence[str]) -> None:

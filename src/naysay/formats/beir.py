@@ -11,8 +11,8 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_whole, public, raise_invalid, shown
-from naysay.formats._table_files import decoded, json_blocks, line_blocks
 from naysay.positives import Positives
+from naysay.tables import json_blocks, line_blocks
 from naysay.vocabulary import Vocabulary
 
 _GRADE = re.compile(r"-?\d{1,18}")
@@ -53,7 +53,7 @@ class Beir:
 
 @public
 def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) -> Beir:
-    r"""Read corpus.jsonl, queries.jsonl and qrels/{split}.tsv of a folder; each may be compressed, .gz or .xz.
+    r"""Read corpus.jsonl, queries.jsonl and qrels/{split}.tsv of a folder; each may be compressed, .gz.
 
     Queries that the split does not judge are left out, as BEIR does.
 
@@ -108,11 +108,11 @@ def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) ->
 
 def _file(folder: Path, name: str, parameter: str) -> Path:
     """Return the file of that name, plain or compressed."""
-    for suffix in ("", ".gz", ".xz"):
+    for suffix in ("", ".gz"):
         if (folder / f"{name}{suffix}").is_file():
             return folder / f"{name}{suffix}"
     there = sorted(file.name for file in folder.glob("*")) if folder.is_dir() else []
-    rule = f"one with {folder.name}/{name}, also .gz or .xz"
+    rule = f"one with {folder.name}/{name}, also .gz"
     raise_invalid(parameter, rule, f"{shown(', '.join(there)) if there else 'no such folder, or nothing in it'}")
 
 
@@ -143,7 +143,7 @@ def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> 
     for numbers, lines in line_blocks(path, "split"):
         first = first or numbers[0]
         for number, line in zip(numbers, lines, strict=True):
-            fields = decoded(line).rstrip("\r\n").split("\t")
+            fields = line.rstrip("\r\n").split("\t")
             if number == first:
                 continue
             if len(fields) != 3 or not _GRADE.fullmatch(fields[2]):

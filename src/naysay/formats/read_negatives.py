@@ -1,27 +1,40 @@
-"""read_negatives: the anchors, positives and negatives of a training file."""
+"""read_negatives: training files of other libraries, as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay import tables
 from naysay.checks import public, raise_invalid, shown
 from naysay.errors import NaysayError
-from naysay.formats._table import FORMATS, SCORES, Format, format_called
-from naysay.formats._table_files import Table, opened_table
+from naysay.formats import _formats as formats
+from naysay.formats._formats import (
+    DOCUMENTS,
+    FORMATS,
+    NEGATIVES,
+    POSITIVES,
+    QUERY,
+    Column,
+    Format,
+    format_called,
+    plain_columns,
+)
+from naysay.formats._writing import need_datasets
 from naysay.formats.training_file import Collector, TrainingFile
+from naysay.places import check_table, table_suffix
 from naysay.text import first_line
 
 Ids = NDArray[np.int64]
-Documents = tuple[Ids, Ids, list[float] | None]  # the row of each in the block, its row in the corpus, and its score
-_LABELS = ("label", "labels", "score", "scores")  # columns that sentence-transformers takes for labels
-_WORDS = {str: "strings", int: "whole numbers", float: "numbers", dict: "objects"}
+_ROWS = 4096  # rows that are read at a time
+_WORDS = {str: "strings", int: "whole numbers", float: "numbers", dict: "objects", list: "lists"}
+_ARRAY = ("query", "positive", "negatives")  # what a JSON array of ColBERT is read as
 
 
 @public
@@ -30,11 +43,11 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
 
     In the formats of sentence-transformers the order of columns counts, not their names: the first is the anchor, the
     second the positive. Labelled pairs with scores instead of labels cannot be read: the file does not contain which
-    are positives. Titles and texts of "tevatron" are joined by a space. Texts stay as they are, even broken ones.
+    are positives. Titles and texts of "tevatron" are joined by a space.
     Memory: the distinct texts, and 20 bytes for each pair.
 
     Args:
-        path: .parquet, .jsonl or .json (also .gz or .xz), or .hf, a data set on disk.
+        path: .parquet, .jsonl or .json (also .gz), or .hf, a data set on disk.
         format: The format; recognised by the columns by default.
 
     Returns:
@@ -55,70 +68,148 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
 def collected(path: Path, format: str | None) -> tuple[str, Collector]:
     """Return the format of a file, and all its pairs as they are read, also repeated ones."""
     name = None if format is None else format_called(format)
-    table = opened_table(path)
-    name = name or _format_of(table)
-    _check_fit(FORMATS[name], table)
+    file = _open_rows(path)
+    name = name or _format_of(file)
+    chosen = FORMATS[name]
+    _check_fit(chosen, file)
     into = Collector()
-    for numbers, rows in table.blocks:
+    for numbers, rows in file.blocks:
         try:
-            _read_rows(FORMATS[name], _Rows(table.names, numbers, rows, table.where), into)
+            _read_rows(chosen, _Rows(file.names, numbers, rows, file.where), into)
         except NaysayError:
             raise
         except (TypeError, ValueError, OverflowError) as error:  # a score that is text, a number too large
-            got = f"{first_line(error)} in {table.where}s {numbers[0]} to {numbers[-1]}"
+            got = f"{first_line(error)} in {file.where}s {numbers[0]} to {numbers[-1]}"
             raise_invalid("path", f"a file of the format {name!r}", got)
         into.rows += len(rows)
     return name, into
 
 
-def _format_of(table: Table) -> str:
-    """Recognise the format by its own columns; those of sentence-transformers by labels and number of columns."""
-    if table.first is None and not table.names:
-        raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass `format` for an empty one.")
-    if table.arrays:
-        return "colbert" if len(table.first) == 3 and type(table.first[1]) is int else "colbert-nway"
-    present = {*table.names}
-    for name, each in FORMATS.items():
-        if each.lists and present >= {*each.marks}:
-            return name
-    if "label" in present or "score" in present:
-        return "labelled-pair"
-    plain = len([column for column in table.names if column not in _LABELS])
-    if plain == 2 and plain < len(table.names):
-        return "labelled-list"
-    if plain >= 3:
-        return "triplet" if plain == 3 else "n-tuple"
-    has_lists = isinstance(table.first, dict) and any(isinstance(value, list) for value in table.first.values())
-    if plain == 2 and table.first is not None and not has_lists:
-        raise_invalid("path", "a file with negatives", f"{_listed(table)} alone", "Mine some: `naysay mine`.")
-    got = _listed(table) if table.names else shown(table.first)
-    raise_invalid("path", "a file of a known format", got, "Pass `format`.")
+# ---- The rows of a file ----------------------------------------------------------------------------------------------
+
+Blocks = Iterator[tuple[Sequence[int], list[Any]]]  # (the number of each line or row, its object or array)
 
 
-def _check_fit(chosen: Format, table: Table) -> None:
+@final
+class _File(NamedTuple):
+    """The rows of a file."""
+
+    path: Path
+    names: tuple[str, ...]  # the columns: of the schema, or of the first line; none if lines are JSON arrays
+    first: Any  # the first row, an object or an array; None for an empty file
+    blocks: Blocks
+    where: str  # "line" or "row": what the numbers count
+
+    @property
+    def arrays(self) -> bool:
+        """Whether lines are JSON arrays."""
+        return isinstance(self.first, list)
+
+
+def _open_rows(path: Path) -> _File:
+    """Open a training file and read its first block."""
+    kind = path.with_suffix("").suffix.lower() if path.suffix == ".gz" else table_suffix(path)
+    names: tuple[str, ...] | None = None
+    where = "line"
+    if kind == ".jsonl":
+        blocks: Blocks = tables.json_blocks(path)
+    elif kind == ".json":
+        rows = tables.json_document(path)
+        blocks = _numbered(path, (rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)))
+    elif kind == ".parquet":
+        check_table("path", path)
+        names, where = tuple(tables.parquet_names(path)), "row"
+        blocks = _numbered(path, (batch.to_pylist() for batch in tables.parquet_batches(path)))
+    elif kind == ".hf":
+        names, blocks = _data_set(path)
+        where = "row"
+    else:
+        rule = "a file that ends in .parquet, .jsonl, .json or .hf"
+        raise_invalid("path", rule, repr(str(path)), ".jsonl and .json may be compressed: .gz.")
+    head = next(blocks, ([], []))
+    first = head[1][0] if head[1] else None
+    if names is None:
+        names = tuple(first) if isinstance(first, dict) else ()
+    return _File(path, names, first, _of_one_kind(path, chain([head], blocks), where), where)
+
+
+def _data_set(path: Path) -> tuple[tuple[str, ...], Blocks]:
+    """A data set on disk, mapped."""
+    datasets = need_datasets()
+    if not (path / "dataset_info.json").is_file():
+        raise_invalid("path", "a data set on disk", repr(str(path)))
+    with tables.reading("path", path, "a data set on disk"):
+        data = datasets.load_from_disk(str(path))
+    return tuple(data.column_names), _numbered(
+        path, (data.select(range(at, min(at + _ROWS, len(data)))).to_list() for at in range(0, len(data), _ROWS))
+    )
+
+
+def _numbered(path: Path, blocks: Iterator[list[Any]]) -> Blocks:
+    """Yield (numbers, rows) of blocks of rows. A damaged page is found only when it is read."""
+    start = 0
+    with tables.reading("path", path):
+        for rows in blocks:
+            yield range(start, start + len(rows)), rows
+            start += len(rows)
+
+
+def _of_one_kind(path: Path, blocks: Blocks, where: str) -> Blocks:
+    """Yield blocks; raise for a row of another kind than the first, an object or an array."""
+    kind: type | None = None
+    for numbers, rows in blocks:
+        if not rows:
+            continue
+        kind = kind or (list if isinstance(rows[0], list) else dict)
+        tables.check_rows("path", path, kind, where, numbers, rows)
+        yield numbers, rows
+
+
+# ---- Which format ----------------------------------------------------------------------------------------------------
+
+
+def _format_of(file: _File) -> str:
+    """Recognise the format by its columns: the first of the table that fits."""
+    if file.first is None and not file.names:
+        raise_invalid("path", "a file with rows", f"none in {str(file.path)!r}", "Pass `format` for an empty one.")
+    if file.arrays:
+        return "colbert" if len(file.first) == 3 and type(file.first[1]) is int else "colbert-nway"
+    for each in sorted(FORMATS.values(), key=lambda each: each.by_order):  # names tell more than the order of columns
+        if not each.arrays and each.fits(file.names):
+            return each.name
+    listed = f"columns {', '.join(map(repr, file.names))}" if file.names else shown(file.first)
+    if "score" in file.names:
+        raise_invalid("path", "a file with labels", listed, "Scores alone do not say which documents are positives.")
+    has_lists = isinstance(file.first, dict) and any(isinstance(value, list) for value in file.first.values())
+    if len(plain_columns(file.names)) == 2 and file.first is not None and not has_lists:
+        raise_invalid("path", "a file with negatives", f"{listed} alone", "Mine some: `naysay mine`.")
+    raise_invalid("path", "a file of a known format", listed, "Pass `format`.")
+
+
+def _check_fit(chosen: Format, file: _File) -> None:
     """Raise if the columns are not those of the format."""
-    name, present = chosen.name, {*table.names}
-    if table.first is None and not table.names:
+    if file.first is None and not file.names:
         return
-    if chosen.arrays != table.arrays:
+    if chosen.arrays != file.arrays:
         kind = "arrays" if chosen.arrays else "objects"
-        raise_invalid("path", f"lines of JSON {kind} for the format {name!r}", shown(table.first))
-    if missing := [column for column in chosen.marks if column not in present]:
-        rule = f"a file with the columns {', '.join(map(repr, chosen.marks))} for the format {name!r}"
-        raise_invalid("path", rule, f"no {missing[0]!r} among {', '.join(map(repr, table.names))}")
-    plain = len([column for column in table.names if column not in _LABELS])
-    if name == "labelled-pair" and ("label" not in present or plain != 2):
-        advice = "Scores alone do not say which documents are positives." if "score" in present else ""
-        raise_invalid("path", "a file with an anchor, a document and 'label'", _listed(table), advice)
-    if name == "labelled-list" and (plain != 2 or not present & {"labels", "scores"}):
-        raise_invalid("path", "a file with an anchor, documents and 'labels' or 'scores'", _listed(table))
-    if (name == "triplet" and plain != 3) or (name == "n-tuple" and plain < 3):
-        count = "three" if name == "triplet" else "three or more"
-        raise_invalid("path", f"a file with {count} columns beside scores for the format {name!r}", _listed(table))
+        raise_invalid("path", f"lines of JSON {kind} for the format {chosen.name!r}", shown(file.first))
+    if not chosen.arrays and not chosen.fits(file.names):
+        wanted = ", ".join(each.name for each in chosen.columns)
+        rule = f"a file with columns like {wanted} for the format {chosen.name!r}"
+        advice = "Scores alone do not say which documents are positives." if "score" in file.names else ""
+        raise_invalid("path", rule, f"columns {', '.join(map(repr, file.names))}", advice)
 
 
-def _listed(table: Table) -> str:
-    return "columns " + ", ".join(map(repr, table.names))
+# ---- The pairs of some rows ------------------------------------------------------------------------------------------
+
+
+@final
+class _Found(NamedTuple):
+    """Documents that were read: the row of each in its block, its row in the corpus, and its score."""
+
+    owners: Ids
+    items: Ids
+    scores: Any  # numbers, or None
 
 
 @final
@@ -154,134 +245,141 @@ class _Rows:
         counts = np.fromiter(map(len, values), np.int64, len(values))
         return np.repeat(np.arange(len(values)), counts), list(chain.from_iterable(values))
 
-    def scores(self, name: str, rows: Ids) -> list[float] | None:
-        """Return the scores that belong to a column of lists, or None; raise if the lengths differ."""
+    def scores(self, name: str, owners: Ids) -> list[float] | None:
+        """Return the scores that belong to documents of these rows, or None; raise if there are more or fewer."""
         if name not in self.names:
             return None
-        own, values = self.lists(name, (float, int))
-        if not np.array_equal(own, rows):
-            counts = np.bincount(own, minlength=len(self.rows)) != np.bincount(rows, minlength=len(self.rows))
-            place = int(np.argmax(counts))
-            self.raise_invalid(place, f"a file with one of {name!r} for each document", self.rows[place].get(name))
+        rows, values = self.lists(name, (float, int))
+        wanted = np.bincount(owners, minlength=len(self.rows))
+        if not np.array_equal(np.bincount(rows, minlength=len(self.rows)), wanted):
+            place = int(np.argmax(np.bincount(rows, minlength=len(self.rows)) != wanted))
+            rule = f"a file with one of {name!r} for each document, {wanted[place]} scores in this {self.where}"
+            self.raise_invalid(place, rule, self.rows[place].get(name))
         return values
 
-    def labels(self, marks: Sequence[Any], owners: Sequence[int] | Ids) -> NDArray[np.bool_]:
+    def labels(self, marks: Sequence[Any], owners: Ids) -> NDArray[np.bool_]:
         """Return labels as booleans; raise for the row of one that is neither 0 nor 1."""
         for place, mark in enumerate(marks):
             if mark not in (0, 1):
                 self.raise_invalid(int(owners[place]), "a file with labels of 0 and 1", mark)
         return np.array(marks, bool)
 
-    @property
-    def texts(self) -> list[str]:
-        """The columns that hold neither labels nor scores."""
-        return [name for name in self.names if name not in _LABELS]
-
 
 def _read_rows(chosen: Format, rows: _Rows, into: Collector) -> None:
     """Add the pairs of some rows of a file of that format."""
-    if chosen.lists:
-        _lists(chosen, rows, into)
-    elif chosen.arrays:
-        _colbert(rows, into)
-    else:
-        _READERS.get(chosen.name, _tuples)(rows, into)
+    if chosen.arrays:
+        rows = _of_arrays(rows)
+    anchors = _anchors(chosen, rows, into)
+    found = {}
+    for column in chosen.columns:
+        if column.of != QUERY and column.value not in (formats.scores, formats.relevance):
+            found[column.of] = _documents(chosen, column, rows, into)
+    if DOCUMENTS in found:
+        found = _by_label(rows, found[DOCUMENTS])
+    elif "scores" in rows.names and chosen.by_order:
+        found = _with_common_scores(rows, found[POSITIVES], found[NEGATIVES])
+    for kind, documents in found.items():
+        into.add(anchors[documents.owners], documents.items, documents.scores, positive=kind == POSITIVES)
 
 
-def _tuples(rows: _Rows, into: Collector) -> None:
-    """Triplets and n-tuples: the first column is the anchor, the second its positive, the others negatives."""
-    names, scores = rows.texts, None
-    anchors = into.queries.codes(rows.column(names[0]))
-    items = np.stack([into.corpus.codes(rows.column(name)) for name in names[1:]], axis=1)
-    if "scores" in rows.names:
-        owners, scores = rows.lists("scores", (float, int))
-        wrong = np.bincount(owners, minlength=len(anchors)) != items.shape[1]
-        if wrong.any():
-            place, rule = int(np.argmax(wrong)), f"a file with {items.shape[1]} scores in every {rows.where}"
-            rows.raise_invalid(place, rule, rows.rows[place]["scores"])
-    positive = np.broadcast_to(np.arange(items.shape[1]) == 0, items.shape).ravel()
-    into.add_marked(np.repeat(anchors, items.shape[1]), items.ravel(), scores, positive)
+def _anchors(chosen: Format, rows: _Rows, into: Collector) -> Ids:
+    """(rows,) the query of each row, with its text if the file has both."""
+    if chosen.by_order:
+        return into.queries.codes(rows.column(plain_columns(rows.names)[0]))
+    columns = {each.value: each for each in chosen.columns if each.of == QUERY}
+    if formats.names in columns:
+        text = columns[formats.text]
+        name = text.name if text.name in rows.names else text.also or text.name
+        return into.queries.named(rows.column(columns[formats.names].name), rows.column(name, (str,)))
+    return into.queries.codes(rows.column(next(iter(columns.values())).name))
 
 
-def _labelled_pair(rows: _Rows, into: Collector) -> None:
-    """The first column is the anchor, the second a document, `label` 1 or 0."""
-    anchors = into.queries.codes(rows.column(rows.texts[0]))
-    items = into.corpus.codes(rows.column(rows.texts[1]))
-    labels = rows.labels([row.get("label") for row in rows.rows], range(len(rows.rows)))
-    into.add_marked(anchors, items, None, labels)
+def _documents(chosen: Format, column: Column, rows: _Rows, into: Collector) -> _Found:
+    """The documents of a column, whatever it holds: ids or texts, passages, objects, or numbers with scores."""
+    if column.value is formats.passages:
+        return _passages(rows, column.name, into)
+    if column.value is formats.objects:
+        return _objects(rows, column.name, into)
+    if column.value is formats.numbers:
+        return _numbers(rows, _ARRAY[2] if column.of == NEGATIVES else _ARRAY[1], into)
+    names = [column.name]
+    if chosen.by_order:  # anchor, positive, negative, ...; or anchor, document
+        plain = plain_columns(rows.names)
+        names = plain[2:] if column.of == NEGATIVES else plain[1:2]
+    first = rows.rows[0].get(names[0]) if rows.rows else None
+    if column.shape == "list" or (isinstance(first, list) and not chosen.by_order):  # nemo-inline has both forms
+        owners, values = rows.lists(names[0])
+        beside = [each.name for each in chosen.columns if each.value is formats.scores and each.of == column.of]
+        has_own = bool(beside) and column.of != DOCUMENTS
+        return _Found(owners, into.corpus.codes(values), rows.scores(beside[0], owners) if has_own else None)
+    items = np.stack([into.corpus.codes(rows.column(name)) for name in names], axis=1)
+    return _Found(np.repeat(np.arange(len(items)), len(names)), items.ravel(), None)
 
 
-def _labelled_list(rows: _Rows, into: Collector) -> None:
-    """The first column is the anchor, the second its documents, `labels` beside them; or scores, the positive first."""
-    anchors = into.queries.codes(rows.column(rows.texts[0]))
-    owners, documents = rows.lists(rows.texts[1])
-    items = into.corpus.codes(documents)
-    scores = rows.scores("scores", owners)
-    if "labels" in rows.names:
-        labels = rows.labels(rows.scores("labels", owners) or [], owners)
-    else:
-        labels = np.diff(owners, prepend=-1) != 0
-    into.add_marked(anchors[owners], items, scores, labels)
+def _of_arrays(rows: _Rows) -> _Rows:
+    """JSON arrays [query, positive, negative, ...] as objects."""
+    for place, row in enumerate(rows.rows):
+        if len(row) < 3 or type(row[0]) is not int or len({*map(type, row[1:])}) > 1:
+            rows.raise_invalid(place, f"a file with [query, positive, negative, ...] in every {rows.where}", row)
+    objects = [dict(zip(_ARRAY, (row[0], row[1:2], row[2:]), strict=True)) for row in rows.rows]
+    return _Rows(_ARRAY, rows.numbers, objects, rows.where)
 
 
-_READERS: dict[str, Callable[[_Rows, Collector], None]] = {
-    "labelled-pair": _labelled_pair,
-    "labelled-list": _labelled_list,
-}
+def _numbers(rows: _Rows, name: str, into: Collector) -> _Found:
+    """Numbers of passages, or [number, score]."""
+    owners, values = rows.lists(name, (int, list))
+    scored = [each for each in values if isinstance(each, list) and len(each) == 2]
+    if not scored and not any(isinstance(each, list) for each in values):
+        return _Found(owners, into.corpus.codes(values), None)
+    if len(scored) != len(values):
+        rows.raise_invalid(0, "a file in which all passages have a score, or none", values)
+    return _Found(owners, into.corpus.codes([number for number, _ in scored]), [score for _, score in scored])
 
 
-def _lists(chosen: Format, rows: _Rows, into: Collector) -> None:
-    """A row with lists of positives and negatives. In "nemo-inline" a positive may be by itself."""
-    names = chosen.lists
-    if "query name" in names:
-        text = names["query"] if names["query"] in rows.names else "query"
-        anchors = into.queries.named(rows.column(names["query name"]), rows.column(text, (str,)))
-    else:
-        anchors = into.queries.codes(rows.column(names.get("query", "anchor")))
-    if chosen.name == "nemo-inline":
-        for row in rows.rows:
-            if isinstance(row.get("pos_doc"), str):
-                row["pos_doc"] = [row["pos_doc"]]
-    for what, scores in SCORES.items():
-        owners, items, beside = _documents(chosen, rows, into, names[what], names.get(scores, ""))
-        into.add(anchors[owners], items, beside, positive=what == "positives")
+def _passages(rows: _Rows, name: str, into: Collector) -> _Found:
+    """Objects of docid and text, and perhaps a title, which is put before the text."""
+    owners, passages = rows.lists(name, (dict,))
+    for place, passage in zip(owners.tolist(), passages, strict=True):
+        if not isinstance(passage.get("docid"), str) or not isinstance(passage.get("text"), str):
+            rows.raise_invalid(place, f"a file with docid and text, strings, in all {name}", passage)
+    texts = [" ".join(filter(None, (each.get("title"), each["text"]))) for each in passages]
+    return _Found(owners, into.corpus.named([each["docid"] for each in passages], texts), None)
 
 
-def _documents(chosen: Format, rows: _Rows, into: Collector, name: str, scores: str) -> Documents:
-    """Return the documents of a column of lists: ids or texts, passages, or objects of id and score."""
-    if chosen.documents == "passage":
-        owners, passages = rows.lists(name, (dict,))
-        for place, passage in zip(owners.tolist(), passages, strict=True):
-            if not isinstance(passage.get("docid"), str) or not isinstance(passage.get("text"), str):
-                rows.raise_invalid(place, f"a file with docid and text, strings, in all {name}", passage)
-        texts = [" ".join(filter(None, (each.get("title"), each["text"]))) for each in passages]
-        return owners, into.corpus.named([each["docid"] for each in passages], texts), None
-    if chosen.documents != "object":
-        owners, documents = rows.lists(name)
-        return owners, into.corpus.codes(documents), rows.scores(scores, owners)
+def _objects(rows: _Rows, name: str, into: Collector) -> _Found:
+    """Objects of id, and perhaps a score; or ids by themselves."""
     owners, documents = rows.lists(name, (dict, str))
     objects = [each if isinstance(each, dict) else {"id": each} for each in documents]
     for place, each in enumerate(objects):
         if not isinstance(each.get("id"), str):
             rows.raise_invalid(int(owners[place]), f"a file with an id, a string, in all of {name}", documents[place])
-    scored = [each.get("score") for each in objects]
-    beside = [np.nan if score is None else float(score) for score in scored]
-    has_scores = any(score is not None for score in scored)
-    return owners, into.corpus.codes([each["id"] for each in objects]), beside if has_scores else None
+    scores = [each.get("score") for each in objects]
+    items = into.corpus.codes([each["id"] for each in objects])
+    if all(score is None for score in scores):
+        return _Found(owners, items, None)
+    return _Found(owners, items, [np.nan if score is None else float(score) for score in scores])
 
 
-def _colbert(rows: _Rows, into: Collector) -> None:
-    """[query, positive, negative, ...], a passage as a number or as [number, score]."""
-    for place, row in enumerate(rows.rows):
-        if len(row) < 3 or type(row[0]) is not int or len({*map(type, row[1:])}) > 1:
-            rows.raise_invalid(place, f"a file with [query, positive, negative, ...] in every {rows.where}", row)
-    counts = np.fromiter(map(len, rows.rows), np.int64, len(rows.rows)) - 1
-    anchors = np.repeat(into.queries.codes([row[0] for row in rows.rows]), counts)
-    flat = list(chain.from_iterable(row[1:] for row in rows.rows))
-    scored = [each for each in flat if isinstance(each, list) and len(each) == 2]
-    if scored and len(scored) != len(flat):
-        rows.raise_invalid(0, "a file in which all passages have a score, or none", rows.rows[0])
-    items = into.corpus.codes([passage for passage, _ in scored] if scored else flat)
-    first = np.zeros(len(flat), bool)
-    first[np.cumsum(counts) - counts] = True
-    into.add_marked(anchors, items, [score for _, score in scored] if scored else None, first)
+def _by_label(rows: _Rows, documents: _Found) -> dict[str, _Found]:
+    """Documents of both kinds by their labels; without labels the first of a row is its positive."""
+    owners, scores = documents.owners, rows.scores("scores", documents.owners)
+    if "label" in rows.names:
+        is_positive = rows.labels([row.get("label") for row in rows.rows], owners)
+    elif "labels" in rows.names:
+        is_positive = rows.labels(rows.scores("labels", owners) or [], owners)
+    else:
+        is_positive = np.diff(owners, prepend=-1) != 0
+    found = {}
+    for kind, chosen in ((POSITIVES, is_positive), (NEGATIVES, ~is_positive)):
+        beside = None if scores is None else np.array(scores, np.float32)[chosen]
+        found[kind] = _Found(owners[chosen], documents.items[chosen], beside)
+    return found
+
+
+def _with_common_scores(rows: _Rows, positives: _Found, negatives: _Found) -> dict[str, _Found]:
+    """Positives and negatives, whose scores are in one list a row: that of the positive, then those of negatives."""
+    owners = np.concatenate([positives.owners, negatives.owners])
+    scores = np.empty(len(owners), np.float32)
+    scores[np.argsort(owners, kind="stable")] = rows.scores("scores", owners)
+    own, rest = np.split(scores, [len(positives.owners)])
+    return {POSITIVES: positives._replace(scores=own), NEGATIVES: negatives._replace(scores=rest)}

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.files import draft_of
-from naysay.formats._labels import Labels, check_distinct, strings
-from naysay.formats._table_files import decoded, encoded, line_blocks
-from naysay.formats._whole_files import check_place
+from naysay.formats._labels import Labels, check_distinct, labels_of, strings
+from naysay.formats._writing import check_place
 from naysay.search.exact import Found
+from naysay.tables import line_blocks
 from naysay.vocabulary import Vocabulary
 
 Ids = NDArray[np.int64]
 _FIELDS = "lines of six fields (query Q0 document rank score tag)"
-_SPACE = re.compile(r"[ \t\n\r\x0b\x0c]|^$")  # what ends a field, or an empty one
+_SPACES = " \t\n\r\x0b\x0c"  # what ends a field; a space of Unicode may be in a name
+_ASCII_SPACE = re.compile(f"[{_SPACES}]+")
 _BLOCK = 4096
 
 
@@ -58,7 +59,7 @@ def read_run(
     depth: int | None = None,
     unknown: str = "raise",
 ) -> Run:
-    r"""Read a TREC run file, plain or compressed (.gz, .xz).
+    r"""Read a TREC run file, plain or compressed (.gz).
 
     Candidates are ranked by their scores, as trec_eval does; the ranks in the file are ignored.
 
@@ -84,12 +85,12 @@ def read_run(
     queries, documents = _index("query_ids", query_ids), _index("corpus_ids", corpus_ids)
     parts, tag = [], ""
     for numbers, fields in _lines(Path(path)):
-        tag = tag or decoded(fields[5][0])
+        tag = tag or fields[5][0]
         anchors, items = _codes(fields[0], queries), _codes(fields[2], documents)
         if unknown == "raise":
             _check_names("query_ids", numbers, fields[0], anchors)
             _check_names("corpus_ids", numbers, fields[2], items)
-        parts.append((np.array(numbers), anchors, items, _numbers(numbers, fields[4])))
+        parts.append((np.array(numbers), anchors, items, _scores(numbers, fields[4])))
     if not parts:
         parts.append((np.empty(0, np.int64),) * 3 + (np.empty(0, np.float32),))
     lines, anchors, items, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -130,92 +131,87 @@ def write_run(
     """
     target = Path(path)
     check_place(target)
-    queries = Labels("query", len(found.ids), ids=query_ids)
+    queries = labels_of("query", len(found.ids), ids=query_ids)
     size = int(found.ids.max(initial=-1)) + 1 if corpus_ids is None else len(corpus_ids)
-    corpus = Labels("corpus", size, ids=corpus_ids)
+    corpus = labels_of("corpus", size, ids=corpus_ids)
     return write_lines(target, found.ids, found.scores, queries, corpus, tag)
 
 
 def write_lines(target: Path, ids: Ids, scores: NDArray[np.float32], queries: Labels, corpus: Labels, tag: str) -> int:
     """Write the lines of a run, a block of queries at a time, by way of a draft; return their number."""
     for parameter, labels in (("query_ids", queries), ("corpus_ids", corpus)):
-        check_fields(parameter, labels.blocks(labels.names))
+        check_fields(parameter, labels.name_blocks())
     check_fields("tag", [[tag]])
-    end, lines = b" " + encoded(tag) + b"\n", 0
-    with draft_of(target, "path") as draft, draft.open("wb", buffering=1 << 20) as stream:
+    count = 0
+    with draft_of(target, "path") as draft, draft.open("w", buffering=1 << 20, encoding="utf-8", newline="") as stream:
         for start in range(0, len(ids), _BLOCK):
-            block, numbers = ids[start : start + _BLOCK], scores[start : start + _BLOCK]
+            block, block_scores = ids[start : start + _BLOCK], scores[start : start + _BLOCK]
             rows, places = np.nonzero(block >= 0)
-            items, values = block[rows, places], numbers[rows, places]
+            items, values = block[rows, places], block_scores[rows, places]
             order = np.lexsort((items, -values, rows))
             rows, items, values = rows[order], items[order], values[order]
             ranks = np.arange(len(rows)) - np.searchsorted(rows, rows) + 1
-            names = map(encoded, queries.called(rows + start)), map(encoded, corpus.called(items))
-            ranked = map(str.encode, ranks.astype(np.str_).tolist()), map(str.encode, values.astype(np.str_).tolist())
-            stream.writelines(
-                b" ".join((query, b"Q0", *rest)) + end for query, *rest in zip(*names, *ranked, strict=True)
+            columns = (
+                queries.names(rows + start).to_pylist(),
+                corpus.names(items).to_pylist(),
+                ranks.tolist(),
+                values.astype(np.str_).tolist(),  # the shortest decimals of a float32
             )
-            lines += len(rows)
-    return lines
+            stream.writelines(f"{query} Q0 {item} {rank} {score} {tag}\n"
+                              for query, item, rank, score in zip(*columns, strict=True))  # fmt: skip
+            count += len(rows)
+    return count
 
 
 def check_fields(parameter: str, blocks: Iterable[Sequence[str]]) -> None:
     """Raise for names that would be two fields, or none."""
     for row, name in enumerate(chain.from_iterable(blocks)):
-        if not isinstance(name, str) or _SPACE.search(name):
+        if not isinstance(name, str) or not name or _ASCII_SPACE.search(name):
             raise_invalid(parameter, "without white space, and not empty", f"{shown(name)} at row {row}")
 
 
-def _index(parameter: str, names: Sequence[str] | Vocabulary | int) -> dict[bytes, int]:
-    """{name: row}, in bytes as in the file."""
+def _index(parameter: str, names: Sequence[str] | Vocabulary | int) -> dict[str, int]:
+    """{name: row}."""
     if isinstance(names, int | np.integer):
-        size = check_whole(parameter, names, 0)
-        return {str(row).encode(): row for row in range(size)}
+        return {str(row): row for row in range(check_whole(parameter, names, 0))}
     listed = strings(parameter, names)
     check_distinct(parameter, listed)
-    return {encoded(name): row for row, name in enumerate(listed)}
+    return {name: row for row, name in enumerate(listed)}
 
 
-def _lines(path: Path) -> Iterator[tuple[list[int], list[tuple[bytes, ...]]]]:
+def _lines(path: Path) -> Iterator[tuple[list[int], list[tuple[str, ...]]]]:
     """Yield blocks of (line numbers, six columns)."""
     for numbers, lines in line_blocks(path):
-        fields = list(map(bytes.split, lines))
+        fields = [_ASCII_SPACE.split(line.strip(_SPACES)) for line in lines]
         if {*map(len, fields)} != {6}:
             place = next(place for place, found in enumerate(fields) if len(found) != 6)
-            got = f"{len(fields[place])} fields in line {numbers[place]}: {shown(decoded(lines[place].rstrip()))}"
+            got = f"{len(fields[place])} fields in line {numbers[place]}: {shown(lines[place].rstrip())}"
             raise_invalid("path", _FIELDS, got)
         yield numbers, list(zip(*fields, strict=True))
 
 
-def _codes(names: Sequence[bytes], index: dict[bytes, int]) -> Ids:
+def _codes(names: Sequence[str], index: dict[str, int]) -> Ids:
     return np.fromiter(map(index.get, names, repeat(-1)), np.int64, len(names))
 
 
-def _check_names(parameter: str, numbers: list[int], names: Sequence[bytes], codes: Ids) -> None:
-    bad = np.flatnonzero(codes < 0)
-    if len(bad):
-        got = f"{shown(decoded(names[bad[0]]))} in line {numbers[bad[0]]}"
-        raise_invalid(
-            parameter, "all the names in the run", f"no {got}", "Pass 'drop' for `unknown` to leave such lines out."
-        )
+def _check_names(parameter: str, numbers: list[int], names: Sequence[str], codes: Ids) -> None:
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        got = f"no {shown(names[unknown[0]])} in line {numbers[unknown[0]]}"
+        raise_invalid(parameter, "all the names in the run", got, "Pass 'drop' for `unknown` to leave such lines out.")
 
 
-def _numbers(numbers: list[int], column: Sequence[bytes]) -> NDArray[np.float32]:
+def _scores(numbers: list[int], column: Sequence[str]) -> NDArray[np.float32]:
     """Return scores as float32; raise for the first that is not a finite number."""
-    try:
-        exact = np.array(column).astype(np.float64)
-    except ValueError:
-        exact = np.array([_number(text) for text in column])
     with np.errstate(over="ignore"):  # too large for float32 raises below
-        scores = exact.astype(np.float32)
+        scores = np.array([_number(text) for text in column]).astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
-        got = f"{shown(decoded(column[bad[0]]))} in line {numbers[bad[0]]}"
-        raise_invalid("path", "a run with finite scores", got)
+        raise_invalid("path", "a run with finite scores", f"{shown(column[bad[0]])} in line {numbers[bad[0]]}")
     return scores
 
 
-def _number(text: bytes) -> float:
+def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import public, raise_invalid, shown
-from naysay.formats._table import FORMATS
+from naysay.formats._formats import FORMATS
 from naysay.positives import Positives
 
 Ids = NDArray[np.int64]
@@ -145,12 +145,6 @@ class Collector:
         self.scored[positive] |= scores is not None
         beside = np.full(len(items), np.nan, np.float32) if scores is None else np.array(scores, np.float32)
         self.pairs[positive].append((anchors, items, beside))
-
-    def add_marked(self, anchors: Ids, items: Ids, scores: Any, positive: NDArray[np.bool_]) -> None:
-        """Add (m,) pairs of both kinds."""
-        beside = None if scores is None else np.array(scores, np.float32)
-        for kind, chosen in ((True, positive), (False, ~positive)):
-            self.add(anchors[chosen], items[chosen], None if beside is None else beside[chosen], positive=kind)
 
     def finished(self, path: Path, name: str) -> TrainingFile:
         """Return everything as arrays; a repeated pair is kept once, with its first score."""

@@ -24,10 +24,9 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.formats import runs
-from naysay.formats._blocks import Ids, Job
-from naysay.formats._labels import Labels
-from naysay.formats._table import FORMATS, Format, format_called
-from naysay.formats._whole_files import check_place, write_blocks
+from naysay.formats._formats import FORMATS, Format, Ids, format_called
+from naysay.formats._labels import Labels, labels_of
+from naysay.formats._writing import Contents, check_place, write_contents
 from naysay.positives import POSITIVE, Positives
 
 _BLOCK = 1 << 16
@@ -122,10 +121,11 @@ def write_negatives(
         raise_invalid("ids", "of shape (n, k), k at least 1", f"shape {negatives.shape}")
     check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
     check_kind("positives", positives, Positives, "a Positives")
-    queries = Labels("query", len(negatives), ids=query_ids, texts=query_texts)
+    queries = labels_of("query", len(negatives), ids=query_ids, texts=query_texts)
     sized = any(values is not None for values in (corpus_ids, corpus_texts, corpus_titles))
     size = None if sized else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
-    corpus = Labels("corpus", size, ids=corpus_ids, texts=corpus_texts, titles=corpus_titles)
+    corpus_name = "" if corpus_path is None else Path(corpus_path).name
+    corpus = labels_of("corpus", size, ids=corpus_ids, texts=corpus_texts, titles=corpus_titles, name=corpus_name)
     check_range("ids", negatives, corpus.n, "documents", least=-1)
     _check_known(positives, negatives, corpus.n)
     used = with_scores or name == "trec"
@@ -146,10 +146,9 @@ def write_negatives(
         raise_invalid("scores", "given for a file with scores", None)
     if with_scores and chosen.scores == "both" and beside is None:
         raise_invalid("positive_scores", f"given for a file with scores in the format {name!r}", None)
-    corpus_id = "" if corpus_path is None else Path(corpus_path).name
-    job = Job(negatives, number, indptr, items, beside, queries, corpus, corpus_id)
-    dropped = _dropped(chosen, job, short)
-    rows = write_blocks(target, chosen, job, corpus_path)
+    contents = Contents(negatives, number, indptr, items, beside, queries, corpus)
+    dropped = _dropped(chosen, contents, short)
+    rows = write_contents(target, chosen, contents, corpus_path)
     return Written(target, name, rows, dropped)
 
 
@@ -161,15 +160,15 @@ def _pairs(positives: Positives, n: int) -> tuple[Ids, Ids, NDArray[np.bool_]]:
     return offsets(counts), positives.indices[kept].astype(np.int64), kept
 
 
-def _dropped(chosen: Format, job: Job, short: str | None) -> dict[str, int]:
+def _dropped(chosen: Format, contents: Contents, short: str | None) -> dict[str, int]:
     """{reason: anchors} that have no row; raises for an anchor short of negatives if short="raise"."""
-    found, k = (job.ids >= 0).sum(axis=1), job.ids.shape[1]
+    found, k = (contents.ids >= 0).sum(axis=1), contents.ids.shape[1]
     if short == "raise" and (found < k).any():
         rule = f"{k} negatives for each anchor, because `short` is 'raise'"
         raise_invalid("ids", rule, first_bad(found, found < k))
     if chosen.keeps:
         return {}
-    without = np.diff(job.indptr) == 0
+    without = np.diff(contents.indptr) == 0
     reasons = {"no positive": without, "no negative": ~without & (found == 0)}
     if chosen.rectangular:
         reasons[f"fewer than {k} negatives"] = ~without & (found > 0) & (found < k)
@@ -199,11 +198,9 @@ def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) 
         rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {chosen.name!r}"
         raise_invalid("path", rule, repr(str(target)))
     for side, labels in (("query", queries), ("corpus", corpus)):
-        if side in chosen.texts and labels.texts is None:
+        if side in chosen.texts and not labels.has_texts:
             advice = "Pass query_texts and corpus_texts, or write row numbers and names with format='ids'."
             raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None, advice)
-        if target.suffix.lower() in (".parquet", ".hf"):
-            labels.check_utf8(side)
 
 
 def _check_known(positives: Positives, ids: Ids, n_items: int) -> None:

@@ -3,44 +3,49 @@
 from __future__ import annotations
 
 import hashlib
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.formats._blocks import Block, Part
-from naysay.formats._table import FORMATS as _FORMATS
-from naysay.formats._table import format_called
+from naysay.formats._formats import FORMATS as _FORMATS
+from naysay.formats._formats import Block, format_called
+from naysay.formats._labels import labels_of
+from naysay.formats._writing import with_types
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negatives import Picked
 
 Ids = NDArray[np.int64]
 FORMATS = ("triplet", "n-tuple", "labeled-pair", "labeled-list")
 _CHUNK = 1 << 27  # bytes of text in a chunk: 32-bit offsets, which `datasets` uses, end at 2^31
-_ROW = 8  # bytes that a row counts for, besides its text
 
 
 def table_of(format: str, names: list[str], pairs: TextPairs, picked: Picked, *, with_scores: bool) -> Any:
     """Return an Arrow table in one of the four formats; `names` are those of its columns [anchor, positive]."""
     import pyarrow as pa
 
-    scores = (picked.scores, picked.positive_scores) if with_scores else (None, None)
-    parts = _parts(format, picked.ids, scores, (pairs.anchors, pairs.items))
-    columns = [_column(part, pairs) for part in parts.values()]
-    return pa.Table.from_arrays(columns, names=[*names, *list(parts)[2:]])
+    scores, positive_scores = (picked.scores, picked.positive_scores) if with_scores else (None, None)
+    block = Block(np.arange(len(picked.ids)), picked.ids, scores, pairs.anchors, pairs.items, positive_scores)
+    table = _table(format, block, pairs.queries, pairs.corpus)
+    table = table.rename_columns([*names, *table.column_names[2:]])
+    short = {pa.large_string(): pa.string(), pa.float32(): pa.float64()}
+    schema = pa.schema([(field.name, with_types(field.type, short)) for field in table.schema])
+    rows_per_chunk = max(1, table.num_rows * _CHUNK // max(1, table.nbytes))
+    chunks = [table.slice(start, rows_per_chunk).cast(schema) for start in range(0, table.num_rows, rows_per_chunk)]
+    return pa.concat_tables([schema.empty_table(), *chunks])
 
 
 def names_of(format: str, count: int, *, with_scores: bool) -> list[str]:
     """Return the names of the columns of a format after the first two."""
     none, ids = np.empty(0, np.int64), np.empty((0, count), np.int64)
     scores = (np.empty((0, count), np.float32), np.empty(0, np.float32)) if with_scores else (None, None)
-    return list(_parts(format, ids, scores, (none, none)))[2:]
+    block = Block(none, ids, scores[0], none, none, scores[1])
+    return list(_table(format, block, [], []).column_names[2:])
 
 
-def _parts(format: str, ids: Ids, scores: tuple[Any, Any], pairs: tuple[Ids, Ids]) -> dict[str, Part]:
-    block = Block(np.arange(len(ids)), ids, scores[0], *pairs, scores[1])
-    return _FORMATS[format_called(format)].columns(block)
+def _table(format: str, block: Block, queries: Any, corpus: Any) -> Any:
+    labels = labels_of("query", None, texts=queries), labels_of("corpus", None, texts=corpus)
+    return _FORMATS[format_called(format)].table(block, *labels)
 
 
 def fingerprint(table: Any) -> str:
@@ -55,42 +60,6 @@ def fingerprint(table: Any) -> str:
             for buffer in chunk.buffers():
                 digest.update(b"" if buffer is None else buffer)
     return digest.hexdigest()
-
-
-def _column(part: Part, pairs: TextPairs) -> Any:
-    """Return a column of texts or numbers, or of lists of them, in chunks that 32-bit offsets can hold."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    starts = part.starts
-    if part.what == "number":
-        flat = part.values.astype(np.float64 if part.values.dtype.kind == "f" else np.int64)
-        kind, sizes = pa.from_numpy_dtype(flat.dtype), np.full(len(flat), flat.itemsize)
-    else:
-        texts = pairs.queries if part.what == "query" else pairs.corpus
-        kind, sizes = pa.string(), pc.binary_length(texts).to_numpy(zero_copy_only=False)[part.values] + _ROW
-
-    def values(start: int, stop: int) -> Any:
-        if part.what == "number":
-            return pa.array(flat[start:stop])
-        return texts.take(pa.array(part.values[start:stop])).cast(pa.string())
-
-    if starts is None:
-        return pa.chunked_array([values(start, stop) for start, stop in pairwise(_edges(sizes))], kind)
-    weights = np.add.reduceat(sizes, starts[:-1]) if len(starts) > 1 else sizes[:0]
-    chunks = [
-        pa.ListArray.from_arrays(
-            pa.array((starts[first : last + 1] - starts[first]).astype(np.int32)), values(starts[first], starts[last])
-        )
-        for first, last in pairwise(_edges(weights))
-    ]
-    return pa.chunked_array(chunks, pa.list_(kind))
-
-
-def _edges(weights: Ids) -> list[int]:
-    """Return where chunks of rows begin, and the end of the last, so that none is much larger than _CHUNK."""
-    part = np.cumsum(weights) // _CHUNK
-    return [*np.flatnonzero(np.diff(part, prepend=-1)).tolist(), len(weights)] if len(weights) else []
 
 
 def measured(scores: NDArray[np.float32]) -> dict[str, float]:

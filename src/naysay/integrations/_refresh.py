@@ -17,7 +17,7 @@ from naysay.difficulty.monitor import Scalars, writer
 from naysay.encode._inputs import text_array
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder
-from naysay.formats._whole_files import need_datasets
+from naysay.formats._writing import need_datasets
 from naysay.integrations._frameworks import need
 from naysay.integrations._refresh_inputs import (
     TrainingSet,

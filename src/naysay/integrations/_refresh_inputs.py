@@ -15,7 +15,7 @@ from naysay.checks import raise_invalid, shown, shown_names
 from naysay.difficulty.monitor import Scalars, hardness
 from naysay.encode._inputs import texts_hash
 from naysay.encode.texts import encode_texts
-from naysay.formats._whole_files import need_datasets
+from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_tables import names_of
 from naysay.mining.mine import mine

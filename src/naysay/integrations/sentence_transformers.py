@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_number, check_one_of, check_whole, public
 from naysay.encode.texts import encode_texts, pool_of
 from naysay.files import as_path
-from naysay.formats._whole_files import need_datasets
+from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negative_tables import FORMATS, fingerprint, names_of, statistics, table_of

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, final
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
 from naysay.files import FULL, digest_of, disk_reason, shown_path
-from naysay.locations import shards
+from naysay.places import shards
 
 # Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
 _MAY_CHANGE = ("--on-short", "--short")

@@ -11,7 +11,6 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_range, raise_invalid, shown, shown_names, with_option_names
-from naysay.formats._table_files import batches, chosen_column, column_names
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._texts import (
     Keys,
@@ -25,6 +24,7 @@ from naysay.jobs._texts import (
     write_texts,
 )
 from naysay.mining._known import Ids, Pairs, equal_pairs, text_keys
+from naysay.tables import batches, chosen_column, column_names
 
 _TOO_LARGE = 1 << 63  # a larger whole number is an id, not a row
 _ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")

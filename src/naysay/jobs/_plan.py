@@ -16,7 +16,6 @@ from typing import final
 
 import numpy as np
 
-from naysay._urls import Url
 from naysay.checks import raise_invalid, shown
 from naysay.jobs._prepare import open_file, within
 from naysay.jobs._ray import Cluster, cluster_of, sharded
@@ -28,6 +27,7 @@ from naysay.mining._pipeline import ROWS
 from naysay.mining._search import stops_early
 from naysay.mining._task import Task, task_of
 from naysay.mining.options import MiningOptions
+from naysay.places import Url
 from naysay.positives import Positives
 from naysay.search._scores import METRICS
 from naysay.search._shards import Shard

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, with_option_names
 from naysay.detectors.posterior import Posterior
-from naysay.formats._table_files import check_memory
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import (
@@ -46,6 +45,7 @@ from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
 from naysay.search._plan import open_pairs
 from naysay.search.vectors import Vectors, as_vectors
+from naysay.tables import check_memory
 
 _KNOWN = ("indptr", "indices", "filter", "relation")  # arrays of known pairs
 _SLOT = 200  # bytes of a candidate while the stages sort and judge it

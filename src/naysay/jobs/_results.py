@@ -9,7 +9,6 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._urls import Place
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
@@ -26,6 +25,7 @@ from naysay.mining.candidates import Candidates
 from naysay.mining.explain import slots_of
 from naysay.mining.judge import limits_of
 from naysay.mining.mined import Mined
+from naysay.places import Place
 from naysay.text import with_interval
 from naysay.types import Query
 

@@ -12,14 +12,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._urls import Place
 from naysay.checks import raise_invalid, shown, shown_names
 from naysay.files import digest_of
-from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
-from naysay.locations import check_target, is_there, local
 from naysay.mining._review import ToReview
+from naysay.places import Place, check_target, is_there, local
+from naysay.tables import batches, column_names
 from naysay.text import from_spreadsheet_cell, spreadsheet_cell
 
 Ids = NDArray[np.int64]

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from naysay._options import command_fields, flag_of
-from naysay._stores import Remote, copy_of, fetch, upload
-from naysay._urls import Place, Url
 from naysay.errors import NaysayError
 from naysay.files import is_draft, sync
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._guards import DiskError, disk_errors
 from naysay.jobs.options import JobOptions
+from naysay.places import Place, Remote, Url, copy_of, fetch, upload
 
 _DRAFTS = "outputs"  # the folder in which a file is made that is uploaded
 

@@ -17,15 +17,12 @@ from rich.progress import Progress
 from naysay._console import PLAIN, SafeConsole, progress_on
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
-from naysay._stores import find, named_as
-from naysay._urls import Place, Url
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names
 from naysay.files import digest_of
-from naysay.formats import _whole_files as whole_files
+from naysay.formats import _writing as writing
 from naysay.formats import runs
-from naysay.formats._blocks import Job
+from naysay.formats._formats import FORMATS, format_called
 from naysay.formats._labels import Labels
-from naysay.formats._table import FORMATS, format_called
 from naysay.formats.write_negatives import check_options
 from naysay.jobs import _stores as stores
 from naysay.jobs._folder import FORMAT, JobFolder, opened
@@ -38,12 +35,12 @@ from naysay.jobs._ray import cluster_of
 from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
 from naysay.jobs._review import check_new_review, check_review_file, read_review, write_review
 from naysay.jobs.options import JobOptions, recorded
-from naysay.locations import check_apart, check_page, check_target, is_there
 from naysay.mining._task import check_corpus_size, pairs_of
 from naysay.mining.backfill import notes_of
 from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
+from naysay.places import Place, Url, check_apart, check_page, check_target, find, is_there, named_as
 from naysay.positives import POSITIVE
 
 STOPPED = "stopped. Run the same command with --resume to continue."
@@ -158,7 +155,7 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
     with with_option_names("mine", {"path": "--output"}):
         if isinstance(job.output, Path):
-            whole_files.check_place(job.output)
+            writing.check_place(job.output)
         elif suffix == ".hf":
             raise_invalid("path", "a file, not a data set of several files, where it is a URL", repr(str(job.output)))
         else:
@@ -172,7 +169,7 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
             rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {name!r}"
             raise_invalid("--output", rule, repr(str(job.output)))
         if suffix == ".hf":
-            whole_files.need_datasets()
+            writing.need_datasets()
         if job.with_scores and chosen.scores == "none":
             raise_invalid("--with-scores", f"left out for the format {name!r}, which has no place for scores", "it")
     for side, option, given in (("query", "--queries", queries), ("corpus", "--corpus", corpus)):
@@ -226,23 +223,29 @@ def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progres
     """Write the negatives, a block at a time; return the number of rows of the file."""
     name = format_called(job.format, "trec")
     by_text = name == "ids"  # rows that the pairs name have no other id
-    sides = _labels("query", ready.queries, by_text=by_text), _labels("corpus", ready.corpus, by_text=by_text)
+    corpus_name = "" if job.corpus_path is None else Path(job.corpus_path).name
+    queries = _labels("query", ready.queries, "", by_text=by_text)
+    sides = queries, _labels("corpus", ready.corpus, corpus_name, by_text=by_text)
     if name == "trec":
         return runs.write_lines(output, whole.ids, whole.scores, *sides, job.tag or _TAG)
     known = ready.task.known
     starts, items = offsets(known.count()), pairs_of(known, POSITIVE)[1]
     beside = ready.known_scores[ready.task.kinds["positive"]] if job.with_scores else None
-    corpus_id = "" if job.corpus_path is None else Path(job.corpus_path).name
-    content = Job(whole.ids, whole.scores if job.with_scores else None, starts, items, beside, *sides, corpus_id)
-    return whole_files.write_blocks(output, FORMATS[name], content, job.corpus_path, on_progress)
+    scores = whole.scores if job.with_scores else None
+    contents = writing.Contents(whole.ids, scores, starts, items, beside, *sides)
+    return writing.write_contents(output, FORMATS[name], contents, job.corpus_path, on_progress)
 
 
-def _labels(side: str, given: Side, *, by_text: bool) -> Labels:
+def _labels(side: str, given: Side, name: str, *, by_text: bool) -> Labels:
     """The ids and texts of a side, gathered from disk. `by_text`: whether rows that the pairs name are called so."""
-    labels, names = Labels(side, given.n), given.texts if given.named and by_text else given.ids
-    labels.names = None if names is None else names.gather
-    labels.texts = None if given.texts is None else given.texts.gather
-    return labels
+    ids = given.texts if given.named and by_text else given.ids
+    return Labels(
+        side,
+        given.n,
+        ids=None if ids is None else ids.gather,
+        texts=None if given.texts is None else given.texts.gather,
+        name=name,
+    )
 
 
 def _check_short(folder: JobFolder, whole: Whole) -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, final
 
 from naysay._options import command_fields, flag_of, option
-from naysay._urls import Place, Url
 from naysay.checks import check_device, check_one_of, check_whole, raise_invalid, shown
-from naysay.locations import check_table
+from naysay.places import Place, Url, check_table
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _LARGEST, _DIGITS = 1 << 63, 9

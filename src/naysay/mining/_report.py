@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
-from naysay._urls import Place
 from naysay.checks import check_whole, public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.locations import as_place, check_page
 from naysay.mining._false_share import FitLists
 from naysay.mining._report_parts import (
     Labels,
@@ -30,6 +28,7 @@ from naysay.mining._report_parts import (
 from naysay.mining._weigh import Weighed, weighed
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
+from naysay.places import Place, as_place, check_page
 from naysay.quantity.estimate import Estimate
 from naysay.report.contents import Contents
 from naysay.report.html import write_report

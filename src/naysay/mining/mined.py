@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._urls import Place
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
@@ -33,6 +32,7 @@ from naysay.mining.judge import (
     without_positive,
 )
 from naysay.mining.judge import judge as judge_candidates
+from naysay.places import Place
 from naysay.types import Negatives, Query, anchor_ids
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._inputs import aligned
-from naysay._interaction_files import as_times
+from naysay._interactions import as_times
 from naysay._rows import frozen, offsets, positions
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_lengths, raise_invalid

@@ -18,8 +18,8 @@ from naysay._console import SafeConsole
 from naysay._options import option_names
 from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, shown_names, with_option_names
 from naysay.files import check_target, read_array, write_whole
-from naysay.locations import check_apart
-from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
+from naysay.places import check_apart
+from naysay.plots import as_picture, check_picture
 from naysay.quantity._figures import figure
 from naysay.quantity.effectiveness import Floats, auc, simulated
 from naysay.quantity.estimate import Estimate, estimate
@@ -79,8 +79,7 @@ def _simulated(mu: float, weight: float, k_max: int) -> tuple[str, Estimate]:
 
 
 def print_estimate(name: str, found: Estimate, console: Console) -> None:
-    """Print the result on one line, what to do on the next, then the reason, the curve and the notes."""
-    marks = BLOCK if console.encoding.startswith("utf") else PLAIN
+    """Print the result on one line, what to do on the next, then the reason, the range and the notes."""
     safe = name.encode(console.encoding, "replace").decode(console.encoding)
     result = Text.assemble((f"k = {found.k}", "bold"), f" negatives per positive, for {safe}")
     console.print(result, soft_wrap=True)
@@ -89,11 +88,9 @@ def print_estimate(name: str, found: Estimate, console: Console) -> None:
     console.print(Text(_reason(found)))
     console.print()
     points = f"{len(found.reached)} validation point{'s' if len(found.reached) > 1 else ''}"
-    console.print(Text(f"v over k, weight {found.weight:g}, the mean of {points}:"))
-    for line in terminal_curve(found.curve, found.k, found.flat, console.width - 1, marks=marks):
-        console.print(Text(line, no_wrap=True, overflow="ignore", end=""), crop=False)
     low, high = found.flat
-    console.print(Text(f"{marks.best} best k = {found.k}   {marks.flat} within 1 % of it: k = {low} to {high}"))
+    flat = f"v is within 1 % of its best from k = {low} to {high}"
+    console.print(Text(f"{flat} (weight {found.weight:g}, the mean of {points})."))
     for note in found.notes:
         console.print()
         console.print(Text(f"Note: {note}"))

@@ -17,10 +17,9 @@ from importlib.resources import files
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from naysay._urls import Place
 from naysay.checks import check_kind, public, raise_invalid
 from naysay.errors import MissingExtraError
-from naysay.locations import as_place, check_page, write_whole
+from naysay.places import Place, as_place, check_page, write_whole
 from naysay.plots import need_vl_convert
 from naysay.report.charts import score_distribution
 from naysay.report.contents import Cell, Chart, Contents, Example, ReviewPair, Table

@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay.checks import public
 from naysay.files import as_path, check_file, digest_of
-from naysay.locations import check_apart, check_page
+from naysay.places import check_apart, check_page
 from naysay.plots import Spec, axis, layer
 from naysay.report.charts import named_series, short_names
 from naysay.report.contents import Chart, Contents, Table

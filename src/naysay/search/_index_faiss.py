@@ -17,6 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._packages import need_faiss
 from naysay.checks import raise_invalid
 from naysay.files import HEADER, check_replaceable, digest_of, draft_of, raise_unreadable, read_header, sync
 from naysay.rng import rng_for
@@ -90,7 +91,7 @@ def centres(sample: Block, count: int, *, rounds: int, seed: int, budget: int, t
 
 def in_threads(count: int, function: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
     """[function(item), ...] in new threads that end with the call, so that no setting of faiss changes elsewhere."""
-    import faiss
+    faiss = need_faiss()
 
     with ThreadPoolExecutor(count, initializer=faiss.omp_set_num_threads, initargs=(1,)) as pool:
         return list(pool.map(function, *items))
@@ -98,7 +99,7 @@ def in_threads(count: int, function: Callable[..., Any], *items: Iterable[Any]) 
 
 def empty_lists(centres: Block, sample: Block) -> Any:
     """Return empty inverted lists of 8-bit codes around these centres; the sample sets the ranges of codes."""
-    import faiss
+    faiss = need_faiss()
 
     lists, width = centres.shape
     coarse = faiss.IndexFlatL2(width)
@@ -110,7 +111,7 @@ def empty_lists(centres: Block, sample: Block) -> Any:
 
 def empty_graph(sample: Block, seed: int) -> Any:
     """Return an empty graph over 8-bit codes; the seed draws the levels of rows."""
-    import faiss
+    faiss = need_faiss()
 
     library: Any = faiss
     index = library.IndexHNSWSQ(sample.shape[1], faiss.ScalarQuantizer.QT_8bit, rules.LINKS)
@@ -122,7 +123,7 @@ def empty_graph(sample: Block, seed: int) -> Any:
 
 def add(index: Any, rows: Block, lists: Ids | None) -> None:
     """Add rows, to these lists if the index has lists."""
-    import faiss
+    faiss = need_faiss()
 
     if lists is None:
         in_threads(1, index.add, [rows])
@@ -135,7 +136,7 @@ def add(index: Any, rows: Block, lists: Ids | None) -> None:
 
 def fetch_lists(index: Any, queries: Block, count: int, lists: Ids) -> Ids:
     """(n, count) the best codes in these lists (n, nprobe), -1 where there are fewer."""
-    import faiss
+    faiss = need_faiss()
 
     library: Any = faiss
     n, probes = lists.shape
@@ -149,7 +150,7 @@ def fetch_lists(index: Any, queries: Block, count: int, lists: Ids) -> Ids:
 
 def fetch_graph(index: Any, queries: Block, count: int, reach: int) -> Ids:
     """(n, count) the best codes of a walk with max(reach, count) candidates, -1 where there are fewer."""
-    import faiss
+    faiss = need_faiss()
 
     library: Any = faiss
     return np.asarray(index.search(queries, count, params=library.SearchParametersHNSW(efSearch=max(reach, count)))[1])
@@ -171,7 +172,7 @@ class About:
 
 def save(path: Path, index: Any, about: About, corpus: Vectors) -> None:
     """Write the folder, by way of a draft beside it."""
-    import faiss
+    faiss = need_faiss()
 
     check_replaceable(path, _ENTRIES, own=(_FILE,))
     if not path.parent.is_dir():
@@ -207,7 +208,7 @@ def about(path: Path, corpus: Vectors) -> About:
 
 def read(path: Path, found: About, corpus: Vectors) -> Any:
     """Read the faiss index; raise before faiss reads it if the file has changed since it was written."""
-    import faiss
+    faiss = need_faiss()
 
     header = read_header(path, _ENTRIES) or {}
     file = path / _FILE

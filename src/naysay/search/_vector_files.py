@@ -15,10 +15,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._tables import parquet_batches, parquet_schema
 from naysay.checks import check_one_of, raise_invalid, shown, shown_names
 from naysay.errors import NaysayError
 from naysay.files import disk_reason, raise_unreadable
+from naysay.tables import parquet_batches, parquet_schema
 
 DTYPES = ("float16", "float32", "float64")
 _STORED = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}

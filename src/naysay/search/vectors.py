@@ -14,11 +14,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._stores import named_as
-from naysay._urls import Url
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, public, raise_invalid
-from naysay.locations import as_place, check_table, table_suffix, temporary_copy
+from naysay.places import Url, as_place, check_table, named_as, table_suffix, temporary_copy
 from naysay.search import _vector_files as vector_files
 
 Rows = NDArray[Any]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from naysay import _tables as tables
+from naysay import tables
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_range, check_whole, public, raise_invalid, whole_numbers
 from naysay.errors import NaysayError

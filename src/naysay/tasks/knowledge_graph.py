@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay import _tables as tables
+from naysay import tables
 from naysay.checks import public, raise_invalid
 from naysay.files import as_path, check_file
 from naysay.tasks._parts import PARTS, add_notes, check_parts, checksum, kept_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay import _tables as tables
-from naysay._interaction_files import as_times, liked_rows, read_interaction_file
+from naysay import tables
+from naysay._interactions import as_times, liked_rows, read_interaction_file
 from naysay.checks import check_number, check_one_of, public, raise_invalid
 from naysay.errors import NaysayError
 from naysay.files import as_path

@@ -14,10 +14,10 @@ from scipy.sparse.csgraph import connected_components
 
 from naysay.checks import check_all, check_kind, public, raise_invalid, shown_names
 from naysay.files import as_path
-from naysay.formats._table_files import batches, chosen_column, column_names
 from naysay.formats.beir import read_beir
 from naysay.positives import Positives
 from naysay.search.vectors import as_vectors
+from naysay.tables import batches, chosen_column, column_names
 from naysay.tasks._parts import PARTS, Parts, add_notes, check_parts, checksum, in_parts, kept_of
 from naysay.text import counted
 from naysay.vocabulary import Vocabulary, ids_of_names

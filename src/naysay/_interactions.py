@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay import _tables as tables
-from naysay.checks import as_floats, raise_invalid, shown_names
+from naysay import tables
+from naysay.checks import as_floats, check_number, raise_invalid, shown, shown_names
 from naysay.files import check_file, raise_unreadable
 
 SUFFIXES = {".parquet": "", ".jsonl": "", ".csv": ",", ".tsv": "\t", ".inter": "\t", ".data": "\t", ".txt": ""}
@@ -24,13 +24,10 @@ _WITHOUT_HEADER = ("user", "item", "rating", "time")  # the order of MovieLens's
 _HIGHEST_RATING = 1e6  # a third column without a heading is of ratings if all are below this, else of times
 
 
-def interaction_columns(parameter: str, path: Path, text: Sequence[str] = ()) -> dict[str, Any]:
-    """{user, item, and time and rating if there are any: column} of a file; those of `text` as strings."""
-    return read_interaction_file(parameter, path, text)[0]
-
-
 def read_interaction_file(parameter: str, path: Path, text: Sequence[str] = ()) -> tuple[dict[str, Any], str]:
-    """The same, and a sentence about what was taken for what, empty if the file has headings.
+    """({user, item, and time and rating if there are any: column}, sentence) of a file; those of `text` as strings.
+
+    The sentence says what was taken for what; it is empty if the file has headings.
 
     .parquet, .jsonl, .csv, .tsv, .inter   a table with headings
     .csv, .tsv, .data, .txt                without headings: user, item, and if there are any rating and time
@@ -150,6 +147,18 @@ def as_times(column: Any) -> NDArray[Any]:
         except ValueError:
             raise_invalid("time", "numbers, dates or times", repr(str(values[0])))
     return values.astype(np.int64) if values.dtype.kind == "M" else values
+
+
+def earlier(times: Any, before: Any) -> NDArray[np.bool_]:
+    """Which times are earlier than `before`, which is read as they are: numbers with numbers, dates with dates."""
+    values = as_times(times)
+    if np.asarray(times).dtype.kind in "iuf":
+        return np.asarray(values < check_number("before", before))
+    try:
+        limit = np.datetime64(before, "us").astype(np.int64)
+    except (ValueError, TypeError):
+        raise_invalid("before", "a date or a time, like the column of times", shown(before))
+    return np.asarray(values < limit)
 
 
 def rows_of(part: dict[str, Any], kept: NDArray[np.bool_]) -> dict[str, Any]:
