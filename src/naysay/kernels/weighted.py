@@ -59,16 +59,6 @@ def build_alias(weights: Any, total: Any, alias: Any) -> None:
         alias[2 * cell + 1] = np.uint64(cell)
 
 
-@compiled
-def known_weights(start: Any, stop: Any, indptr: Any, indices: Any, cumulative: Any, out: Any) -> None:
-    """out[row] = the weight of a row's known items."""
-    for row in range(start, stop):
-        total = 0
-        for position in range(indptr[row], indptr[row + 1]):
-            total += cumulative[indices[position] + 1] - cumulative[indices[position]]
-        out[row] = total
-
-
 @inlined
 def alias_item(bits: Any, size: Any, alias: Any) -> Any:
     """One draw from all items: the high part of bits * size is the cell, the low part the place within it."""
