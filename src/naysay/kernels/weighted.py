@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import prefetch_row, row_contains, sort_on
+from naysay.kernels.csr import row_contains, sort_on
 from naysay.kernels.distinct import repeats, seen_before, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
-from naysay.kernels.uniform import AHEAD, known_slots
+from naysay.kernels.uniform import known_slots
 
 
 @compiled
@@ -191,7 +191,6 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, weights: Any, o
     line, taken, marked = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1, np.int64)
     table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
     for row in range(start, stop):
-        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
         free = total - known_weight[anchors[row]]
         wanted = counts[row] if free > 0 else 0

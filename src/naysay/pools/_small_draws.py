@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import lower_bounds, nth_negatives
-from naysay.kernels import csr, random
+from naysay._slots import repeated
+from naysay.kernels import csr
 from naysay.kernels.uniform import TRIES
-
-Ids = NDArray[np.int64]
-Bits = NDArray[np.uint64]
+from naysay.pools._numbers import Bits, Ids, below, below_wide, numbers, retries, row_states
 
 # A process does so much work here, and then uses the compiled loops. The unit is one candidate of one slot, about
 # 0.2 us: this is about a second, where compiling takes several. Work is counted, not measured, so that no result
@@ -32,7 +31,6 @@ _WORK = 1 << 22
 _WORK_OF_A_STEP = 1024  # of one pass over arrays, however short they are
 _WORK_OF_A_ROW = 128  # of what is done row by row in Python
 
-_below, _below_wide, _mixed = random.below.py_func, random.below_wide.py_func, random.mixed.py_func  # type: ignore[attr-defined]
 _filter_bit, _bit_at = csr.filter_bit.py_func, csr.bit_at.py_func  # type: ignore[attr-defined]
 
 
@@ -109,8 +107,7 @@ class _Draw(ABC):
     def __init__(self, key: np.uint64, anchors: Ids, known: Any, size: int) -> None:
         self.indptr, self.indices, self.filter = known
         self.anchors, self.size = anchors, size
-        row_numbers = np.arange(len(anchors), dtype=np.uint64)
-        self.states: Bits = _mixed(key ^ _mixed(row_numbers + random.GOLDEN))
+        self.states = row_states(key, len(anchors))
         self.starts, self.stops = self.indptr[anchors], self.indptr[anchors + 1]
         self.n_free = size - (self.stops - self.starts)
 
@@ -135,13 +132,12 @@ class _Draw(ABC):
     def numbers(self, rows: Ids, slots: Ids) -> Bits:
         """The first random bits of slots."""
         _spend(len(rows) + _WORK_OF_A_STEP)
-        return np.asarray(_mixed(self.states[rows] + slots.astype(np.uint64) * random.GOLDEN))
+        return numbers(self.states[rows], slots)
 
     def retries(self, rows: Ids, slots: Ids, attempts: Any) -> Bits:
         """Further random bits of slots."""
         _spend(len(rows) + _WORK_OF_A_STEP)
-        counters = random.RETRIES + (slots.astype(np.uint64) << random.SLOT_SHIFT) + np.uint64(attempts)
-        return np.asarray(_mixed(self.states[rows] + counters * random.GOLDEN))
+        return retries(self.states[rows], slots, attempts)
 
     def is_known(self, rows: Ids, items: Ids) -> NDArray[np.bool_]:
         """Whether each item is known in its row: the filter first, then a binary search."""
@@ -196,7 +192,7 @@ class _Draw(ABC):
     def distinct(self, wanted: Ids, width: int) -> tuple[Ids, Ids]:
         """(B, width) draws without replacement, and how many each row has."""
         line, wrong = self.first(wanted, width)
-        wrong |= _repeated(line) & (line >= 0)
+        wrong |= repeated(line) & (line >= 0)
         places = np.arange(width)
         while wrong.any():
             _spend(wrong.size // 32)  # of looking for what is wrong: little for each slot
@@ -245,10 +241,10 @@ class _Uniform(_Draw):
         self.by_rank = 2 * (self.stops - self.starts) > size
 
     def candidates(self, bits: Bits) -> Ids:
-        return np.asarray(_below(bits, self.size))
+        return below(bits, self.size)
 
     def exact(self, rows: Ids, bits: Bits) -> Ids:
-        return self._unknown(rows, _below(bits, self.n_free[rows]))
+        return self._unknown(rows, below(bits, self.n_free[rows]))
 
     def exact_attempt(self, rows: Ids) -> Any:
         return TRIES
@@ -256,7 +252,7 @@ class _Uniform(_Draw):
     def exact_without(self, row: int, taken: Ids, bits: Bits) -> int:
         start, stop = self.starts[row], self.stops[row]
         ranks_taken = taken - np.searchsorted(self.indices[start:stop], taken)
-        rank = _below(bits, self.n_free[row] - len(taken))
+        rank = below(bits, self.n_free[row] - len(taken))
         for rank_taken in ranks_taken:
             rank += rank_taken <= rank
         return int(self._unknown(np.array([row]), rank)[0])
@@ -273,7 +269,7 @@ class _Uniform(_Draw):
         for slot in range(wanted.max(initial=0)):
             at = np.flatnonzero(slot < wanted)
             bits = self.numbers(rows[at], np.full(len(at), slot))
-            other = slot + _below(bits, free[at] - slot)
+            other = slot + below(bits, free[at] - slot)
             line[at, slot] = order[at, other]
             order[at, other] = order[at, slot]
         at, slots = np.nonzero(line >= 0)
@@ -297,12 +293,12 @@ class _Weighted(_Draw):
         return np.asarray(self.cumulative[items + 1] - self.cumulative[items])
 
     def candidates(self, bits: Bits) -> Ids:
-        cells = _below(bits, self.size)
+        cells = below(bits, self.size)
         inside = bits * np.uint64(self.size) < self.alias[2 * cells]
         return np.where(inside, cells, self.alias[2 * cells + 1].astype(np.int64))
 
     def exact(self, rows: Ids, bits: Bits) -> Ids:
-        weights = _below_wide(bits, self.free_weight[rows])
+        weights = below_wide(bits, self.free_weight[rows])
         items = np.empty(len(rows), np.int64)
         different, firsts = np.unique(rows, return_index=True)
         _spend(_WORK_OF_A_ROW * len(different))
@@ -317,7 +313,7 @@ class _Weighted(_Draw):
     def exact_without(self, row: int, taken: Ids, bits: Bits) -> int:
         left = self.free_weight[row] - self.weights_of(taken).sum()
         skipped = np.sort(np.concatenate([self._known_of(row), taken]))
-        return int(self._past(skipped, _below_wide(bits, left))[0])
+        return int(self._past(skipped, below_wide(bits, left))[0])
 
     def used_up(self, rows: Ids, slots: Ids, line: Ids) -> NDArray[np.bool_]:
         earlier = np.arange(line.shape[1]) < slots[:, None]
@@ -332,15 +328,6 @@ class _Weighted(_Draw):
         before = np.concatenate([[0], np.cumsum(self.weights_of(skipped))])
         passed = np.searchsorted(self.cumulative[skipped] - before[:-1], weights, side="right")
         return np.searchsorted(self.cumulative, weights + before[passed], side="right") - 1
-
-
-def _repeated(line: Ids) -> NDArray[np.bool_]:
-    """(B, n) whether an id was in an earlier slot of its row."""
-    order = np.argsort(line, axis=1, kind="stable")
-    ordered = np.take_along_axis(line, order, axis=1)
-    later = np.zeros(line.shape, np.bool_)
-    np.put_along_axis(later, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-    return later
 
 
 def _distinct_log_q(wanted: Ids, free: Ids, width: int) -> NDArray[np.float64]:
