@@ -40,6 +40,14 @@ def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast("Callable[_P, _R]", numba.njit(nogil=True, forceinline=True)(function))
 
 
+def in_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The Python function behind a compiled one, to be called without compiling it.
+
+    A step without loops and calls of other steps also works on whole arrays then.
+    """
+    return cast("Callable[_P, _R]", cast("Any", function).py_func)
+
+
 class _Message(event.Listener):
     """Tells on a terminal that loops are compiled, the first time in a process that one of ours is."""
 
@@ -63,4 +71,4 @@ class _Message(event.Listener):
         """Do nothing when it is done."""
 
 
-event.register("numba:compile", _Message())
+event.register("numba:compile", _Message())  # type: ignore[no-untyped-call]

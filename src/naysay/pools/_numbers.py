@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.kernels import random
+from naysay.kernels.compile import in_python
 
 Ids = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
-# numba keeps the Python function behind each step; these three also work on whole arrays.
-_mixed, _below, _below_wide = (
-    step.py_func  # type: ignore[attr-defined]
-    for step in (random.mixed, random.below, random.below_wide)
-)
+_mixed, _below, _below_wide = in_python(random.mixed), in_python(random.below), in_python(random.below_wide)
 _BITS_BEYOND_A_DOUBLE = np.uint64(11)
 
 
@@ -49,4 +46,4 @@ def below_wide(bits: Bits, sizes: Any) -> Ids:
 
 def fractions(bits: Bits) -> NDArray[np.float64]:
     """Uniform on [0, 1)."""
-    return (bits >> _BITS_BEYOND_A_DOUBLE) * 2.0**-53
+    return (bits >> _BITS_BEYOND_A_DOUBLE).astype(np.float64) * 2.0**-53

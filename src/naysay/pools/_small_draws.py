@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from naysay._rows import lower_bounds, nth_negatives
 from naysay._slots import repeated
 from naysay.kernels import csr
+from naysay.kernels.compile import in_python
 from naysay.kernels.uniform import TRIES
 from naysay.pools._numbers import Bits, Ids, below, below_wide, numbers, retries, row_states
 
@@ -31,7 +32,7 @@ _WORK = 1 << 22
 _WORK_OF_A_STEP = 1024  # of one pass over arrays, however short they are
 _WORK_OF_A_ROW = 128  # of what is done row by row in Python
 
-_filter_bit, _bit_at = csr.filter_bit.py_func, csr.bit_at.py_func  # type: ignore[attr-defined]
+_filter_bit, _bit_at = in_python(csr.filter_bit), in_python(csr.bit_at)
 
 
 class _Budget:
@@ -321,13 +322,13 @@ class _Weighted(_Draw):
         return np.asarray(self.free_weight[rows] == weights.sum(axis=1))
 
     def _known_of(self, row: int) -> Ids:
-        return self.indices[self.starts[row] : self.stops[row]].astype(np.int64)
+        return np.asarray(self.indices[self.starts[row] : self.stops[row]], np.int64)
 
     def _past(self, skipped: Ids, weights: Ids) -> Ids:
         """The items at some weights among those that are not skipped; the skipped ones ascend."""
         before = np.concatenate([[0], np.cumsum(self.weights_of(skipped))])
         passed = np.searchsorted(self.cumulative[skipped] - before[:-1], weights, side="right")
-        return np.searchsorted(self.cumulative, weights + before[passed], side="right") - 1
+        return np.asarray(np.searchsorted(self.cumulative, weights + before[passed], side="right") - 1)
 
 
 def _distinct_log_q(wanted: Ids, free: Ids, width: int) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from naysay._rows import distinct_values, frozen, offsets, refrozen
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
+from naysay.kernels.compile import in_python
 from naysay.kernels.threads import in_rows
 from naysay.pools import _small_draws
 from naysay.pools._slots import (
@@ -120,14 +121,16 @@ class Everything:
         numbers: NDArray[np.float64],
     ) -> None:
         """Draw into `ids`, with what the loops write beside them: in NumPy, or by a compiled loop, to the same bits."""
-        here, loop, items = _small_draws.draw_uniform, uniform.draw, known.n_items
+        how = (key, uniform.TRIES, not self.distinct)
         steps = ids.size + 4 * len(ids)
-        if tables is not None:
-            here, loop, items = _small_draws.draw_weighted, weighted.draw, tables
-            steps *= 4
-        arguments = ((key, uniform.TRIES, not self.distinct), rows, known._rows, items, ids, numbers)
-        if not _small_draws.drawn_here(here, *arguments):
-            in_rows(loop, len(ids), steps, *arguments)
+        if tables is None:
+            arguments = (how, rows, known._rows, known.n_items, ids, numbers)
+            if not _small_draws.drawn_here(_small_draws.draw_uniform, *arguments):
+                in_rows(uniform.draw, len(ids), steps, *arguments)
+        else:
+            arguments = (how, rows, known._rows, tables, ids, numbers)
+            if not _small_draws.drawn_here(_small_draws.draw_weighted, *arguments):
+                in_rows(weighted.draw, len(ids), 4 * steps, *arguments)
 
     def _known_at(self, anchors: NDArray[np.int64], times: Any) -> tuple[Positives, NDArray[np.int64], Any]:
         """What is known at times, the anchors' rows in it, and the weight tables of that; all is without times."""
@@ -213,7 +216,7 @@ def _weight_tables(positives: Positives, weights: ArrayLike) -> tuple[NDArray[An
     whole = np.where(given > 0, np.maximum(np.rint(scaled * (_TOTAL / scaled.sum())), 1), 0).astype(np.int64)
     cumulative = offsets(whole)
     alias = np.empty(2 * len(whole), np.uint64)
-    build_alias = weighted.build_alias if len(whole) > _COMPILED_FROM else weighted.build_alias.py_func
+    build_alias = weighted.build_alias if len(whole) > _COMPILED_FROM else in_python(weighted.build_alias)
     build_alias(whole, float(cumulative[-1]), alias)
     return frozen(cumulative), frozen(alias), _known_weights(positives, cumulative)
 

@@ -202,7 +202,7 @@ class Walks:
         self.__dict__.update(refrozen(state))
 
     def __repr__(self) -> str:
-        settings = {"length": self.length, "walks": self.walks}
+        settings: dict[str, object] = {"length": self.length, "walks": self.walks}
         if self.stop is not None:
             settings["stop"] = self.stop
         if self.items is not None:
