@@ -107,7 +107,7 @@ def test_a_pool_that_was_pickled_and_any_form_of_ids_need_no_new_compilation():
     plain, sliced, locked = rows % 300, np.repeat(rows % 300, 2)[::2], rows % 300
     locked.flags.writeable = False
     triples = world()[1][:8]
-    use_compiled_loops(always=True)
+    use_compiled_loops()
     loops = {"uniform": uniform.draw, "weighted": weighted.draw, "corruption": corrupt.draw}
     for name, pool in pools().items():
         forms = (triples, np.asfortranarray(triples)) if name == "corruption" else (plain, sliced, locked)

@@ -48,6 +48,14 @@ def in_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast("Callable[_P, _R]", cast("Any", function).py_func)
 
 
+def is_cached(loop: Callable[..., Any]) -> bool:
+    """Whether a loop was compiled before, here or by another process, as far as files tell."""
+    folder, function = cast("Any", loop).stats.cache_path, in_python(loop)
+    if folder is None:
+        return False
+    return any(Path(folder).glob(f"{function.__module__.split('.')[-1]}.{function.__qualname__}-*.nbi"))
+
+
 class _Message(event.Listener):
     """Tells on a terminal that loops are compiled, the first time in a process that one of ours is."""
 

@@ -13,59 +13,76 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, final
+from functools import wraps
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import lower_bounds, nth_negatives
 from naysay._slots import repeated
-from naysay.kernels import csr
-from naysay.kernels.compile import in_python
+from naysay.kernels import csr, uniform, weighted
+from naysay.kernels.compile import in_python, is_cached
 from naysay.kernels.uniform import TRIES
 from naysay.pools._numbers import Bits, Ids, below, below_wide, numbers, retries, row_states
 
-# A process does so much work here, and then uses the compiled loops. The unit is one candidate of one slot, about
-# 0.2 us: this is about a second, where compiling takes several. Work is counted, not measured, so that no result
-# depends on the speed of a machine.
-_WORK = 1 << 22
+# A process does so much work here, and then uses the compiled loop. The unit is one candidate of one slot, about
+# 0.2 us. Work is counted, not measured, so that nothing depends on the speed of a machine.
+_WORK = 1 << 22  # about a second, where compiling takes several
+_WORK_IF_CACHED = 1 << 17  # loading a loop that was compiled before takes half a second, once in a process
 _WORK_OF_A_STEP = 1024  # of one pass over arrays, however short they are
 _WORK_OF_A_ROW = 128  # of what is done row by row in Python
 
 _filter_bit, _bit_at = in_python(csr.filter_bit), in_python(csr.bit_at)
 
 
-class _Budget:
-    """The work that this process may still do here."""
-
-    left = _WORK
-
-
 class _UsedUpError(Exception):
-    """The budget is used up: the compiled loops pay from here on."""
+    """The budget is used up: the compiled loop pays from here on."""
 
 
-def _spend(work: int) -> None:
-    _Budget.left -= work
-    if _Budget.left < 0:
-        raise _UsedUpError
+class _Budget:
+    """The work that this process may still do here instead of calling a compiled loop."""
+
+    def __init__(self, loop: Callable[..., None]) -> None:
+        self.loop = loop
+        self.left: int | None = None  # not known until the first draw
+
+    def spend(self, work: int) -> None:
+        if self.left is None:
+            self.left = _WORK_IF_CACHED if is_cached(self.loop) else _WORK
+        self.left -= work
+        if self.left < 0:
+            raise _UsedUpError
 
 
-def drawn_here(draw: Callable[..., None], *arguments: Any) -> bool:
-    """Call `draw_uniform` or `draw_weighted`, unless it is time for compiled loops; return whether the draw is made."""
-    try:
-        _spend(_WORK_OF_A_STEP)
-        draw(*arguments)
-    except _UsedUpError:
-        return False
-    return True
+_UNIFORM, _WEIGHTED = _Budget(uniform.draw), _Budget(weighted.draw)
 
 
-def use_compiled_loops(*, always: bool) -> None:
-    """Use the compiled loops from now on; or begin again like a new process. For benchmarks and tests."""
-    _Budget.left = 0 if always else _WORK
+def use_compiled_loops() -> None:
+    """Use the compiled loops from now on, for benchmarks and tests."""
+    _UNIFORM.left = _WEIGHTED.left = 0
 
 
+def _within(budget: _Budget) -> Callable[[Callable[..., None]], Callable[..., bool]]:
+    """Make a draw return whether it was made; False if it is time for the compiled loop."""
+
+    def decorated(draw: Callable[..., None]) -> Callable[..., bool]:
+        @wraps(draw)
+        def made(*arguments: Any) -> bool:
+            *_, out, _ = arguments
+            try:
+                budget.spend(_WORK_OF_A_STEP + out.size)
+                draw(*arguments)
+            except _UsedUpError:
+                return False
+            return True
+
+        return made
+
+    return decorated
+
+
+@_within(_UNIFORM)
 def draw_uniform(how: Any, rows: Any, known: Any, size: int, out: Ids, log_q: NDArray[np.float64]) -> None:
     """What `uniform.draw` does with the same arguments."""
     key, _, repeat = how
@@ -85,6 +102,7 @@ def draw_uniform(how: Any, rows: Any, known: Any, size: int, out: Ids, log_q: ND
         log_q[:] = _distinct_log_q(wanted, free, out.shape[1])
 
 
+@_within(_WEIGHTED)
 def draw_weighted(how: Any, rows: Any, known: Any, tables: Any, out: Ids, chance: NDArray[np.float64]) -> None:
     """What `weighted.draw` does with the same arguments."""
     key, _, repeat = how
@@ -112,6 +130,7 @@ class _Draw(ABC):
         self.starts, self.stops = self.indptr[anchors], self.indptr[anchors + 1]
         self.n_free = size - (self.stops - self.starts)
 
+    budget: ClassVar[_Budget]
     by_rank: NDArray[np.bool_]  # (B,) rows in which most candidates would be known: they are drawn exactly at once
 
     @abstractmethod
@@ -132,12 +151,11 @@ class _Draw(ABC):
 
     def numbers(self, rows: Ids, slots: Ids) -> Bits:
         """The first random bits of slots."""
-        _spend(len(rows) + _WORK_OF_A_STEP)
         return numbers(self.states[rows], slots)
 
     def retries(self, rows: Ids, slots: Ids, attempts: Any) -> Bits:
         """Further random bits of slots."""
-        _spend(len(rows) + _WORK_OF_A_STEP)
+        self.budget.spend(len(rows) + _WORK_OF_A_STEP)
         return retries(self.states[rows], slots, attempts)
 
     def is_known(self, rows: Ids, items: Ids) -> NDArray[np.bool_]:
@@ -196,7 +214,7 @@ class _Draw(ABC):
         wrong |= repeated(line) & (line >= 0)
         places = np.arange(width)
         while wrong.any():
-            _spend(wrong.size // 32)  # of looking for what is wrong: little for each slot
+            self.budget.spend(wrong.size // 32)  # of looking for what is wrong: little for each slot
             rows = np.flatnonzero(wrong.any(axis=1))
             slots = wrong[rows].argmax(axis=1)
             used_up = self.used_up(rows, slots, line)
@@ -226,7 +244,7 @@ class _Draw(ABC):
             items[pending] = self.further(rows[pending], slots[pending], i * (TRIES + 1))
             pending = pending[(earlier[pending] == items[pending, None]).any(axis=1)]
         bits = self.retries(rows[pending], slots[pending], TRIES * (TRIES + 1))
-        _spend(_WORK_OF_A_ROW * len(pending))
+        self.budget.spend(_WORK_OF_A_ROW * len(pending))
         for i, place in enumerate(pending):
             taken = np.sort(line[rows[place], : slots[place]])
             items[place] = self.exact_without(rows[place], taken, bits[i : i + 1])
@@ -236,6 +254,8 @@ class _Draw(ABC):
 @final
 class _Uniform(_Draw):
     """All items are as likely."""
+
+    budget = _UNIFORM
 
     def __init__(self, key: np.uint64, anchors: Ids, known: Any, size: int) -> None:
         super().__init__(key, anchors, known, size)
@@ -269,6 +289,7 @@ class _Uniform(_Draw):
         line = np.full((len(rows), width), -1, np.int64)
         for slot in range(wanted.max(initial=0)):
             at = np.flatnonzero(slot < wanted)
+            self.budget.spend(_WORK_OF_A_STEP)
             bits = self.numbers(rows[at], np.full(len(at), slot))
             other = slot + below(bits, free[at] - slot)
             line[at, slot] = order[at, other]
@@ -281,6 +302,8 @@ class _Uniform(_Draw):
 @final
 class _Weighted(_Draw):
     """Items by weight, as whole numbers; see `kernels.weighted`."""
+
+    budget = _WEIGHTED
 
     def __init__(self, key: np.uint64, anchors: Ids, known: Any, tables: Any) -> None:
         self.cumulative, self.alias, known_weight = tables
@@ -302,7 +325,7 @@ class _Weighted(_Draw):
         weights = below_wide(bits, self.free_weight[rows])
         items = np.empty(len(rows), np.int64)
         different, firsts = np.unique(rows, return_index=True)
-        _spend(_WORK_OF_A_ROW * len(different))
+        self.budget.spend(_WORK_OF_A_ROW * len(different))
         ends = np.searchsorted(rows, different, side="right")
         for row, first, end in zip(different, firsts, ends, strict=True):
             items[first:end] = self._past(self._known_of(row), weights[first:end])

@@ -125,11 +125,11 @@ class Everything:
         steps = ids.size + 4 * len(ids)
         if tables is None:
             arguments = (how, rows, known._rows, known.n_items, ids, numbers)
-            if not _small_draws.drawn_here(_small_draws.draw_uniform, *arguments):
+            if not _small_draws.draw_uniform(*arguments):
                 in_rows(uniform.draw, len(ids), steps, *arguments)
         else:
             arguments = (how, rows, known._rows, tables, ids, numbers)
-            if not _small_draws.drawn_here(_small_draws.draw_weighted, *arguments):
+            if not _small_draws.draw_weighted(*arguments):
                 in_rows(weighted.draw, len(ids), 4 * steps, *arguments)
 
     def _known_at(self, anchors: NDArray[np.int64], times: Any) -> tuple[Positives, NDArray[np.int64], Any]:
