@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
+from naysay.kernels import uniform
 from naysay.pools import _small_draws
 
 ROWS = 40
@@ -54,14 +55,26 @@ def drawn(pool, n, *, compiled):
 
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize(("size", "share"), [(1, 0.5), (5, 0.5), (40, 0.3), (40, 0.9), (300, 0.6), (3000, 0.01)])
-def test_both_ways_draw_the_same_bits(size, share, weights, distinct):
+@pytest.mark.parametrize(
+    ("size", "share", "tries"),
+    [(1, 0.5, 32), (5, 0.5, 2), (40, 0.3, 32), (40, 0.9, 1), (300, 0.6, 0), (3000, 0.01, 32)],
+)
+def test_both_ways_draw_the_same_bits(size, share, tries, weights, distinct, monkeypatch):
+    """With fewer tries the exact draws after them are as frequent as others."""
+    monkeypatch.setattr(uniform, "TRIES", tries)
     pool = ns.pools.Everything(known_pairs(size, share), WEIGHTS[weights](size), distinct)
     for n in (0, 1, 12, 40, np.arange(ROWS) % 7):
         one, other = (drawn(pool, n, compiled=compiled) for compiled in (False, True))
         assert np.array_equal(one.ids, other.ids)
         assert np.asarray(one.log_q).tobytes() == np.asarray(other.log_q).tobytes()
         assert one.dropped == other.dropped
+
+
+def test_wide_rows_are_the_same_too():
+    """Beyond 2,048 slots the compiled loop looks repetitions up in a table."""
+    pool = ns.pools.Everything(known_pairs(4500, 0.02))
+    one, other = (drawn(pool, 2100, compiled=compiled) for compiled in (False, True))
+    assert np.array_equal(one.ids, other.ids)
 
 
 def test_a_process_goes_over_to_compiled_loops_with_the_same_bits():

@@ -23,7 +23,6 @@ from naysay._rows import lower_bounds, nth_negatives
 from naysay._slots import repeated
 from naysay.kernels import csr, uniform, weighted
 from naysay.kernels.compile import in_python, is_cached
-from naysay.kernels.uniform import TRIES
 from naysay.pools._numbers import Bits, Ids, below, below_wide, numbers, retries, row_states
 
 # A process does so much work here, and then uses the compiled loop. The unit is one candidate of one slot, about
@@ -85,9 +84,9 @@ def _within(budget: _Budget) -> Callable[[Callable[..., None]], Callable[..., bo
 @_within(_UNIFORM)
 def draw_uniform(how: Any, rows: Any, known: Any, size: int, out: Ids, log_q: NDArray[np.float64]) -> None:
     """What `uniform.draw` does with the same arguments."""
-    key, _, repeat = how
+    key, tries, repeat = how
     anchors, counts = rows
-    draw = _Uniform(key, anchors, known, size)
+    draw = _Uniform(key, tries, anchors, known, size)
     free = draw.n_free
     if repeat:
         log_q[:, 0] = 1.0 / np.maximum(free, 1)
@@ -105,9 +104,9 @@ def draw_uniform(how: Any, rows: Any, known: Any, size: int, out: Ids, log_q: ND
 @_within(_WEIGHTED)
 def draw_weighted(how: Any, rows: Any, known: Any, tables: Any, out: Ids, chance: NDArray[np.float64]) -> None:
     """What `weighted.draw` does with the same arguments."""
-    key, _, repeat = how
+    key, tries, repeat = how
     anchors, counts = rows
-    draw = _Weighted(key, anchors, known, tables)
+    draw = _Weighted(key, tries, anchors, known, tables)
     wanted = np.where(draw.free_weight > 0, counts, 0)
     if repeat:
         out[:] = draw.independent(wanted, out.shape[1])
@@ -123,9 +122,9 @@ def draw_weighted(how: Any, rows: Any, known: Any, tables: Any, out: Ids, chance
 class _Draw(ABC):
     """One draw: a random state and a row of known ids for each row of the batch."""
 
-    def __init__(self, key: np.uint64, anchors: Ids, known: Any, size: int) -> None:
+    def __init__(self, key: np.uint64, tries: int, anchors: Ids, known: Any, size: int) -> None:
         self.indptr, self.indices, self.filter = known
-        self.anchors, self.size = anchors, size
+        self.tries, self.anchors, self.size = tries, anchors, size
         self.states = row_states(key, len(anchors))
         self.starts, self.stops = self.indptr[anchors], self.indptr[anchors + 1]
         self.n_free = size - (self.stops - self.starts)
@@ -189,7 +188,7 @@ class _Draw(ABC):
         """Items that are not known, from the random numbers of the slots from `attempt` on."""
         items = np.empty(len(rows), np.int64)
         pending = np.flatnonzero(~self.by_rank[rows])
-        for i in range(TRIES):
+        for i in range(self.tries):
             if not len(pending):
                 break
             tried = self.candidates(self.retries(rows[pending], slots[pending], attempt + i))
@@ -238,12 +237,12 @@ class _Draw(ABC):
         items = np.empty(len(rows), np.int64)
         earlier = np.where(np.arange(line.shape[1]) < slots[:, None], line[rows], -1)
         pending = np.arange(len(rows))
-        for i in range(TRIES):
+        for i in range(self.tries):
             if not len(pending):
                 return items
-            items[pending] = self.further(rows[pending], slots[pending], i * (TRIES + 1))
+            items[pending] = self.further(rows[pending], slots[pending], i * (self.tries + 1))
             pending = pending[(earlier[pending] == items[pending, None]).any(axis=1)]
-        bits = self.retries(rows[pending], slots[pending], TRIES * (TRIES + 1))
+        bits = self.retries(rows[pending], slots[pending], self.tries * (self.tries + 1))
         self.budget.spend(_WORK_OF_A_ROW * len(pending))
         for i, place in enumerate(pending):
             taken = np.sort(line[rows[place], : slots[place]])
@@ -257,8 +256,8 @@ class _Uniform(_Draw):
 
     budget = _UNIFORM
 
-    def __init__(self, key: np.uint64, anchors: Ids, known: Any, size: int) -> None:
-        super().__init__(key, anchors, known, size)
+    def __init__(self, key: np.uint64, tries: int, anchors: Ids, known: Any, size: int) -> None:
+        super().__init__(key, tries, anchors, known, size)
         self.by_rank = 2 * (self.stops - self.starts) > size
 
     def candidates(self, bits: Bits) -> Ids:
@@ -268,7 +267,7 @@ class _Uniform(_Draw):
         return self._unknown(rows, below(bits, self.n_free[rows]))
 
     def exact_attempt(self, rows: Ids) -> Any:
-        return TRIES
+        return self.tries
 
     def exact_without(self, row: int, taken: Ids, bits: Bits) -> int:
         start, stop = self.starts[row], self.stops[row]
@@ -305,9 +304,9 @@ class _Weighted(_Draw):
 
     budget = _WEIGHTED
 
-    def __init__(self, key: np.uint64, anchors: Ids, known: Any, tables: Any) -> None:
+    def __init__(self, key: np.uint64, tries: int, anchors: Ids, known: Any, tables: Any) -> None:
         self.cumulative, self.alias, known_weight = tables
-        super().__init__(key, anchors, known, len(self.cumulative) - 1)
+        super().__init__(key, tries, anchors, known, len(self.cumulative) - 1)
         total = self.cumulative[-1]
         self.free_weight = total - known_weight[anchors]
         self.by_rank = self.free_weight < total - self.free_weight
@@ -332,7 +331,7 @@ class _Weighted(_Draw):
         return items
 
     def exact_attempt(self, rows: Ids) -> Any:
-        return np.where(self.by_rank[rows], 0, TRIES)
+        return np.where(self.by_rank[rows], 0, self.tries)
 
     def exact_without(self, row: int, taken: Ids, bits: Bits) -> int:
         left = self.free_weight[row] - self.weights_of(taken).sum()
