@@ -13,6 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from naysay.pools._small_draws import use_compiled_loops
+
+use_compiled_loops()  # times are those of a long run; benchmarks.speed.startup times new processes
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 ROOT = HERE.parent  # from where `python -m benchmarks...` runs

@@ -213,11 +213,6 @@ PARTS = {
         ),
         lambda part: np.exp(part.log_q(ASKED)),
     ),
-    "Fading": (
-        lambda: ns.pools.Fading(np.tile(np.arange(10, 22), (N_ANCHORS, 1)), np.full((N_ANCHORS, 12), 0.9), 6, KNOWN),
-        lambda part: part.observe(ns.Query(np.arange(N_ANCHORS), step=10**6), NEGATIVES),
-        draw,
-    ),
     "Bank": (
         lambda: ns.samplers.Bank(POOL, N_ITEMS),
         observed,

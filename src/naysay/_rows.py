@@ -173,13 +173,13 @@ def positions(
     if not len(rows) or not len(indices):
         return np.full(items.shape, -1, np.int64)
     starts, stops = indptr[rows], indptr[rows + 1]
-    at = _lower_bounds(indices, starts, stops, flat_items)
+    at = lower_bounds(indices, starts, stops, flat_items)
     inside = valid & (at < stops)
     equal = inside & (indices[np.where(inside, at, 0)] == flat_items)
     return np.where(equal, at, -1).reshape(items.shape)
 
 
-def _lower_bounds(
+def lower_bounds(
     ordered: NDArray[Any], starts: NDArray[np.int64], stops: NDArray[np.int64], wanted: NDArray[Any]
 ) -> NDArray[np.int64]:
     """The first place in [start, stop) whose value is at least the wanted one: a binary search of all at once."""

@@ -73,6 +73,15 @@ def blanked(negatives: Negatives) -> Negatives:
     return replace(negatives, **changed)
 
 
+def repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(B, n) whether an id was in an earlier slot of its row; also of -1."""
+    order = np.argsort(ids, axis=1, kind="stable")
+    ordered = np.take_along_axis(ids, order, axis=1)
+    later = np.zeros(ids.shape, np.bool_)
+    np.put_along_axis(later, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return later
+
+
 def partners(query: Query) -> Array:
     """(B,) the positives of a query in its array type, on its device. Raises NaysayError if one is missing."""
     ids = positive_ids(query)

@@ -44,16 +44,13 @@ POOLS = {
     "Cache": (lambda: ns.pools.Cache(N, 3, KNOWN), True),
     "Corruption": (lambda: ns.pools.Corruption(TRIPLES), False),
     "Everything": (lambda: EVERYTHING, False),
-    "Fading": (lambda: ns.pools.Fading(np.tile(IDS, (N, 1)), np.full((N, N), 0.9), 6, KNOWN), True),
     "InBatch": (lambda: ns.pools.InBatch(KNOWN), False),
     "KHop": (lambda: ns.pools.KHop(GRAPH, 2), False),
     "Local": (lambda: ns.pools.Local(np.tile(IDS, (N, 1)), KNOWN), False),
     "Memory": (lambda: ns.pools.Memory(16, KNOWN), True),
     "Nearest": (lambda: ns.pools.Nearest(VECTORS, 5, KNOWN, queries=VECTORS), True),
     "PageRank": (lambda: ns.pools.PageRank(GRAPH, (1, 5)), False),
-    "TieWalks": (lambda: ns.pools.TieWalks(GRAPH, KNOWN), False),
     "Walks": (lambda: ns.pools.Walks(GRAPH), False),
-    "WeightedWalks": (lambda: ns.pools.WeightedWalks(KNOWN), False),
 }
 SAMPLERS = {
     "AdaptiveOversampling": (lambda: ns.samplers.AdaptiveOversampling(KNOWN, VECTORS, embed, scale=3.0), True),

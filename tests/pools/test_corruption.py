@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay import NaysayError
 from naysay.kernels import uniform
 from naysay.pools import Corruption
 from tests.pools.corruption_oracle import (
@@ -140,44 +139,6 @@ def test_every_ordered_row_of_a_triple_with_few_candidates(name, n, tries, monke
     assert fits(observed, expected) > 1e-5
 
 
-@pytest.mark.parametrize("listed", [False, True], ids=["open", "listed"])
-@pytest.mark.parametrize("degree", [0, 100, 900, 1960])
-@pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "independent"])
-def test_many_entities_and_few_or_many_known(listed, degree, distinct):
-    """2,000 entities: from nothing known of (head, relation), through most, to lists that are laid out and dealt."""
-    rng = np.random.default_rng(degree)
-    tails = rng.permutation(2000)[:degree]
-    train = np.stack([np.zeros(degree, np.int64), np.zeros(degree, np.int64), tails], 1)
-    free = np.ones(2000)
-    free[tails] = 0
-    free[5] = 0  # the triple's own tail, known or not
-    ranges = None
-    if listed:
-        inside = rng.permutation(2000)[:1000]
-        ranges = [inside]
-        kept = np.zeros(2000)
-        kept[inside] = 1
-        free *= kept
-    pool = Corruption(train, sides=("tail",), ranges=ranges, n_entities=2000, n_relations=1, distinct=distinct)
-    for n, rows in ((4, 20_000), (50, 1600)):
-        got = draw(pool, [[0, 0, 5]] * rows, n, seed=n)
-        length = min(n, int(free.sum())) if distinct else n
-        assert ((got.ids >= 0).sum(axis=1) == length).all()
-        drawn = got.ids[:, :length]
-        assert free[drawn].all()
-        counts = np.bincount(drawn.ravel(), minlength=2000)[free > 0]
-        expected = drawn.size / free.sum()
-        excess = ((counts - expected) ** 2 / expected).sum()
-        if distinct and length == free.sum():
-            assert excess == 0
-            continue
-        if distinct:  # drawing without replacement narrows the counts
-            excess *= (free.sum() - 1) / (free.sum() - length)
-        assert 1e-5 < stats.chi2.sf(excess, free.sum() - 1) < 1 - 1e-5
-        formula = np.log(free.sum() - (np.arange(length) if distinct else np.zeros(length)))
-        assert np.abs(got.log_q[:, :length] + formula).max() < 1e-9
-
-
 def test_no_known_triple_in_a_million_corruptions():
     """15,000 entities, 237 relations, 100,000 triples in three splits, by keys that share no code with Triples."""
     rng = np.random.default_rng(2)
@@ -217,11 +178,6 @@ def test_each_negative_draws_its_own_side():
             pooled = [slice(0, 5), *(slice(i, i + 1) for i in range(5, 12)), slice(12, 17)]
             wanted = [expected[cells].sum() for cells in pooled]
             assert stats.chisquare([heads[cells].sum() for cells in pooled], wanted).pvalue > 1e-4
-
-
-def test_sides_of_a_slot_and_of_its_neighbour_are_independent():
-    got = draw(Corruption([[0, 0, 1]], n_entities=100), [[0, 0, 1]] * 5000, 2)
-    assert stats.chisquare(np.bincount((got.side[:, 0] + got.side[:, 1] // 2), minlength=4)).pvalue > 1e-4
 
 
 def test_bernoulli_of_a_one_to_many_relation_is_exact():
@@ -293,22 +249,6 @@ def test_an_unknown_triples_own_part_never_comes_back():
         assert pairs == {(0, 0), (0, 2), (1, 0), (2, 0), (2, 1)}
 
 
-@pytest.mark.parametrize("tries", [32, 0])
-@pytest.mark.parametrize("n", [31, 33, 65, 300, 1001])
-def test_wide_rows(n, tries, monkeypatch):
-    monkeypatch.setattr(uniform, "TRIES", tries)
-    rng = np.random.default_rng(9)
-    train = np.unique(rng.integers(0, [700, 2, 700], (1500, 3)), axis=0)
-    keys = (train[:, 0] * 2 + train[:, 1]) * 700 + train[:, 2]
-    pool = Corruption(train, n_entities=700, n_relations=2, sides=NAMES)
-    query = ns.Query(train[:4])
-    got = pool.draw(query, n, rng=ns.rng_for(n))
-    assert (got.ids >= 0).all()
-    assert all(len(set(row)) == n for row in codes(got).tolist())
-    changed = pool.corrupted(query, got)
-    assert not np.isin((changed[..., 0] * 2 + changed[..., 1]) * 700 + changed[..., 2], keys).any()
-
-
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("tries", [32, 1, 0])
 def test_the_first_8_are_the_same_for_8_and_80(distinct, tries, monkeypatch):
@@ -337,19 +277,6 @@ def test_the_first_8_differ_where_a_side_is_dealt_from_a_deck():
     assert (eight.side == more.side[:, :8]).all()
 
 
-def test_shapes_of_nothing_and_one():
-    pool = Corruption([[0, 0, 1]], n_entities=5)
-    for rows, n, shape in ((0, 3, (0, 3)), (0, 0, (0, 0)), (1, 0, (1, 0)), (1, 1, (1, 1))):
-        got = draw(pool, [[0, 0, 1]] * rows, n)
-        assert got.ids.shape == got.side.shape == got.log_q.shape == shape
-        assert (got.ids.dtype, got.side.dtype) == (np.int64, np.int8)
-        assert pool.corrupted(ns.Query(np.array([[0, 0, 1]] * rows, np.int64).reshape(-1, 3)), got).shape == (*shape, 3)
-    uneven = draw(pool, [[0, 0, 1]] * 3, [2, 0, 1])
-    assert (uneven.ids >= 0).sum(axis=1).tolist() == [2, 0, 1]
-    assert (uneven.side[uneven.ids < 0] == -1).all()
-    assert uneven.dropped == {}
-
-
 def test_torch_triples_and_torch_negatives():
     pool = Corruption([[0, 0, 1]], n_entities=9)
     plain = draw(pool, [[0, 0, 1], [2, 0, 3]], 3)
@@ -360,172 +287,3 @@ def test_torch_triples_and_torch_negatives():
 
 
 # ---- what is refused, and how ---------------------------------------------------------------------------------------
-
-
-def test_on_short_raise_names_the_first_row_and_the_count():
-    pool = Corruption([[0, 0, 1], [0, 0, 0]], sides=("tail",), n_entities=3, on_short="raise")
-    assert draw(pool, [[0, 0, 1]], 1).dropped == {}
-    message = (
-        r"^Corruption\.draw: row 1 has 1 candidates left of the 2 requested \(2 such rows\)\. "
-        r"Request fewer, or pass on_short='pad'\.$"
-    )
-    with pytest.raises(NaysayError, match=message):
-        draw(pool, [[1, 0, 1], [0, 0, 1], [0, 0, 0]], 2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"triples": [0, 0, 1]},
-            r"^Triples: `triples` must be of shape \(n, 3\): head, relation, tail, got shape \(3,\)",
-        ),
-        ({"triples": []}, r"^Corruption: `triples` must be of at least one entity, got none\.$"),
-        ({"known": 5}, r"^Corruption: `known` must be Triples, an array \(n, 3\), or a sequence of them, got 5\.$"),
-        (
-            {"known": "test"},
-            r"^Corruption: `known` must be Triples, an array \(n, 3\), or a sequence of them, got 'test'",
-        ),
-        ({"known": [[0, 1]]}, r"^Triples\.union: `triples` must be of shape \(n, 3\): .* got shape \(1, 2\)"),
-        (
-            {"known": [[7, 0, 1]], "n_entities": 5},
-            r"^Corruption: `triples` must be of ids within 5 entities and 1 relations, got \[7, 0, 1\] at row 1 ",
-        ),
-        (
-            {"n_entities": 1},
-            r"^Triples: `triples` must be of ids within 1 entities and 1 relations, got \[0, 0, 1\] at row",
-        ),
-        ({"n_entities": 2.5}, r"^Triples: `n_entities` must be a whole number, got 2\.5\.$"),
-        ({"n_relations": -1}, r"^Triples: `n_relations` must be at least 0, got -1\.$"),
-        (
-            {"sides": "head"},
-            r"^Corruption: `sides` must be a sequence of different parts, got 'head'\. For example \(\"head\"",
-        ),
-        ({"sides": ()}, r"^Corruption: `sides` must be a sequence of different parts, got \(\)\."),
-        ({"sides": None}, r"^Corruption: `sides` must be a sequence of different parts, got None\."),
-        (
-            {"sides": ("tail", "tail")},
-            r"^Corruption: `sides` must be a sequence of different parts, got \('tail', 'tail'",
-        ),
-        (
-            {"sides": ("hed", "tail")},
-            r"^Corruption: `sides` must be one of 'head', 'relation', 'tail', got 'hed'\. Did you mean 'head'\?$",
-        ),
-        (
-            {"choice": "bernouli"},
-            r"^Corruption: `choice` must be one of 'uniform', 'bernoulli', got 'bernouli'\. Did you mean 'bernoulli'\?",
-        ),
-        (
-            {"choice": "bernoulli", "sides": ("head", "relation")},
-            r"^Corruption: `choice` must be \"uniform\" unless head and tail are both replaced, got 'bernoulli'\. "
-            r"It chooses between the two: pass sides=\(\"head\", \"tail\"\)\.$",
-        ),
-        (
-            {"domains": "seen"},
-            r"^Corruption: `domains` must be None, \"observed\", or one array of entities for each relation, got 'se",
-        ),
-        (
-            {"ranges": 5},
-            r"^Corruption: `ranges` must be None, \"observed\", or one array of entities for each relation, got 5",
-        ),
-        (
-            {"ranges": {0: [1]}},
-            r"^Corruption: `ranges` must be None, \"observed\", or one array .*, got \{0: \[1\]\}\.$",
-        ),
-        ({"ranges": [[0], [1]]}, r"^Corruption: `ranges` must be of one array for each of the 1 relations, got 2\.$"),
-        (
-            {"ranges": [[0, 9]]},
-            r"^Corruption: `ranges` must be between 0 and 1 \(2 entities\), got 9 at row 1 \(1 such row\)\.$",
-        ),
-        ({"domains": [[0.5]]}, r"^Corruption: `domains` must be whole numbers, got dtype float64\."),
-        ({"domains": [0]}, r"^Corruption: `domains` must be of shape \(n,\), got shape \(\)\.$"),
-        (
-            {"domains": "observed", "sides": ("tail",)},
-            r"^Corruption: `domains` must be None while the head is not replaced, got a value\. "
-            r"Add 'head' to sides, or leave it out\.$",
-        ),
-        (
-            {"ranges": [[0]], "sides": ("head", "relation")},
-            r"^Corruption: `ranges` must be None while the tail is not replaced, got a value\. Add 'tail' to sides",
-        ),
-        ({"on_short": "drop"}, r"^Corruption: `on_short` must be one of 'pad', 'raise', got 'drop'\.$"),
-    ],
-)
-def test_what_a_pool_rejects(arguments, message):
-    with pytest.raises(NaysayError, match=message):
-        Corruption(**{"triples": [[0, 0, 1]], **arguments})
-
-
-@pytest.mark.parametrize(
-    ("triples", "n", "rng", "message"),
-    [
-        (
-            [0, 1],
-            1,
-            ns.rng_for(0),
-            r"^Corruption\.draw: `query\.anchors` must be of shape \(B, 3\): head, relation, tail, got shape \(2,\)\.$",
-        ),
-        (
-            [[0, 0, 1], [0, 1, 0], [2, 0, 0]],
-            1,
-            ns.rng_for(0),
-            r"^Corruption\.draw: `triples` must be of ids within 2 entities and 1 relations, "
-            r"got \[0, 1, 0\] at row 1 \(2 such rows\)\.$",
-        ),
-        (
-            [[0, 0, -1]],
-            1,
-            ns.rng_for(0),
-            r"^Corruption\.draw: `triples` must be of ids within .*, got \[0, 0, -1\] at row 0",
-        ),
-        (
-            [[0.0, 0.0, 1.0]],
-            1,
-            ns.rng_for(0),
-            r"^Query: `anchors` must be whole numbers, got dtype float64\.",
-        ),
-        ([[0, 0, 1]], -1, ns.rng_for(0), r"^Corruption\.draw: `n` must be at least 0, got -1\.$"),
-        ([[0, 0, 1]], 1.0, ns.rng_for(0), r"^Corruption\.draw: `n` must be a whole number, got 1\.0\.$"),
-        (
-            [[0, 0, 1]],
-            [1, 2],
-            ns.rng_for(0),
-            r"^Corruption\.draw: `n` must be one number, or one for each of the 1 rows, got",
-        ),
-        ([[0, 0, 1]], 1, 7, r"^Corruption\.draw: `rng` must be a numpy Generator, got 7\. Pass rng=naysay\.rng_for"),
-    ],
-)
-def test_what_a_draw_rejects(triples, n, rng, message):
-    with pytest.raises(NaysayError, match=message):
-        Corruption([[0, 0, 1]]).draw(ns.Query(triples), n, rng=rng)
-
-
-def test_repr_names_the_settings():
-    assert repr(Corruption([[0, 0, 1]], sides=("tail", "head"), distinct=False)) == (
-        "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), choice='uniform', "
-        "domains=None, ranges=None, distinct=False, on_short='pad')"
-    )
-
-
-def test_what_corrupted_rejects():
-    pool = Corruption(np.array([[0, 0, 1], [1, 0, 2]]))
-    query = ns.Query(np.array([[0, 0, 1], [1, 0, 2]]))
-    got = pool.draw(query, 2, rng=ns.rng_for(0))
-    advice = "Pass what Corruption.draw returned for this query."
-    for arguments, sentence in (
-        ((ns.Query([0, 1]), got), "`query.anchors` must be of shape (B, 3): head, relation, tail, got shape (2,)."),
-        (([[0, 0, 1]], got), "`query` must be a Query, got list. Write naysay.Query(anchors)."),
-        ((query, got.ids), f"`negatives` must be a Negatives, got ndarray. {advice}"),
-        ((query, ns.Negatives(got.ids)), f"`negatives.side` must be given, got None. {advice}"),
-        ((ns.Query(query.anchors[:1]), got), f"`negatives` must be of 1 rows, like the query, got 2. {advice}"),
-    ):
-        with pytest.raises(NaysayError) as caught:
-            pool.corrupted(*arguments)
-        assert str(caught.value) == f"Corruption.corrupted: {sentence}"
-
-
-def test_sides_that_are_no_names_are_rejected():
-    with pytest.raises(
-        NaysayError, match=r"^Corruption: `sides` must be a sequence of different parts, got \[\['head'\]\]"
-    ):
-        Corruption([[0, 0, 1]], sides=[["head"]])

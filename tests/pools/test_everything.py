@@ -1,13 +1,8 @@
 """Everything: the laws of its draws, by plain-loop oracles on small worlds and by sorted keys on a large one."""
 
-import math
-import re
-
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
@@ -30,92 +25,7 @@ def draw(pool, anchors, n, seed=0):
     return pool.draw(ns.Query(np.asarray(anchors, np.int64)), n, rng=ns.rng_for(seed))
 
 
-def check_row(ids, log_q, asked, weights, free, distinct):
-    """One row by the words of the design: what may stand in it, how much of it, and log_q slot by slot."""
-    reachable = {item for item in free if weights[item] > 0}
-    filled = [item for item in ids if item != -1]
-    assert ids == filled + [-1] * (len(ids) - len(filled))
-    assert set(filled) <= reachable
-    assert len(filled) == (min(asked, len(reachable)) if distinct else asked * bool(reachable))
-    if distinct:
-        assert len(set(filled)) == len(filled)
-    left = math.fsum(weights[item] for item in reachable)
-    for slot, item in enumerate(ids):
-        expected = 0.0 if item == -1 else math.log(weights[item]) - math.log(left)
-        assert log_q[slot] == pytest.approx(expected, abs=1e-9)
-        if distinct and item != -1:
-            reachable.discard(item)
-            left = math.fsum(weights[item] for item in reachable)
-
-
 # ---- laws on small worlds -------------------------------------------------------------------------------------------
-
-
-@given(st.data())
-@settings(max_examples=40, deadline=None)
-def test_every_row_of_every_small_world(data):
-    n_items = data.draw(st.integers(1, 12), "n_items")
-    known = data.draw(st.lists(st.sets(st.integers(0, n_items - 1)), min_size=1, max_size=4), "known")
-    anchors = data.draw(st.lists(st.integers(0, len(known) - 1), max_size=5), "anchors")
-    distinct = data.draw(st.booleans(), "distinct")
-    weights = data.draw(
-        st.none() | st.lists(st.sampled_from([0, 0.001, 1, 2.5, 1000]), min_size=n_items, max_size=n_items).filter(any),
-        "weights",
-    )
-    width = st.integers(0, 2 * n_items)
-    n = data.draw(width | st.lists(width, min_size=len(anchors), max_size=len(anchors)), "n")
-    pool = Everything(world(known, n_items), weights, distinct)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uniform, "TRIES", data.draw(st.sampled_from([0, 1, 2, 32]), "tries"))
-        got = draw(pool, anchors, n, data.draw(st.integers(0, 9), "seed"))
-    asked = [n] * len(anchors) if isinstance(n, int) else n
-    assert got.ids.shape == (len(anchors), max(asked, default=n if isinstance(n, int) else 0))
-    assert got.ids.dtype == np.int64
-    assert got.log_q.shape == got.ids.shape
-    each = [1.0] * n_items if weights is None else weights
-    for row, anchor in enumerate(anchors):
-        free = set(range(n_items)) - known[anchor]
-        check_row(got.ids[row].tolist(), got.log_q[row].tolist(), asked[row], each, free, distinct)
-    missing = sum(asked) - int((got.ids >= 0).sum())
-    assert dict(got.dropped) == ({"exhausted": missing} if missing else {})
-
-
-@UNIFORM_OR_NOT
-@DISTINCT_OR_NOT
-@pytest.mark.parametrize("n", [31, 32, 33, 64, 65, 255, 257, 1001, 2500])
-@pytest.mark.parametrize("tries", [0, 32])
-def test_wide_rows(weighted, distinct, n, tries, monkeypatch):
-    """Beyond 32 slots a hash table finds repetitions; 2,500 is more than is free of the fuller anchors."""
-    monkeypatch.setattr(uniform, "TRIES", tries)
-    rng = np.random.default_rng(n)
-    n_items = 3000
-    known = [set(), set(rng.choice(n_items, 600, False).tolist()), set(range(2990)), set(range(3000))]
-    weights = rng.uniform(0.5, 2.0, n_items).tolist() if weighted else None
-    got = draw(Everything(world(known, n_items), weights, distinct), [0, 1, 2, 3, 1], n)
-    for row, anchor in enumerate([0, 1, 2, 3, 1]):
-        free = set(range(n_items)) - known[anchor]
-        filled = got.ids[row][got.ids[row] >= 0].tolist()
-        assert set(filled) <= free
-        assert len(filled) == (min(n, len(free)) if distinct else n * bool(free))
-        assert not distinct or len(set(filled)) == len(filled)
-        assert (got.ids[row, len(filled) :] == -1).all()
-        w = np.ones(n_items) if weights is None else np.array(weights)
-        total, drawn = w[list(free)].sum(), w[filled]
-        before = np.cumsum(drawn) - drawn if distinct else np.zeros(len(filled))
-        assert np.abs(got.log_q[row, : len(filled)] - np.log(drawn) + np.log(total - before)).max(initial=0) < 1e-9
-        assert (got.log_q[row, len(filled) :] == 0).all()
-
-
-@UNIFORM_OR_NOT
-@DISTINCT_OR_NOT
-def test_shapes_of_nothing_and_one(weighted, distinct):
-    pool = Everything(world([{0}, {1}], 5), [1, 2, 3, 4, 5] if weighted else None, distinct)
-    for rows, n, shape in ((0, 3, (0, 3)), (0, 0, (0, 0)), (1, 0, (1, 0)), (1, 1, (1, 1)), (2, 0, (2, 0))):
-        got = draw(pool, [0] * rows, n)
-        assert got.ids.shape == got.log_q.shape == got.mask.shape == shape
-        assert got.ids.dtype == np.int64
-        assert got.dropped == {}
-    assert draw(pool, [], np.empty(0, np.int64)).ids.shape == (0, 0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -233,28 +143,6 @@ def test_no_known_positive_in_a_million_draws(large, weighted, distinct):
         assert (np.diff(asked) > 0).all()
 
 
-@UNIFORM_OR_NOT
-def test_the_exact_fallback_alone_lets_nothing_known_through(large, weighted, monkeypatch):
-    """With no tries at all: every known candidate and every repetition goes to the fallback."""
-    monkeypatch.setattr(uniform, "TRIES", 0)
-    positives, keys = large
-    weights = popularity(positives.item_counts() + 1, 1.0) if weighted else None
-    anchors = np.concatenate([np.arange(2000), np.arange(2000)])
-    got = draw(Everything(positives, weights), anchors, 50).ids
-    ordered = np.sort(got, axis=1)
-    asked = (ordered + 40_000 * anchors[:, None])[ordered >= 0]
-    assert not among(keys, asked).any()
-    assert among(keys, keys[::1000]).all()  # the check itself can see
-    assert not ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any()
-
-
-def test_ignored_pairs_are_never_drawn_either():
-    known = world([{0}, {1}], 5).with_ignored([0, 0, 1], [1, 2, 0])
-    for weights in (None, [1, 1, 1, 1, 1]):
-        got = draw(Everything(known, weights), [0, 1], 5).ids
-        assert [sorted(row) for row in got.tolist()] == [[-1, -1, -1, 3, 4], [-1, -1, 2, 3, 4]]
-
-
 # ---- draw_pairs -----------------------------------------------------------------------------------------------------
 
 
@@ -301,27 +189,6 @@ def test_more_pairs_than_there_are_gives_each_once():
         assert set(pairs) == everything
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_pairs_of_a_graph_are_no_edges_and_no_loops(directed):
-    rng = np.random.default_rng(4)
-    sources, targets = rng.integers(0, 300, (2, 8000))
-    positives = ns.Positives.from_edges(sources, targets, 300, directed=directed)
-    edges = sources * 300 + targets
-    if not directed:
-        edges = np.concatenate([edges, targets * 300 + sources])
-    n_pairs = 300 * 299 - len(np.unique(edges[edges // 300 != edges % 300]))
-    for n in (1000, n_pairs, n_pairs + 5):
-        anchors, items = Everything(positives).draw_pairs(n, rng=ns.rng_for(0))
-        assert len(anchors) == len(items) == min(n, n_pairs)
-        keys = anchors * 300 + items
-        assert not np.isin(keys, edges).any()
-        assert (anchors != items).all()
-        assert len(np.unique(keys)) == len(keys)
-    loops = Everything(ns.Positives.from_edges([0, 1], [1, 2], 3, self_pairs=True))
-    anchors, items = loops.draw_pairs(99, rng=ns.rng_for(0))
-    assert {(0, 0), (1, 1), (2, 2)} <= set(zip(anchors.tolist(), items.tolist(), strict=True))
-
-
 def test_pairs_follow_the_settings_of_the_pool():
     positives, _ = graph()
     independent = Everything(positives, distinct=False)
@@ -355,116 +222,7 @@ def test_pairs_of_a_full_graph_and_of_none():
 # ---- what is refused, and how ---------------------------------------------------------------------------------------
 
 
-def test_on_short_raise_names_the_first_row_and_the_count():
-    pool = Everything(world([set(), {0, 1}, {0}], 3), on_short="raise")
-    assert draw(pool, [0, 2], [3, 2]).dropped == {}
-    message = (
-        r"^Everything\.draw: row 1 has 1 candidates left of the 2 requested \(2 such rows\)\. "
-        r"Request fewer, or pass on_short='pad'\.$"
-    )
-    with pytest.raises(NaysayError, match=message):
-        draw(pool, [0, 1, 1], 2)
-    with pytest.raises(NaysayError, match=r"row 0 has 0 candidates left of the 1 requested \(1 such row\)\."):
-        draw(Everything(world([{0, 1}], 2), distinct=False, on_short="raise"), [0], 1)
-
-
 SMALL = world([{0}, {1}], 3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"positives": [[0, 1]]}, r"^Everything: `positives` must be a Positives, got list\.$"),
-        ({"positives": world([set()], 0)}, r"^Everything: `positives` must be of at least one item, got 0 items\.$"),
-        (
-            {"positives": ns.Positives.from_pairs([], [], 1, 1 << 32)},
-            r"^Everything: `positives` must be of fewer than 2\^32 items, got 4294967296\.$",
-        ),
-        ({"weights": [1, 2]}, r"^Everything: `weights` must be of shape \(3,\), got shape \(2,\)\.$"),
-        ({"weights": [[1, 2, 3]]}, r"^Everything: `weights` must be of shape \(3,\), got shape \(1, 3\)\.$"),
-        (
-            {"weights": ["a", "b", "c"]},
-            r"^Everything: `weights` must be None, or numbers of shape \(3,\), one for each item, got dtype <U1\.",
-        ),
-        (
-            {"weights": "popularity"},
-            r"^Everything: `weights` must be None, or numbers of shape \(3,\), one for each item, got 'popularity'\. "
-            r"For weights by popularity pass naysay\.pools\.popularity\(positives\)\.$",
-        ),
-        (
-            {"weights": [1, -2, -3]},
-            r"^Everything: `weights` must be finite and at least 0, got -2\.0 at row 1 \(2 such rows\)\.$",
-        ),
-        (
-            {"weights": [1, 2, np.nan]},
-            r"^Everything: `weights` must be finite and at least 0, got nan at row 2 \(1 such row\)\.$",
-        ),
-        ({"weights": [np.inf, 1, 1]}, r"finite and at least 0, got inf at row 0 \(1 such row\)\.$"),
-        ({"weights": [0, 0, 0]}, r"^Everything: `weights` must be above 0 for at least one item, got all 0\.$"),
-        (
-            {"on_short": "pda"},
-            r"^Everything: `on_short` must be one of 'pad', 'raise', got 'pda'\. Did you mean 'pad'\?$",
-        ),
-    ],
-)
-def test_what_a_pool_rejects(arguments, message):
-    with pytest.raises(NaysayError, match=message):
-        Everything(**{"positives": SMALL, **arguments})
-
-
-@pytest.mark.parametrize(
-    ("anchors", "n", "message"),
-    [
-        (
-            [0, 2],
-            1,
-            r"^Everything\.draw: `anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 1 \(1 such row\)",
-        ),
-        ([-1, 0, -7], 1, r"must be between 0 and 1 \(2 anchors\), got -1 at row 0 \(2 such rows\)\.$"),
-        (
-            [[0, 0, 1]],
-            1,
-            r"^Everything\.draw: `query\.anchors` must be of shape \(B,\), got triples\. Use naysay\.pools\.Corruption",
-        ),
-        ([0], -1, r"^Everything\.draw: `n` must be at least 0, got -1\.$"),
-        ([0], 2.0, r"^Everything\.draw: `n` must be a whole number, got 2\.0\.$"),
-        ([0], True, r"^Everything\.draw: `n` must be a whole number, got True\.$"),
-        ([0], "3", r"^Everything\.draw: `n` must be a whole number, got '3'\.$"),
-        ([0], None, r"^Everything\.draw: `n` must be a whole number, got None\.$"),
-        ([0, 1], [1, -4], r"^Everything\.draw: `n` must be at least 0, got -4\.$"),
-        ([0, 1], [1], r"^Everything\.draw: `n` must be one number, or one for each of the 2 rows, got 1 numbers\.$"),
-        ([0, 1], [[1, 2]], r"^Everything\.draw: `n` must be of shape \(n,\), got shape \(1, 2\)\.$"),
-        ([0, 1], [1.0, 2.0], r"^Everything\.draw: `n` must be whole numbers, got dtype float64"),
-    ],
-)
-def test_what_a_draw_rejects(anchors, n, message):
-    with pytest.raises(NaysayError, match=message):
-        Everything(SMALL).draw(ns.Query(anchors), n, rng=ns.rng_for(0))
-
-
-def test_a_draw_needs_a_generator():
-    message = r"^Everything\.draw: `rng` must be a numpy Generator, got 0\. Pass rng=naysay\.rng_for\(seed, step\)\.$"
-    with pytest.raises(NaysayError, match=message):
-        Everything(SMALL).draw(ns.Query([0]), 1, rng=0)
-    with pytest.raises(NaysayError, match=r"^Everything\.draw_pairs: `rng` must be a numpy Generator, got RandomState"):
-        Everything(SMALL).draw_pairs(1, rng=np.random.RandomState(0))
-
-
-@pytest.mark.parametrize(
-    ("weights", "n", "message"),
-    [
-        (None, 1.5, r"^Everything\.draw_pairs: `n` must be a whole number, got 1\.5\.$"),
-        (None, -1, r"^Everything\.draw_pairs: `n` must be at least 0, got -1\.$"),
-        (
-            [1, 2, 3],
-            1,
-            r"^Everything\.draw_pairs: `weights` must be None, got weights\. Weighted draws are per anchor: use draw\.",
-        ),
-    ],
-)
-def test_what_draw_pairs_rejects(weights, n, message):
-    with pytest.raises(NaysayError, match=message):
-        Everything(SMALL, weights).draw_pairs(n, rng=ns.rng_for(0))
 
 
 def test_a_rejected_draw_takes_nothing_from_the_generator():
@@ -472,47 +230,3 @@ def test_a_rejected_draw_takes_nothing_from_the_generator():
     with pytest.raises(NaysayError):
         Everything(SMALL).draw(ns.Query([9]), 1, rng=rng)
     assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)
-
-
-def test_repr_names_the_settings():
-    assert repr(Everything(SMALL, [1, 2, 3], distinct=False, on_short="raise")) == (
-        "Everything(Positives(2 pairs, 2 anchors x 3 items), weighted, distinct=False, on_short='raise')"
-    )
-    assert repr(Everything(SMALL)).endswith("uniform, distinct=True, on_short='pad')")
-
-
-@pytest.mark.parametrize(
-    "pool",
-    [
-        ns.pools.Everything(ns.Positives.from_pairs([0], [1], n_items=5)),
-        ns.pools.Local([[0, 1]]),
-        ns.pools.InBatch(),
-        ns.pools.Memory(4),
-        ns.pools.Cache(2, 3),
-        ns.pools.KHop(ns.Positives.from_edges([0], [1])),
-        ns.pools.Walks(ns.Positives.from_edges([0], [1])),
-        ns.pools.PageRank(ns.Positives.from_edges([0], [1]), ranks=(0, 1)),
-        ns.pools.Corruption([[0, 0, 1]]),
-    ],
-    ids=lambda pool: type(pool).__name__,
-)
-def test_a_bare_array_of_anchors_is_rejected_by_every_pool(pool):
-    owner = type(pool).__name__
-    message = f"{owner}.draw: `query` must be a Query, got list. Write naysay.Query(anchors)."
-    with pytest.raises(NaysayError, match=f"^{re.escape(message)}$"):
-        pool.draw([0], 2, rng=ns.rng_for(0))
-
-
-def test_ragged_weights_are_rejected():
-    with pytest.raises(NaysayError, match=r"^Everything: `weights` must be rows of one length"):
-        Everything(SMALL, [[1.0], [1.0, 2.0]])
-
-
-@UNIFORM_OR_NOT
-def test_the_probability_of_ids_that_are_none(weighted):
-    pool = Everything(world([{0}], 3), [1.0, 2.0, 5.0] if weighted else None)
-    assert pool.log_chance(ns.Query([0]), [[-1, 0]]).tolist() == [[0.0, -np.inf]]
-    for ids, got in (([[1, 3]], "3 at row 0, slot 1"), ([[-2]], "-2 at row 0, slot 0")):
-        said = rf"^Everything.log_chance: `ids` must be between -1 and 2 \(3 items\), got {got} \(1 such row\)"
-        with pytest.raises(NaysayError, match=said):
-            pool.log_chance(ns.Query([0]), ids)

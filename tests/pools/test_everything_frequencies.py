@@ -108,21 +108,6 @@ def test_frequencies_are_those_of_the_formula(catalogue, share, weighted, distin
             assert fits(np.bincount(got.ids[:, slot], minlength=N_ITEMS), expected) > 1e-5
 
 
-@UNIFORM_OR_NOT
-@pytest.mark.parametrize("share", ["1%", "50%", "popular 50%", "99.9%", "all but one"])
-def test_claims_add_up_to_one_over_all_free_items(catalogue, share, weighted):
-    positives, weights, _ = catalogue
-    expected, _ = chances(catalogue, share, weighted)
-    pool = Everything(positives, weights if weighted else None, distinct=False)
-    claims = np.zeros(N_ITEMS)
-    for seed in range(4):
-        got = draw(pool, np.full(5000, SHARES.index(share)), 100, seed)
-        claims[got.ids] = np.exp(got.log_q)
-    assert (claims > 0).sum() == (expected > 0).sum()
-    assert claims.sum() == pytest.approx(1.0, abs=1e-9)
-    assert np.abs(claims - expected).max() < 1e-12
-
-
 # ---- rows of 3 and of 4 out of six, all of them ---------------------------------------------------------------------
 
 SIX = [1, 4, 5, 8, 10, 11]
@@ -211,15 +196,6 @@ def test_one_item_with_a_trillion_times_the_weight_of_the_rest(known, distinct, 
 
 
 @DISTINCT_OR_NOT
-def test_a_weight_of_0_is_never_drawn(distinct, tries):
-    weights = np.tile([0.0, 1.0, 0.0, 5.0], 50)
-    positives = ns.Positives.from_pairs([0, 0, 1], [1, 2, 0], 3, 200)
-    got = draw(Everything(positives, weights, distinct), np.arange(3).repeat(2000), 60, seed=1)
-    assert (weights[got.ids] > 0).all()
-    assert got.dropped == {}
-
-
-@DISTINCT_OR_NOT
 def test_a_row_whose_free_items_all_weigh_0_is_empty_and_counted(distinct, tries):
     weights = [0.0, 2.0, 0.0, 5.0]
     positives = ns.Positives.from_pairs([0, 0, 1], [1, 3, 1], 2, 4)
@@ -228,33 +204,6 @@ def test_a_row_whose_free_items_all_weigh_0_is_empty_and_counted(distinct, tries
     assert got.ids[1].tolist() == ([3, -1, -1] if distinct else [3, 3, 3])
     assert got.log_q.tolist() == [[0.0] * 3] * 2
     assert got.dropped == {"exhausted": 5 if distinct else 3}
-
-
-@pytest.mark.parametrize("weight", [1.0, 1e300, 1e-300, 5e-324, 0.3])
-@pytest.mark.parametrize("size", [64, 77])
-@DISTINCT_OR_NOT
-def test_equal_weights_are_uniform(weight, size, distinct):
-    known = np.arange(0, size, 5)
-    positives = ns.Positives.from_pairs(np.zeros(len(known), np.int64), known, 1, size)
-    rows = np.zeros(20_000, np.int64)
-    plain = draw(Everything(positives, None, distinct), rows, 3)
-    equal = draw(Everything(positives, np.full(size, weight), distinct), rows, 3)
-    assert np.abs(equal.log_q - plain.log_q).max() < 1e-9
-    free = np.ones(size)
-    free[known] = 0
-    for got in (plain, equal):
-        assert fits(np.bincount(got.ids[:, 0], minlength=size), free / free.sum()) > 1e-5
-        assert fits(np.bincount(got.ids[:, 2], minlength=size), free / free.sum()) > 1e-5
-
-
-@pytest.mark.parametrize("scale", [1e300, 1e-300])
-def test_only_ratios_of_weights_matter(scale):
-    weights = np.array([1.0, 2.0, 4.0, 1.0])
-    positives = ns.Positives.from_pairs([], [], 1, 4)
-    rows = np.zeros(100, np.int64)
-    one, other = (draw(Everything(positives, w), rows, 3) for w in (weights, weights * scale))
-    assert (one.ids == other.ids).all()
-    assert np.abs(one.log_q - other.log_q).max() < 1e-9
 
 
 def test_huge_and_tiny_weights_in_one_pool(tries):
@@ -272,20 +221,3 @@ def test_huge_and_tiny_weights_in_one_pool(tries):
     only_tiny = draw(Everything(positives, weights, distinct=False), np.ones(5000, np.int64), 4)
     assert fits(np.bincount(only_tiny.ids.ravel(), minlength=8), [0] * 4 + [0.25] * 4) > 1e-5
     assert np.abs(only_tiny.log_q + np.log(4)).max() < 1e-9
-
-
-def test_rows_and_slots_are_independent():
-    """Pairs of slots in a row, the same slot in neighbouring rows, and neighbouring keys: 8 x 8 tables are flat."""
-    pool = Everything(ns.Positives.from_pairs([], [], 1, 8), distinct=False)
-    rows = np.zeros(40_000, np.int64)
-    one = draw(pool, rows, 40, seed=5).ids
-    two = draw(pool, rows, 40, seed=6).ids
-    tables = [
-        (one[:, 0], one[:, 1]),
-        (one[:, 0], one[:, 39]),
-        (one[:-1, 0], one[1:, 0]),
-        (one[:-1, 0], one[1:, 1]),
-        (one[:, 0], two[:, 0]),
-    ]
-    for left, right in tables:
-        assert stats.chisquare(np.bincount(left * 8 + right, minlength=64)).pvalue > 1e-5

@@ -64,18 +64,6 @@ def test_dates_names_ignored_pairs_and_torch():
     assert batch.to("cpu").query.times.tolist() == [2]
 
 
-@pytest.mark.parametrize("none", [[], np.array([], "M8[D]"), np.array([], object)])
-def test_a_query_without_rows_and_a_pool_without_times_have_no_kind(none):
-    known, days = ns.Positives.from_pairs([0], [0], 1, 3), np.array(["2024-01-01"], "M8[D]")
-    for since in (days, [5]):
-        pool = Everything(known, times=([0], [0], since))
-        assert pool.draw(ns.Query(np.empty(0, np.int64), times=none), 2, rng=ns.rng_for(0)).shape == (0, 2)
-    for at in (days, [5]):
-        pool = Everything(known, times=([], [], none))
-        drawn = pool.draw(ns.Query([0], times=at), 3, rng=ns.rng_for(0))
-        assert sorted(drawn.ids[0].tolist()) == [-1, 1, 2]  # a pair without a time is always known
-
-
 @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0]])
 def test_the_probability_of_ids_is_that_at_the_time_of_the_row(weights):
     known = ns.Positives.from_pairs([0, 0, 1], [1, 2, 1], 2, 4)
@@ -112,9 +100,3 @@ WRONG = [
     (lambda: ns.pools.Corruption(ns.Triples([[0, 0, 1]])).draw(
         ns.Query([[0, 0, 1]], times=[1]), 1, rng=ns.rng_for(0)), "`query.times` must be left out here"),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "said"), WRONG)
-def test_invalid_times(call, said):
-    with pytest.raises(ns.NaysayError, match=said):
-        call()

@@ -3,17 +3,13 @@
 from itertools import permutations
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay import NaysayError
-from naysay.kernels import threads
 from naysay.pools.in_batch import InBatch
-from naysay.types import Pool
 
 N_ANCHORS, N_ITEMS = 5, 7
 pair = st.tuples(st.integers(0, N_ANCHORS - 1), st.integers(0, N_ITEMS - 1))
@@ -96,37 +92,6 @@ def test_rows_are_drawn_uniformly():
     assert chisquare(list(seen.values()), 6000 * np.array(list(chances.values()))).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("distinct", [True, False])
-def test_answers_do_not_depend_on_threads(distinct):
-    generator = np.random.default_rng(3)
-    known = ns.Positives.from_pairs(generator.integers(0, 200, 3000), generator.integers(0, 300, 3000), 200, 300)
-    query = ns.Query(generator.integers(0, 200, 900), positives=generator.integers(0, 300, 900))
-    pool = InBatch(known, distinct=distinct)
-    before = threads.threads()
-    try:
-        answers = []
-        for count in (1, 2, 4):
-            ns.set_threads(count)
-            drawn = pool.draw(query, 60, rng=ns.rng_for(2))
-            answers.append((drawn.ids, pool.draw(query, rng=ns.rng_for(2)).ids, pool.eligible(query)))
-    finally:
-        ns.set_threads(before)
-    for other in answers[1:]:
-        assert all(np.array_equal(one, two) for one, two in zip(answers[0], other, strict=True))
-
-
-def test_a_large_batch():
-    generator = np.random.default_rng(3)
-    known = ns.Positives.from_pairs(generator.integers(0, 5000, 200_000), generator.integers(0, 9000, 200_000))
-    query = ns.Query(generator.integers(0, 5000, 4096), positives=generator.integers(0, 9000, 4096))
-    eligible = InBatch(known).eligible(query)
-    rows, columns = generator.integers(0, 4096, (2, 5000))
-    expected = ~known.contains(query.anchors[rows], query.positives[columns], relation="any")
-    expected &= query.anchors[rows] != query.anchors[columns]
-    expected &= query.positives[rows] != query.positives[columns]
-    assert np.array_equal(eligible[rows, columns], expected)
-
-
 def test_tensors_lists_and_views_are_taken():
     expected = [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]
     wide = np.array([[0, 9], [1, 9], [1, 9]])
@@ -141,55 +106,6 @@ def test_tensors_lists_and_views_are_taken():
         drawn = InBatch().draw(ns.Query(anchors, positives=items), rng=ns.rng_for(0))
         assert isinstance(drawn.ids, np.ndarray)
         assert drawn.ids.tolist() == expected
-
-
-def test_one_row_has_no_others():
-    drawn = InBatch().draw(ns.Query([3], positives=[4]), 2, rng=ns.rng_for(0))
-    assert drawn.ids.tolist() == [[-1, -1]]
-    assert drawn.dropped == {"exhausted": 2}
-    everything = InBatch().draw(ns.Query([3], positives=[4]), rng=ns.rng_for(0))
-    assert everything.ids.tolist() == [[-1]]
-    assert everything.dropped == {"same item": 0, "same anchor": 0, "known": 0}
-
-
-def test_it_is_a_pool():
-    assert isinstance(InBatch(), Pool)
-    assert repr(InBatch(on_short="raise")) == "InBatch(None, distinct=True, on_short='raise')"
-
-
-def test_errors():
-    rng = ns.rng_for(0)
-    known = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)
-    with pytest.raises(NaysayError, match=r"InBatch: `positives` must be a Positives or None, got int\."):
-        InBatch(3)
-    with pytest.raises(NaysayError, match=r"InBatch: `on_short` must be one of 'pad', 'raise', got 'cut'\."):
-        InBatch(on_short="cut")
-    with pytest.raises(NaysayError, match=r"InBatch\.draw: `query\.positives` must be given, got None\. Pass Query"):
-        InBatch().draw(ns.Query([0]), 1, rng=rng)
-    with pytest.raises(NaysayError, match=r"InBatch\.eligible: `query\.positives` must be given"):
-        InBatch().eligible(ns.Query([0]))
-    with pytest.raises(NaysayError, match=r"InBatch\.draw: `query\.anchors` must be of shape \(B,\), got triples"):
-        InBatch().draw(ns.Query([[0, 1, 2]], positives=[0]), rng=rng)
-    with pytest.raises(
-        NaysayError, match=r"InBatch\.draw: `anchors` must be at least 0, got -1 at row 1 \(1 such row\)"
-    ):
-        InBatch().draw(ns.Query([0, -1], positives=[0, 1]), rng=rng)
-    with pytest.raises(
-        NaysayError, match=r"InBatch\.draw: `positives` must be at least 0, got -1 at row 0 \(2 such rows\)"
-    ):
-        InBatch().draw(ns.Query([0, 1], positives=[-1, -1]), rng=rng)
-    with pytest.raises(NaysayError, match=r"`anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0"):
-        InBatch(known).draw(ns.Query([2], positives=[0]), rng=rng)
-    with pytest.raises(NaysayError, match=r"`positives` must be between 0 and 3 \(4 items\), got 4 at row 0"):
-        InBatch(known).draw(ns.Query([1], positives=[4]), rng=rng)
-    with pytest.raises(NaysayError, match=r"InBatch\.draw: `rng` must be a numpy Generator, got None"):
-        InBatch().draw(ns.Query([0], positives=[0]), rng=None)
-    with pytest.raises(NaysayError, match=r"InBatch\.draw: `n` must be a whole number, got 1\.5"):
-        InBatch().draw(ns.Query([0], positives=[0]), 1.5, rng=rng)
-    with pytest.raises(
-        NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 requested \(2 such rows\)"
-    ):
-        InBatch(on_short="raise").draw(ns.Query([0, 1], positives=[0, 1]), 2, rng=rng)
 
 
 def test_all_of_a_batch_is_never_short():

@@ -1,15 +1,12 @@
 """KHop against breadth-first search in plain Python."""
 
-import itertools
 import math
 from collections import deque
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import naysay as ns
 from naysay.kernels.threads import threads
@@ -97,15 +94,6 @@ def test_draw_laws(world, data, distinct, seed):
     assert got.dropped == ({"exhausted": missing} if missing else {})
 
 
-def test_exact_distance_and_window():
-    assert KHop(PATH).candidates(4).tolist() == [2, 6]
-    assert KHop(PATH, hops=3).candidates(1).tolist() == [4]
-    assert KHop(PATH, hops=[2, 4]).candidates(0).tolist() == [2, 3, 4]
-    assert KHop(PATH, hops=1).candidates(4).tolist() == []  # all of them are edges
-    assert KHop(PATH, hops=(10**18, 10**19)).candidates(0).tolist() == []
-    assert KHop(PATH, hops=(2, 10**18)).candidates(0).tolist() == list(range(2, 10))
-
-
 def test_the_ball_of_sans_without_the_node_and_its_neighbours():
     rng = np.random.default_rng(3)
     sources, targets = rng.integers(0, 40, (2, 60))
@@ -144,42 +132,6 @@ def test_smaller_positives_are_taken():
     assert KHop(PATH, hops=(2, 3), positives=more).candidates(1).tolist() == [3, 4]
 
 
-@pytest.mark.parametrize("distinct", [True, False])
-def test_frequencies_match_log_q(distinct):
-    star = ns.Positives.from_edges([0, 0, 0, 0, 0, 0, 0], range(1, 8))  # six candidates for each leaf
-    rows = 60_000
-    got = KHop(star, distinct=distinct).draw(ns.Query(np.full(rows, 1)), 2, rng=ns.rng_for(5))
-    may = range(2, 8)
-    outcomes = list(itertools.permutations(may, 2) if distinct else itertools.product(may, repeat=2))
-    codes = got.ids[:, 0] * 10 + got.ids[:, 1]
-    seen = np.array([np.count_nonzero(codes == 10 * a + b) for a, b in outcomes])
-    assert seen.sum() == rows
-    chance = np.exp(got.log_q.sum(axis=1))
-    np.testing.assert_allclose(chance, 1 / len(outcomes))
-    assert chisquare(seen, rows * chance[: len(outcomes)]).pvalue > 1e-4
-
-
-def test_fewer_slots_are_a_prefix():
-    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 200, (2, 600)))
-    few, many = (KHop(graph).draw(ns.Query(np.arange(200)), n, rng=ns.rng_for(2)).ids for n in (3, 9))
-    assert (few == many[:, :3]).all()
-
-
-def test_threads_do_not_matter():
-    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 2000, (2, 9000)), 2000)
-    query = ns.Query(np.random.default_rng(2).integers(0, 2000, 3000))
-    before, answers = threads(), []
-    try:
-        for count in (1, 2, 4):
-            ns.set_threads(count)
-            answers.append(KHop(graph, hops=(2, 3)).draw(query, 8, rng=ns.rng_for(0)))
-    finally:
-        ns.set_threads(before)
-    for other in answers[1:]:
-        assert (other.ids == answers[0].ids).all()
-        assert (other.log_q == answers[0].log_q).all()
-
-
 def test_d16_drawing_leaves_the_graph_as_it_was():
     """GraphGAN's sampler removed the root from its cached tree: the second draw answered otherwise."""
     graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 50, (2, 100)), 50)
@@ -202,84 +154,3 @@ def test_memory_is_linear_in_the_nodes(traced_peak):
     assert traced_peak(lambda: pool.draw(query, 8, rng=ns.rng_for(0))) < 8 * n * threads() + 1_000_000
     offsets = (got.ids - np.arange(0, n, 1000)[:, None] + n // 2) % n - n // 2
     assert sorted(np.unique(offsets).tolist()) == [-5, -4, -3, -2, 2, 3, 4, 5]
-
-
-def test_no_rows_one_node_and_lonely_nodes():
-    assert KHop(PATH).draw(ns.Query([]), 4, rng=ns.rng_for(0)).shape == (0, 4)
-    lonely = KHop(ns.Positives.from_edges([], [], 1), hops=(1, 9))
-    got = lonely.draw(ns.Query([0]), 3, rng=ns.rng_for(0))
-    assert got.ids.tolist() == [[-1, -1, -1]]
-    assert got.log_q.tolist() == [[0.0, 0.0, 0.0]]
-    assert got.dropped == {"exhausted": 3}
-    assert lonely.draw(ns.Query([0]), 0, rng=ns.rng_for(0)).shape == (1, 0)
-
-
-def test_short_rows_can_be_rejected():
-    pool = KHop(PATH, on_short="raise")
-    assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    message = r"KHop.draw: row 1 has 1 candidates left of the 2 requested \(1 such row\)"
-    with pytest.raises(ns.NaysayError, match=message):
-        pool.draw(ns.Query([4, 0]), 2, rng=ns.rng_for(0))
-
-
-def test_repr():
-    assert repr(KHop(PATH)) == "KHop(10 nodes, 18 edges, 28 known pairs, hops=(2, 2), distinct=True, on_short='pad')"
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"graph": [[0, 1]]}, "`graph` must be a Positives or a scipy.sparse matrix, got list."),
-        (
-            {"graph": ns.Positives.from_pairs([0], [3])},
-            "one set of nodes, got 1 x 4. Make it with Positives.from_edges",
-        ),
-        (
-            {"graph": ns.Positives.from_pairs(["a"], ["b"])},
-            "got different names for rows and columns. Encode both ends",
-        ),
-        ({"graph": ns.Positives.from_edges([], [])}, r"of at least one and fewer than 2\^31 - 1 nodes, got 0 nodes."),
-        ({"positives": [1]}, "`positives` must be a Positives or None, got list."),
-        ({"positives": ns.Positives.from_pairs([0], [10])}, "`positives` must be on the graph's 10 nodes, got 1 x 11."),
-        ({"positives": ns.Positives.from_pairs([10], [0])}, "`positives` must be on the graph's 10 nodes, got 11 x 1."),
-        ({"hops": 0}, "`hops` must be at least 1, got 0."),
-        ({"hops": (0, 2)}, "`hops` must be at least 1, got 0."),
-        ({"hops": 2.0}, "`hops` must be a whole number, got 2.0."),
-        ({"hops": (3, 2)}, r"`hops` must be a pair \(low, high\), in this order, got \(3, 2\)."),
-        ({"hops": (1, 2, 3)}, r"`hops` must be a distance or a pair \(low, high\), got \(1, 2, 3\)."),
-        ({"on_short": "rais"}, "`on_short` must be one of 'pad', 'raise', got 'rais'. Did you mean 'raise'?"),
-    ],
-)
-def test_errors_of_settings(changed, message):
-    with pytest.raises(ns.NaysayError, match=f"^KHop: .*{message}"):
-        KHop(**({"graph": PATH} | changed))
-
-
-@pytest.mark.parametrize(
-    ("anchors", "n", "rng", "message"),
-    [
-        ([0, 10], 1, ns.rng_for(0), r"`anchors` must be between 0 and 9 \(10 nodes\), got 10 at row 1 \(1 such row\)."),
-        ([[0, 0, 0]], 1, ns.rng_for(0), r"`query.anchors` must be of shape \(B,\), got triples. Use naysay.pools.Corr"),
-        ([0], -1, ns.rng_for(0), "`n` must be at least 0, got -1."),
-        ([0], 1, 0, "`rng` must be a numpy Generator, got 0."),
-    ],
-)
-def test_errors_of_draws(anchors, n, rng, message):
-    with pytest.raises(ns.NaysayError, match=f"^KHop.draw: {message}"):
-        KHop(PATH).draw(ns.Query(anchors), n, rng=rng)
-
-
-@pytest.mark.parametrize(("anchor", "rule"), [(10, r"between 0 and 9 \(10 nodes\)"), (-1, "at least 0")])
-def test_errors_of_candidates(anchor, rule):
-    with pytest.raises(ns.NaysayError, match=f"^KHop.candidates: `anchor` must be {rule}, got {anchor}."):
-        KHop(PATH).candidates(anchor)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 30), st.integers(0, 2**32))
-def test_saturated_rows_hold_every_candidate(n, seed):
-    pool = KHop(PATH, hops=(2, 9))
-    got = pool.draw(ns.Query(np.arange(10)), n, rng=ns.rng_for(seed))
-    for anchor, ids in enumerate(got.ids.tolist()):
-        may = pool.candidates(anchor).tolist()
-        assert n < len(may) or sorted(ids[: len(may)]) == may

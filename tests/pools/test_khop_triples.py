@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.pools import KHop
 
 N_ENTITIES, N_RELATIONS = 9, 2
@@ -98,34 +97,3 @@ def test_sides_and_ids_come_by_their_chances(distinct):
     assert chisquare([seen[cell] for cell in expected], list(expected.values())).pvalue > 1e-5
     chance = np.exp(drawn.log_q[0, 0]) * rows
     assert chance == pytest.approx(expected[drawn.side[0, 0], drawn.ids[0, 0]])
-
-
-def test_promises_threads_and_samplers():
-    rng = np.random.default_rng(0)
-    known = ns.Triples(rng.integers(0, (30, 3, 30), (60, 3)), 30, 3)
-    pool = KHop(known, hops=(1, 2))
-    ns.check_pool(pool, known, n=4)
-    table = rng.standard_normal((30, 3, 30))
-
-    def score(triples, corrupted):
-        made = corrupted.numpy() if torch.is_tensor(corrupted) else corrupted
-        found = table[made[..., 0], made[..., 1], made[..., 2]]
-        return torch.from_numpy(found) if torch.is_tensor(corrupted) else found
-
-    ns.check_sampler(ns.samplers.Dynamic(pool, score, 6), known, k=2, without=("randomness",))
-
-
-def test_errors():
-    known = ns.Triples(WORLD)
-    with pytest.raises(NaysayError, match=r"^KHop: `positives` must be a Triples or None, like the graph"):
-        KHop(known, 2, ns.Positives.from_pairs([0], [1]))
-    pool = KHop(known)
-    with pytest.raises(NaysayError, match=r"^KHop.draw: `query.anchors` must be of shape \(B, 3\): head, re"):
-        pool.draw(ns.Query([0]), 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^KHop.candidates: `graph` must be a graph of pairs, got Triples"):
-        pool.candidates(0)
-    graph = ns.Positives.from_edges([0, 1], [1, 2])
-    with pytest.raises(NaysayError, match=r"^KHop.draw: `query.anchors` must be of shape \(B,\), got triples"):
-        KHop(graph).draw(ns.Query([[0, 0, 1]]), 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^KHop: `positives` must be a Positives or None, got Triples"):
-        KHop(graph, 2, known)

@@ -1,7 +1,6 @@
 """The memory pool against a plain Python queue: pushes of any length, draws, states."""
 
 from collections import Counter, deque
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,9 +12,7 @@ from scipy.stats import chisquare
 import naysay as ns
 from naysay import NaysayError
 from naysay.arrays import to_numpy
-from naysay.kernels import threads
 from naysay.pools.memory import Memory
-from naysay.types import Pool, Stateful
 
 SIDE = 6  # anchors and items are one set of this size
 pushes = st.lists(st.integers(0, 11), max_size=6)
@@ -250,167 +247,9 @@ def test_pushed_tensors_stay_tensors(kind, monkeypatch):
         memory.push([9], vectors=torch.full((1, 2), torch.nan, dtype=kind))
 
 
-@pytest.mark.parametrize("distinct", [True, False])
-def test_draws_do_not_depend_on_threads(distinct):
-    generator = np.random.default_rng(3)
-    known = ns.Positives.from_pairs(generator.integers(0, 300, 3000), generator.integers(0, 300, 3000), 300, 300)
-    memory = Memory(700, known, distinct=distinct)
-    memory.push(generator.integers(0, 300, 900), generator.integers(0, 300, 900))
-    query = ns.Query(generator.integers(0, 300, 1500))
-    before = threads.threads()
-    try:
-        answers = []
-        for count in (1, 2, 4):
-            ns.set_threads(count)
-            answers.append([memory.draw(query, n, rng=ns.rng_for(2)).ids for n in (60, None)])
-    finally:
-        ns.set_threads(before)
-    with ThreadPoolExecutor(4) as callers:
-        calls = callers.map(lambda _: [memory.draw(query, n, rng=ns.rng_for(2)).ids for n in (60, None)], range(4))
-        answers += list(calls)
-    for other in answers[1:]:
-        assert all(np.array_equal(one, two) for one, two in zip(answers[0], other, strict=True))
-
-
-def test_it_is_a_stateful_pool():
-    assert isinstance(Memory(2), Pool)
-    assert isinstance(Memory(2), Stateful)
-    assert repr(Memory(2)) == "Memory(0 of 2 entries, None, distinct=True, on_short='pad')"
-
-
 # ---- refusals -------------------------------------------------------------------------------------------
 
 KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)  # 2 anchors, 4 items
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Memory(0), r"Memory: `size` must be at least 1, got 0\."),
-        (lambda: Memory(2.0), r"Memory: `size` must be a whole number, got 2\.0\."),
-        (lambda: Memory(1 << 32), r"Memory: `size` must be below 2\^32, got 4294967296\."),
-        (lambda: Memory(2, [1]), r"Memory: `positives` must be a Positives or None, got list\."),
-        (lambda: Memory(2, on_short="?"), r"Memory: `on_short` must be one of 'pad', 'raise', got '\?'\."),
-    ],
-)
-def test_rejected_settings(make, message):
-    with pytest.raises(NaysayError, match=message):
-        make()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([[1]],), r"`ids` must be of shape \(n,\), got shape \(1, 1\)\."),
-        (([0.5],), r"`ids` must be whole numbers, got dtype float64\."),
-        (([1, -1],), r"`ids` must be at least 0, got -1 at row 1 \(1 such row\)\."),
-        (([1, 2], [1]), r"`ids` must be of the same length as the others, got ids 2, owners 1\."),
-        (([1, 2], [-2, -3]), r"`owners` must be at least -1, got -2 at row 0 \(2 such rows\)\."),
-        (([1], None, [1.0]), r"`vectors` must be of shape \(1, d\), like ids, got shape \(1,\)\."),
-        (([1], None, np.ones((2, 3))), r"`vectors` must be of shape \(1, d\), like ids, got shape \(2, 3\)\."),
-        (([1], None, np.ones((1, 3), int)), r"`vectors` must be floating numbers, got dtype int64\."),
-        (
-            ([1, 2, 3], None, [[0.0, 1], [1, np.nan], [np.inf, 0]]),
-            r"`vectors` must be finite, got nan at row 1, slot 1 \(2 such",
-        ),
-    ],
-)
-def test_rejected_pushes(arguments, message):
-    memory = Memory(4)
-    with pytest.raises(NaysayError, match=r"Memory\.push: " + message):
-        memory.push(*arguments)
-    assert len(memory) == 0
-
-
-def test_pushes_are_checked_against_the_positives():
-    memory = Memory(4, KNOWN)
-    with pytest.raises(
-        NaysayError, match=r"`owners` must be given where 2 anchors and 4 items are two sets, got None\."
-    ):
-        memory.push([1])
-    with pytest.raises(NaysayError, match=r"`ids` must be between 0 and 3 \(4 items\), got 4 at row 0"):
-        memory.push([4], [0])
-    with pytest.raises(NaysayError, match=r"`owners` must be between -1 and 1 \(2 anchors\), got 2 at row 0"):
-        memory.push([3], [2])
-    memory.push([3], [1])
-    assert len(memory) == 1
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        (None, np.ones((1, 2)), r"`vectors` must be None, like the entries stored, got 2 x float64\."),
-        (np.ones((1, 2)), None, r"`vectors` must be 2 x float64, like the entries stored, got None\."),
-        (np.ones((1, 2)), np.ones((1, 3)), r"must be 2 x float64, like the entries stored, got 3 x float64\."),
-        (np.ones((1, 2)), np.ones((1, 2), "f4"), r"must be 2 x float64, like the entries stored, got 2 x float32\."),
-    ],
-)
-def test_a_change_of_vectors_is_rejected(first, second, message):
-    memory = Memory(4)
-    memory.push([1], vectors=first)
-    with pytest.raises(NaysayError, match=message):
-        memory.push([2], vectors=second)
-    assert memory.ids.tolist() == [1]
-
-
-def test_rejected_draws():
-    memory = Memory(4, KNOWN, on_short="raise")
-    memory.push([2, 3], [1, 1])
-    rng = ns.rng_for(0)
-    with pytest.raises(
-        NaysayError, match=r"Memory\.draw: `anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0"
-    ):
-        memory.draw(ns.Query([2]), 1, rng=rng)
-    with pytest.raises(
-        NaysayError, match=r"Memory\.draw: `positives` must be between 0 and 3 \(4 items\), got 9 at row 0"
-    ):
-        memory.draw(ns.Query([1], positives=[9]), 1, rng=rng)
-    with pytest.raises(NaysayError, match=r"Memory\.draw: `query\.anchors` must be of shape \(B,\), got triples"):
-        memory.draw(ns.Query([[0, 0, 0]]), 1, rng=rng)
-    with pytest.raises(NaysayError, match=r"Memory\.draw: `n` must be one number, or one for each of the 1 rows"):
-        memory.draw(ns.Query([0]), [1, 2], rng=rng)
-    for n in (1, None):
-        with pytest.raises(NaysayError, match=r"Memory\.draw: `rng` must be a numpy Generator"):
-            memory.draw(ns.Query([0]), n, rng=0)
-    with pytest.raises(
-        NaysayError, match=r"Memory\.draw: row 1 has 0 candidates left of the 2 requested \(1 such row\)"
-    ):
-        memory.draw(ns.Query([0, 1]), 2, rng=rng)
-
-
-def changed(**parts):
-    memory = Memory(3)
-    memory.push([1, 2], vectors=np.ones((2, 2)))
-    return memory.state() | parts
-
-
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state returned, got no 'owners' in \['"),
-        (changed(size=4), r"`state` must be of a memory of size 3, got 4\. Make a Memory\(4\) for it\."),
-        (None, r"`state` must be what Memory\.state returned, got NoneType\."),
-        (changed(size="3"), r"`size` must be a whole number, got '3'\."),
-        (changed(next=np.zeros(2, int)), r"`next` must be a whole number, got array\(\[0, 0\]\)\."),
-        (changed(vectors=[[1.0], [1.0, 2.0]]), r"`vectors` must be rows of one length"),
-        (changed(next=1), r"`state` must be of a whole queue, got 2 entries and the next at 1\."),
-        (changed(next=3), r"`state` must be of a whole queue, got 2 entries and the next at 3\."),
-        (changed(ids=np.array([1])), r"`ids` must be of the same length as the others, got ids 1, owners 2\."),
-        (changed(ids=np.array([1, -1])), r"`ids` must be at least 0, got -1 at row 1"),
-        (changed(vectors=np.ones((1, 2))), r"`vectors` must be of shape \(2, d\), like ids, got shape \(1, 2\)\."),
-        (
-            {"size": 3, "next": 0, "ids": np.arange(4), "owners": np.arange(4)},
-            r"`state` must be of a whole queue, got 4 entries and the next at 0\.",
-        ),
-    ],
-)
-def test_rejected_states_change_nothing(state, message):
-    memory = Memory(3)
-    memory.push([5])
-    with pytest.raises(NaysayError, match=r"Memory\.restore: " + message):
-        memory.restore(state)
-    assert memory.ids.tolist() == [5]
-    assert memory.vectors is None
 
 
 def test_it_observes_the_positives_of_a_step():
@@ -428,58 +267,3 @@ def test_it_observes_the_positives_of_a_step():
     bare = Memory(3, KNOWN)
     bare.observe(ns.Query([1], positives=[3]), None)
     assert (bare.ids.tolist(), bare.owners.tolist(), bare.vectors) == ([3], [1], None)
-
-
-@pytest.mark.parametrize(
-    ("query", "vectors", "message"),
-    [
-        (ns.Query([0]), None, r"`query\.positives` must be given, got None"),
-        ([0], None, r"`query` must be a Query, got list"),
-        (ns.Query([[0, 0, 0]], positives=[0]), None, r"`query\.anchors` must be of shape \(B,\), got triples"),
-        (ns.Query([2], positives=[0]), None, r"`anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0"),
-        (ns.Query([0], positives=[4]), None, r"`ids` must be between 0 and 3 \(4 items\), got 4 at row 0"),
-        (ns.Query([0], positives=[1]), np.ones(2), r"`vectors` must be of shape \(1, d\), like ids"),
-        (ns.Query([0, 1], positives=[1, 1]), [[1.0], [1.0, 2.0]], r"`vectors` must be rows of one length"),
-    ],
-)
-def test_rejected_observations(query, vectors, message):
-    memory = Memory(3, KNOWN)
-    with pytest.raises(NaysayError, match=r"^Memory\.observe: " + message):
-        memory.observe(query, None, vectors=vectors)
-    assert len(memory) == 0
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 9), st.integers(0, 14), st.lists(st.integers(0, 6), max_size=6), st.booleans())
-def test_replaced_vectors_are_those_of_plain_loops(size, pushed, asked, tensors):
-    memory, rng = Memory(size), np.random.default_rng(0)
-    kind = torch.from_numpy if tensors else np.asarray
-    ids, vectors = rng.integers(0, 5, pushed), rng.random((pushed, 2))
-    memory.push(ids, vectors=kind(vectors))
-    expected = [[int(i), v.tolist()] for i, v in zip(ids[-size:], vectors[-size:], strict=True)]
-    fresh, changed = rng.random((len(asked), 2)), 0
-    for entry in expected:
-        for item, vector in zip(asked, fresh, strict=True):
-            entry[1] = vector.tolist() if item == entry[0] else entry[1]
-        changed += entry[0] in asked
-    assert memory.replace(np.array(asked, np.int64), kind(fresh)) == changed
-    assert memory.ids.tolist() == [item for item, _ in expected]
-    if pushed:
-        assert to_numpy(memory.vectors).tolist() == [vector for _, vector in expected]
-
-
-@pytest.mark.parametrize(
-    ("ids", "vectors", "message"),
-    [
-        ([1], np.zeros((2, 2)), "`vectors` must be of shape (1, d), like ids, got shape (2, 2)."),
-        ([-1], np.zeros((1, 2)), "`ids` must be at least 0, got -1 at row 0 (1 such row)."),
-        ([1], np.zeros((1, 3)), "`vectors` must be 2 x float64, like the entries stored, got 3 x float64. All entries"),
-    ],
-)
-def test_replacements_that_are_refused(ids, vectors, message):
-    memory = Memory(3)
-    memory.push([1, 2], vectors=np.ones((2, 2)))
-    with pytest.raises(NaysayError) as caught:
-        memory.replace(ids, vectors)
-    assert str(caught.value).startswith(f"Memory.replace: {message}")
-    assert memory.vectors.tolist() == [[1.0, 1.0]] * 2

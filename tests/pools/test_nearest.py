@@ -1,6 +1,5 @@
 """Nearest against a plain search: what is excluded, from which ranks, with which vectors, and when they change."""
 
-import itertools
 import threading
 
 import numpy as np
@@ -9,10 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_threads import in_threads
-from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.pools import Nearest, Refresh
 
 N_ANCHORS, N_ITEMS, WIDTH = 4, 9, 3
@@ -64,37 +61,6 @@ def test_the_candidates_are_those_of_a_plain_search(anchors, depth, low, metric,
         logs = [-np.log(len(expected) - slot) for slot in range(len(expected))] + [0] * (depth - len(expected))
         np.testing.assert_allclose(drawn.log_q[row], logs, atol=1e-12)
     assert drawn.dropped == ({"exhausted": missing} if missing else {})
-
-
-@pytest.mark.parametrize("distinct", [True, False])
-def test_frequencies_match_log_q(distinct):
-    pool = Nearest(ITEMS, 4, distinct=distinct, metric="dot")
-    best = ranked(QUERIES[0], ITEMS, set(), "dot")[:4]
-    rows = 12_000
-    query = ns.Query(np.zeros(rows, int), vectors=np.repeat(QUERIES[:1], rows, axis=0))
-    drawn = pool.draw(query, 2, rng=ns.rng_for(0))
-    pairs = [pair for pair in itertools.product(best, best) if not distinct or pair[0] != pair[1]]
-    seen = dict.fromkeys(pairs, 0)
-    for row in drawn.ids.tolist():
-        seen[tuple(row)] += 1
-    assert chisquare(list(seen.values()), [rows * np.exp(drawn.log_q[0].sum())] * len(seen)).pvalue > 1e-5
-
-
-@pytest.mark.parametrize("window", [None, (2, 5)])
-def test_it_keeps_the_promises_of_a_pool(window):
-    pool = Nearest(ITEMS, 5, KNOWN, queries=QUERIES, window=window)
-    ns.check_pool(pool, KNOWN, n=4)
-    if window:
-        ns.check_sampler(ns.samplers.Static(pool), KNOWN, k=3)
-
-
-def test_all_positives_of_a_query_are_out():
-    """ANCE's code keeps one positive per query, the last; the others can be mined."""
-    known = ns.Positives.from_pairs([0, 0, 0], [1, 4, 7], 1, 9)
-    pool = Nearest(np.ones((9, 2)), 6, known)
-    drawn = pool.draw(ns.Query([0] * 50, vectors=np.ones((50, 2))), 6, rng=ns.rng_for(0))
-    assert set(drawn.ids.ravel().tolist()) == {0, 2, 3, 5, 6, 8}
-    assert drawn.dropped == {}
 
 
 def test_adore_the_vectors_stay_and_each_step_searches_with_the_query_of_that_step():
@@ -223,42 +189,3 @@ def test_what_the_encoder_raises_comes_out_of_the_loop_and_the_next_one_starts()
 
 
 # ---- errors ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"vectors": ITEMS[:, 0]}, r"`vectors` must be of shape \(n, d\)"),
-        ({"vectors": np.where(np.arange(9)[:, None] == 4, np.nan, ITEMS)}, r"`vectors` must be finite"),
-        ({"vectors": ITEMS * [[0]] * 9}, r"`vectors` must be without zero vectors"),
-        ({"vectors": ITEMS[:5]}, r"`vectors` must be of 9 items, like positives, got 5"),
-        ({"depth": 0}, r"`depth` must be at least 1, got 0"),
-        ({"window": (2, 2)}, r"`window` must be a pair \(low, high\) with low < high <= `depth`, 4, got \(2, 2\)"),
-        ({"window": 3}, r"`window` must be a pair \(low, high\) of ranks, got 3"),
-        ({"metric": "angle"}, r"`metric` must be one of"),
-        ({"positives": 3}, r"`positives` must be a Positives or None, got int"),
-        ({"queries": QUERIES[:2]}, r"`queries` must be of 4 anchors, got 2"),
-        ({"queries": QUERIES[:, :2]}, r"`queries` must be of dimension 3, like the items', got 2"),
-    ],
-)
-def test_errors(change, sentence):
-    with pytest.raises(NaysayError, match=rf"^Nearest: {sentence}"):
-        Nearest(**{"vectors": ITEMS, "depth": 4, "positives": KNOWN, **change})
-
-
-def test_errors_of_calls():
-    pool = Nearest(ITEMS, 4, KNOWN)
-    with pytest.raises(NaysayError, match=r"^Nearest.draw: `query.vectors` must be given, got None. Pass Query\(anch"):
-        pool.draw(ns.Query([0]), 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Nearest.draw: `query.vectors` must be of dimension 3, like the items'"):
-        pool.draw(ns.Query([0], vectors=np.ones((1, 2))), 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Nearest.draw: `query.vectors` must be finite"):
-        pool.draw(ns.Query([0], vectors=np.full((1, 3), np.inf)), 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Nearest.update: `vectors` must be of 9 items, like those stored, got 8"):
-        pool.update(ITEMS[:8])
-    with pytest.raises(NaysayError, match=r"^Refresh: `pool` must be a pool of vectors: Nearest, got"):
-        Refresh(ns.pools.Memory(3), print, print, 1)
-    with pytest.raises(NaysayError, match=r"^Refresh: `encode` must be a function, got int"):
-        Refresh(pool, print, 3, 1)
-    with pytest.raises(NaysayError, match=r"^Refresh: `every` must be at least 1, got 0"):
-        Refresh(pool, print, print, 0)

@@ -1,14 +1,11 @@
 """PageRank: scores against dense power iteration, windows against a plain sort, draws against their log_q."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import naysay as ns
 from naysay.kernels.threads import threads
@@ -166,19 +163,6 @@ def test_windows_and_draw_laws(world, data):
     assert got.dropped == ({"exhausted": missing} if missing else {})
 
 
-def test_windows_of_a_larger_graph():
-    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 1500, (2, 5000)), 1500)
-    anchors = np.arange(0, 1500, 50)
-    for ranks in [(0, 1), (0, 40), (100, 300), (1200, 1210), (0.5, 0.6), (0.0, 1.0)]:
-        pool = PageRank(graph, ranks, tolerance=1e-5)
-        got = pool.draw(ns.Query(anchors), 1500, rng=ns.rng_for(0)).ids
-        for anchor, ids in zip(anchors.tolist(), got, strict=True):
-            out = {anchor, *graph.indices[graph.indptr[anchor] : graph.indptr[anchor + 1]].tolist()}
-            may = window(*pool.scores(anchor), out, ranks)
-            assert pool.candidates(anchor).tolist() == may
-            assert sorted(ids[ids >= 0].tolist()) == sorted(may)
-
-
 def test_equal_scores_rank_by_id():
     star = ns.Positives.from_edges(np.zeros(20, int), np.arange(20, 0, -1))
     assert PageRank(star, (3, 6)).candidates(2).tolist() == [5, 6, 7]
@@ -186,23 +170,6 @@ def test_equal_scores_rank_by_id():
     assert sorted(got.ids[0].tolist()) == [5, 6, 7]
     hub = PageRank(star, (0, 1), tolerance=0.9).scores(0)[0]  # pushed once, whatever the tolerance
     assert hub.tolist() == list(range(21))
-
-
-@pytest.mark.parametrize("distinct", [True, False])
-def test_frequencies_match_log_q(distinct):
-    star = ns.Positives.from_edges(np.zeros(12, int), np.arange(1, 13))
-    rows = 40_000
-    pool = PageRank(star, (2, 8), distinct=distinct, tolerance=1e-3)
-    got = pool.draw(ns.Query(np.full(rows, 1)), 2, rng=ns.rng_for(5))
-    may = pool.candidates(1).tolist()
-    assert may == list(range(4, 10))
-    outcomes = list(itertools.permutations(may, 2) if distinct else itertools.product(may, repeat=2))
-    codes = got.ids[:, 0] * 100 + got.ids[:, 1]
-    seen = np.array([np.count_nonzero(codes == 100 * a + b) for a, b in outcomes])
-    assert seen.sum() == rows
-    chance = np.exp(got.log_q.sum(axis=1))
-    np.testing.assert_allclose(chance, 1 / len(outcomes))
-    assert chisquare(seen, rows * chance[: len(outcomes)]).pvalue > 1e-4
 
 
 def test_d16_drawing_leaves_the_graph_as_it_was():
@@ -218,21 +185,6 @@ def test_d16_drawing_leaves_the_graph_as_it_was():
     assert all((a == b).all() for a, b in zip(before, after, strict=True))
 
 
-def test_threads_do_not_matter():
-    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 600, (2, 2000)), 600)
-    query = ns.Query(np.random.default_rng(2).integers(0, 600, 400))
-    before, answers = threads(), []
-    try:
-        for count in (1, 2, 4):
-            ns.set_threads(count)
-            answers.append(PageRank(graph, (50, 150), tolerance=1e-4).draw(query, 8, rng=ns.rng_for(0)))
-    finally:
-        ns.set_threads(before)
-    for other in answers[1:]:
-        assert (other.ids == answers[0].ids).all()
-        assert (other.log_q == answers[0].log_q).all()
-
-
 def test_memory_is_linear_in_the_nodes(traced_peak):
     n = 200_000
     pool = PageRank(ns.Positives.from_edges(np.arange(n), (np.arange(n) + 1) % n), (0, 6), tolerance=1e-3)
@@ -241,56 +193,3 @@ def test_memory_is_linear_in_the_nodes(traced_peak):
     assert traced_peak(lambda: pool.draw(query, 6, rng=ns.rng_for(0))) < 36 * n * threads() + 1_000_000
     away = (got.ids - np.arange(0, n, 1000)[:, None] + n // 2) % n - n // 2
     assert (np.sort(away) == [-4, -3, -2, 2, 3, 4]).all()
-
-
-def test_scipy_graph_and_no_rows():
-    matrix = sp.csr_array(np.array([[0, 2, 0, 0], [0, 0, 5, 0], [0, 0, 0, 1], [0, 0, 0, 0]]))
-    pool = PageRank(matrix, (0, 2))
-    assert pool.candidates(0).tolist() == [2, 3]
-    assert pool.draw(ns.Query([]), 3, rng=ns.rng_for(0)).shape == (0, 3)
-    assert pool.draw(ns.Query([1]), 0, rng=ns.rng_for(0)).shape == (1, 0)
-
-
-def test_short_rows_can_be_rejected():
-    pool = PageRank(PATH, (0, 2), on_short="raise")
-    how = "ranks=(0, 2), restart=0.15, tolerance=1e-06, distinct=True, on_short='raise'"
-    assert repr(pool) == f"PageRank(10 nodes, 18 edges, 28 known pairs, {how})"
-    assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    with pytest.raises(ns.NaysayError, match=r"PageRank.draw: row 0 has 2 candidates left of the 3 requested"):
-        pool.draw(ns.Query([4, 0]), 3, rng=ns.rng_for(0))
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"positives": ns.Positives.from_pairs([0], [10])}, "`positives` must be on the graph's 10 nodes, got 1 x 11."),
-        ({"ranks": 5}, r"`ranks` must be a pair \(first, end\), got 5."),
-        ({"ranks": (3, 3)}, r"`ranks` must be a pair \(first, end\) with first below end, got \(3, 3\)."),
-        ({"ranks": (-1, 3)}, "`ranks` must be at least 0, got -1."),
-        ({"ranks": ("a", 3)}, "`ranks` must be a whole number, got 'a'."),
-        ({"ranks": (0.5, 1)}, r"two whole numbers or two floats, got \(0.5, 1\). Write 0.5, 1.0 for shares and 2000"),
-        ({"ranks": (0.5, 1.5)}, r"must be a pair with 0 <= first < end <= 1 if they are shares, got \(0.5, 1.5\)."),
-        ({"restart": 0}, "`restart` must be a number at least 1e-06 and below 1, got 0."),
-        ({"restart": 1.0}, "`restart` must be a number at least 1e-06 and below 1, got 1.0."),
-        ({"tolerance": math.nan}, "`tolerance` must be a number at least 1e-16 and below 1, got nan."),
-        ({"on_short": "no"}, "`on_short` must be one of 'pad', 'raise', got 'no'."),
-    ],
-)
-def test_errors_of_settings(changed, message):
-    with pytest.raises(ns.NaysayError, match=f"^PageRank: .*{message}"):
-        PageRank(**({"graph": PATH, "ranks": (0, 1)} | changed))
-
-
-@pytest.mark.parametrize(
-    ("anchors", "rng", "message"),
-    [
-        ([12], ns.rng_for(0), r"`anchors` must be between 0 and 9 \(10 nodes\), got 12 at row 0 \(1 such row\)."),
-        ([[0, 0, 0]], ns.rng_for(0), r"`query.anchors` must be of shape \(B,\), got triples."),
-        ([0], 1, "`rng` must be a numpy Generator, got 1."),
-    ],
-)
-def test_errors_of_draws(anchors, rng, message):
-    with pytest.raises(ns.NaysayError, match=f"^PageRank.draw: {message}"):
-        PageRank(PATH, (0, 1)).draw(ns.Query(anchors), 1, rng=rng)
-    with pytest.raises(ns.NaysayError, match=r"^PageRank.scores: `anchor` must be between 0 and 9 .* got 10."):
-        PageRank(PATH, (0, 1)).scores(10)

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, chisquare
 
 import naysay as ns
-from naysay.kernels.threads import threads
-from naysay.pools.walks import Walks
+from naysay.pools import Walks, consumption_ties
 
 PATH = ns.Positives.from_edges(np.arange(49), np.arange(1, 50))
 # Both directed ones have a node without outgoing edges; the last one has a loop and an edge both ways.
@@ -29,23 +27,95 @@ def transitions(sources, targets, directed, n):
     return adjacency / np.maximum(adjacency.sum(axis=1, keepdims=True), 1)
 
 
+def ends_follow(pool, chances, n_walks=10_000):
+    """Whether walks from each node end as often as the chances say; what is missing from 1: walks without an end."""
+    n = len(chances)
+    ends = pool.endpoints(np.arange(n), n_walks, rng=ns.rng_for(1))
+    for anchor in range(n):
+        chance = np.append(chances[anchor], 1 - chances[anchor].sum())
+        chance[chance < 1e-12] = 0
+        seen = np.bincount(np.where(ends[anchor] < 0, n, ends[anchor]), minlength=n + 1)
+        assert not seen[chance == 0].any()
+        if np.count_nonzero(chance) > 1:
+            assert chisquare(seen[chance > 0], n_walks * chance[chance > 0] / chance.sum()).pvalue > 1e-5
+
+
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("length", [1, 2, 3, 5])
-def test_ends_follow_the_power_of_the_transition_matrix(name, length):
+@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ends_follow_the_power_of_the_transition_matrix(name, length, weighted):
     sources, targets, directed = GRAPHS[name]
     n = max(sources + targets) + 1
     graph = ns.Positives.from_edges(sources, targets, directed=directed)
-    power = np.linalg.matrix_power(transitions(sources, targets, directed, n), length)
-    ends = Walks(graph, length=length).endpoints(np.arange(n), 20_000, rng=ns.rng_for(length))
-    assert ends.shape == (n, 20_000)
-    assert ends.dtype == np.int64
-    for anchor in range(n):
-        chance = np.append(power[anchor], 1 - power[anchor].sum())  # what is missing: walks without an end
-        chance[chance < 1e-12] = 0
-        seen = np.bincount(np.where(ends[anchor] < 0, n, ends[anchor]), minlength=n + 1)
-        assert (seen[chance == 0] == 0).all()
-        if np.count_nonzero(chance) > 1:
-            assert chisquare(seen[chance > 0], 20_000 * chance[chance > 0] / chance.sum()).pvalue > 1e-5
+    steps = transitions(sources, targets, directed, n)
+    weights = None
+    if weighted:
+        all_weights = np.random.default_rng(0).integers(0, 4, (n, n)) * 1.0
+        weights = all_weights[steps > 0]  # by anchor, then by item
+        steps = np.where(steps > 0, all_weights, 0.0)
+        steps /= np.where(steps.any(axis=1, keepdims=True), steps.sum(axis=1, keepdims=True), 1.0)
+    pool = Walks(graph, length, weights=weights)
+    power = np.linalg.matrix_power(steps, length)
+    np.testing.assert_allclose(pool.chances(np.arange(n)), power, atol=1e-12)
+    ends_follow(pool, power)
+
+
+@pytest.mark.parametrize(("stop", "length"), [(0.1, 5), (0.5, 2), (1.0, 1)])
+def test_walks_that_stop_end_where_samwalker_says(stop, length):
+    """(1 - c) sum over t < length of (c Phi)^t + c^length / n; node 4 has no edges and leads to any node."""
+    graph = ns.Positives.from_edges([0, 1, 0], [1, 2, 3], 5)
+    steps = np.zeros((5, 5))
+    steps[[0, 0, 1, 1, 2, 3], [1, 3, 0, 2, 1, 0]] = [1.0, 4.0, 1.0, 2.0, 2.0, 3.0]
+    steps[4] = 1.0
+    steps /= steps.sum(axis=1, keepdims=True)
+    chances = np.full((5, 5), (1 - stop) ** length / 5)
+    for step in range(length):
+        chances += stop * (1 - stop) ** step * np.linalg.matrix_power(steps, step)
+    pool = Walks(graph, length, weights=[1.0, 4.0, 1.0, 2.0, 2.0, 3.0], stop=stop)
+    np.testing.assert_allclose(pool.chances(np.arange(5)), chances, atol=1e-12)
+    ends_follow(pool, chances)
+
+
+def test_golden_values_of_samwalker():
+    two = Walks(ns.Positives.from_edges([0], [1]), length=5, stop=0.1)
+    np.testing.assert_allclose(two.chances([0, 1]), [[0.541855, 0.458145], [0.458145, 0.541855]], atol=5e-7)
+
+
+def test_items_come_by_the_nodes_where_walks_end():
+    """SamWalker: an item comes as often as P X says, P that of the walks; what the anchor knows is left out."""
+    consumed = ns.Positives.from_pairs([0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 0, 4], 3, 6)
+    pool = Walks(ns.Positives.from_edges([0, 1], [1, 2], 3), length=3, stop=0.3, items=consumed, distinct=False)
+    own = consumed.contains(np.arange(3), np.tile(np.arange(6), (3, 1))) * 1.0
+    chance = (pool.chances([0]) @ (own / own.sum(axis=1, keepdims=True)))[0]
+    chance[own[0] > 0] = 0
+    drawn = pool.draw(ns.Query([0] * 4000), 1, rng=ns.rng_for(0)).ids
+    seen = np.bincount(drawn[drawn >= 0], minlength=6)
+    assert not seen[chance == 0].any()
+    assert chisquare(seen[chance > 0], chance[chance > 0] / chance.sum() * seen.sum()).pvalue > 1e-5
+
+
+def test_without_exclude_edges_neighbours_are_candidates_and_positives_are_not():
+    graph = ns.Positives.from_edges([0, 0, 1, 2, 3, 0], [1, 2, 3, 3, 4, 5])
+    known = ns.Positives.from_pairs([0], [1], 6, 6)
+    drawn = Walks(graph, 1, positives=known, exclude_edges=False).draw(ns.Query([0, 0]), 3, rng=ns.rng_for(0))
+    assert [sorted(row) for row in drawn.ids.tolist()] == [[-1, 2, 5], [-1, 2, 5]]
+    assert drawn.dropped == {"exhausted": 2}
+    own = Walks(graph, 1, exclude_edges=False).draw(ns.Query([0], positives=[2]), 3, rng=ns.rng_for(0))
+    assert sorted(own.ids[0].tolist()) == [-1, 1, 5]
+
+
+def test_ties_of_shared_items_are_steps_over_items():
+    pairs = np.random.default_rng(0).integers(0, (6, 9), (25, 2))
+    consumed = ns.Positives.from_pairs(*pairs.T, 7, 9)  # the last user has nothing
+    matrix = consumed.contains(np.arange(7), np.tile(np.arange(9), (7, 1))) * 1.0
+    to_items = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    over = to_items @ (matrix / np.maximum(matrix.sum(axis=0), 1)).T
+    np.fill_diagonal(over, 0.0)
+    for pairs_of_users in (consumed, consumed.with_ignored([6, 6], [1, 2])):  # ignored pairs are no ties
+        ties, weights = consumption_ties(pairs_of_users)
+        found = np.zeros((7, 7))
+        found[ties.pairs()] = weights
+        np.testing.assert_allclose(found, over)
 
 
 def test_consecutive_walks_are_independent():
@@ -144,98 +214,3 @@ def test_a_row_ends_after_its_walks():
     assert 60 < kept < 140
     assert short.dropped == {"exhausted": 600 - kept}
     assert Walks(clique, walks=1000).draw(ns.Query(np.zeros(600, int)), 1, rng=ns.rng_for(0)).dropped == {}
-
-
-def test_wide_distinct_rows():
-    star = ns.Positives.from_edges(np.zeros(900, int), np.arange(1, 901))
-    got = Walks(star, walks=20_000).draw(ns.Query([1, 2]), 600, rng=ns.rng_for(0))
-    assert got.dropped == {}
-    for anchor, ids in zip((1, 2), got.ids.tolist(), strict=True):
-        assert len(set(ids)) == 600
-        assert not {0, anchor} & set(ids)
-
-
-def test_no_rows_and_lonely_nodes():
-    assert Walks(PATH).draw(ns.Query([]), 4, rng=ns.rng_for(0)).shape == (0, 4)
-    assert Walks(PATH).endpoints([], 4, rng=ns.rng_for(0)).shape == (0, 4)
-    assert Walks(PATH).endpoints([3], 0, rng=ns.rng_for(0)).shape == (1, 0)
-    lonely = Walks(ns.Positives.from_edges([0], [1], 3))
-    got = lonely.draw(ns.Query([2]), 3, rng=ns.rng_for(0))
-    assert got.ids.tolist() == [[-1, -1, -1]]
-    assert got.dropped == {"exhausted": 3}
-
-
-def test_scipy_graph():
-    matrix = sp.csr_array(np.array([[0, 1, 0], [0, 0, 5], [0, 0, 0]]))
-    assert Walks(matrix).draw(ns.Query([0, 1]), 1, rng=ns.rng_for(0)).ids.tolist() == [[2], [-1]]
-
-
-def test_threads_do_not_matter():
-    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 2000, (2, 9000)), 2000)
-    anchors = np.random.default_rng(2).integers(0, 2000, 3000)
-    before, draws, ends = threads(), [], []
-    try:
-        for count in (1, 2, 4):
-            ns.set_threads(count)
-            draws.append(Walks(graph, length=3).draw(ns.Query(anchors), 8, rng=ns.rng_for(0)).ids)
-            ends.append(Walks(graph, length=3).endpoints(anchors, 8, rng=ns.rng_for(0)))
-    finally:
-        ns.set_threads(before)
-    assert all((draws[0] == other).all() for other in draws[1:])
-    assert all((ends[0] == other).all() for other in ends[1:])
-
-
-def test_fewer_slots_are_a_prefix():
-    few, many = (Walks(PATH, length=6).draw(ns.Query(np.arange(50)), n, rng=ns.rng_for(2)).ids for n in (2, 5))
-    assert (few == many[:, :2]).all()
-
-
-def test_short_rows_can_be_rejected():
-    pool = Walks(PATH, on_short="raise")
-    assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    with pytest.raises(ns.NaysayError, match=r"Walks.draw: row 1 has 1 candidates left of the 2 requested"):
-        pool.draw(ns.Query([4, 0]), 2, rng=ns.rng_for(0))
-
-
-def test_repr():
-    wanted = "Walks(50 nodes, 98 edges, 148 known pairs, length=2, walks=1000, distinct=True, on_short='pad')"
-    assert repr(Walks(PATH)) == wanted
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Walks("graph"), "Walks: `graph` must be a Positives or a scipy.sparse matrix, got str."),
-        (lambda: Walks(sp.csr_array((2, 3))), "Walks: `graph` must be square, on one set of nodes, got 2 x 3."),
-        (lambda: Walks(PATH, length=0), "Walks: `length` must be at least 1, got 0."),
-        (lambda: Walks(PATH, length=2**31), r"Walks: `length` must be below 2\^31, got 2147483648."),
-        (lambda: Walks(PATH, walks=0), "Walks: `walks` must be at least 1, got 0."),
-        (lambda: Walks(PATH, walks=1.5), "Walks: `walks` must be a whole number, got 1.5."),
-        (lambda: Walks(PATH, positives=3), "Walks: `positives` must be a Positives or None, got int."),
-        (lambda: Walks(PATH, on_short="fill"), "Walks: `on_short` must be one of 'pad', 'raise', got 'fill'."),
-        (
-            lambda: Walks(PATH).draw(ns.Query([50]), 1, rng=ns.rng_for(0)),
-            r"Walks.draw: `anchors` must be between 0 and 49 \(50 nodes\), got 50 at row 0 \(1 such row\).",
-        ),
-        (
-            lambda: Walks(PATH).draw(ns.Query([[0, 0, 0]]), 1, rng=ns.rng_for(0)),
-            r"Walks.draw: `query.anchors` must be of shape \(B,\), got triples.",
-        ),
-        (lambda: Walks(PATH).draw(ns.Query([0]), 1, rng=7), "Walks.draw: `rng` must be a numpy Generator, got 7."),
-        (
-            lambda: Walks(PATH).endpoints([-1], 1, rng=ns.rng_for(0)),
-            r"Walks.endpoints: `anchors` must be between 0 and 49 \(50 nodes\), got -1 at row 0 \(1 such row\).",
-        ),
-        (
-            lambda: Walks(PATH).endpoints([0], -1, rng=ns.rng_for(0)),
-            "Walks.endpoints: `count` must be at least 0, got -1.",
-        ),
-        (
-            lambda: Walks(PATH).endpoints([0], 1, rng=None),
-            "Walks.endpoints: `rng` must be a numpy Generator, got None.",
-        ),
-    ],
-)
-def test_errors(make, message):
-    with pytest.raises(ns.NaysayError, match=message):
-        make()

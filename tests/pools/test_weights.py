@@ -1,4 +1,4 @@
-"""The weights of popularity, of ranks, and of rarity, against their formulas and against the draws they give."""
+"""The weights of popularity, of ranks, and of rarity, and frequencies of a stream, against their formulas."""
 
 import math
 
@@ -8,8 +8,7 @@ import torch
 from scipy import stats
 
 import naysay as ns
-from naysay import NaysayError
-from naysay.pools import Everything, item_oriented, log_uniform, popularity
+from naysay.pools import Everything, StreamingFrequency, item_oriented, log_uniform, popularity
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 1, 2, 3], [0, 1, 0, 2, 0, 0], n_anchors=5, n_items=4)
 
@@ -81,45 +80,38 @@ def test_item_oriented_is_what_is_missing():
     assert (drawn == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: popularity([[1, 2]]), r"^popularity: `counts` must be of shape \(n_items,\), got shape \(1, 2\)\.$"),
-        (lambda: popularity(3), r"^popularity: `counts` must be of shape \(n_items,\), got shape \(\)\.$"),
-        (lambda: popularity(["a", "b"]), r"^popularity: `counts` must be numbers, got dtype <U1\.$"),
-        (
-            lambda: popularity([1, -1, -2]),
-            r"^popularity: `counts` must be finite and at least 0, got -1\.0 at row 1 \(2 such rows\)\.$",
-        ),
-        (lambda: popularity([np.nan]), r"^popularity: `counts` must be finite and at least 0, got nan at row 0 \(1 "),
-        (lambda: popularity([1], np.inf), r"^popularity: `power` must be a finite number, got inf\.$"),
-        (lambda: popularity([1], np.nan), r"^popularity: `power` must be a finite number, got nan\.$"),
-        (lambda: popularity([1], "0.75"), r"^popularity: `power` must be a finite number, got '0\.75'\.$"),
-        (lambda: popularity([1], None), r"^popularity: `power` must be a finite number, got None\.$"),
-        (
-            lambda: popularity([1, 10, 20], 400),
-            r"^popularity: `power` must be such that counts\^400 is neither 0 nor infinite, got 10\.0 at row 1 \(2",
-        ),
-        (
-            lambda: popularity([0, 1, 10], -400),
-            r"^popularity: `power` must be such that counts\^-400 is neither 0 nor infinite, got 10\.0 at row 2 \(1",
-        ),
-        (lambda: log_uniform(0), r"^log_uniform: `n_items` must be at least 1, got 0\.$"),
-        (lambda: log_uniform(2.0), r"^log_uniform: `n_items` must be a whole number, got 2\.0\.$"),
-        (lambda: log_uniform(3, [1, 2]), r"^log_uniform: `counts` must be of 3 items, got 2\.$"),
-        (
-            lambda: log_uniform(2, [1, -2]),
-            r"^log_uniform: `counts` must be finite and at least 0, got -2\.0 at row 1 \(",
-        ),
-        (lambda: log_uniform(2, [[1, 2]]), r"^log_uniform: `counts` must be of shape \(n_items,\), got shape \(1, 2\)"),
-        (lambda: item_oriented([1, 2]), r"^item_oriented: `positives` must be a Positives, got list\.$"),
-    ],
-)
-def test_what_is_rejected(call, message):
-    with pytest.raises(NaysayError, match=message):
-        call()
+# ---- frequencies of a stream -----------------------------------------------------------------------------------------
 
 
-def test_ragged_counts_are_rejected():
-    with pytest.raises(NaysayError, match=r"^popularity: `counts` must be rows of one length"):
-        popularity([[1], [1, 2]])
+def seen(frequency, step, *items):
+    frequency.observe(ns.Query([0] * len(items), positives=list(items), step=step))
+
+
+def test_the_recursion_of_the_paper():
+    """An item every four steps, rate 0.1, from a gap of 1: 1.3, 1.57, 1.813, ... and in the end 4."""
+    frequency, gaps = StreamingFrequency(3, rate=0.1), []
+    for step in range(0, 4 * 200, 4):
+        seen(frequency, step, 1)
+        gaps.append(np.exp(-frequency.log_q([1])[0]))
+    assert gaps[:4] == pytest.approx([1.0, 1.3, 1.57, 1.813])
+    assert gaps[-1] == pytest.approx(4.0, abs=1e-6)
+
+
+def test_twice_in_a_batch_counts_once():
+    once, twice = (StreamingFrequency(3, rate=0.5) for _ in range(2))
+    for step in (0, 5):
+        seen(once, step, 2)
+        seen(twice, step, 2, 2, 2)
+    assert once.log_q([2]) == twice.log_q([2]) == -np.log(3.0)
+
+
+def test_the_gap_is_unbiased_for_independent_batches():
+    """Items that come with probability q a step have geometric gaps, of mean 1 / q."""
+    rng, chance = np.random.default_rng(0), np.array([0.5, 0.2, 0.05])
+    frequency, total = StreamingFrequency(3, rate=0.05, initial=5.0), np.zeros(3)
+    for step in range(6000):
+        came = np.flatnonzero(rng.random(3) < chance)
+        seen(frequency, step, *came)
+        if step >= 2000:
+            total += np.exp(-frequency.log_q([0, 1, 2]))
+    np.testing.assert_allclose(total / 4000, 1 / chance, rtol=0.1)

@@ -7,7 +7,7 @@ from scipy.stats import chisquare, hypergeom
 
 import naysay as ns
 from naysay.losses import in_batch, info_nce, keep_hardest, mixture_log_q, sampled_bce
-from naysay.pools import Everything, Memory, TieWalks
+from naysay.pools import Everything, Memory
 from naysay.samplers import (
     Cached,
     DistanceWeighted,
@@ -146,19 +146,6 @@ def test_a_batch_of_one_ends_and_parents_are_recorded():
 
 
 # ---- graphs -------------------------------------------------------------------------------------------------------
-
-
-def test_items_of_tie_walks_come_by_users_and_their_items():
-    """SamWalker: an item comes as often as P X says, P that of the walks; what the anchor knows is left out."""
-    consumed = ns.Positives.from_pairs([0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 0, 4], 3, 6)
-    pool = TieWalks(ns.Positives.from_edges([0, 1], [1, 2], 3), consumed, stop=0.3, depth=3, distinct=False)
-    own = consumed.contains(np.arange(3), np.tile(np.arange(6), (3, 1))) * 1.0
-    law = (pool.chances([0]) @ (own / own.sum(axis=1, keepdims=True)))[0]
-    law[own[0] > 0] = 0
-    drawn = pool.draw(ns.Query([0] * 4000), 1, rng=ns.rng_for(0)).ids
-    seen = np.bincount(drawn[drawn >= 0], minlength=6)
-    assert seen[law == 0].sum() == 0
-    assert chisquare(seen[law > 0], law[law > 0] / law.sum() * seen.sum()).pvalue > 1e-5
 
 
 def test_nearer_nodes_are_likelier_and_neighbours_never_come():

@@ -8,7 +8,7 @@ import numpy as np
 
 from naysay.batches._plans import Ids, batches_needed, check_epoch, check_sizes, labels_of
 from naysay.checks import public, raise_invalid
-from naysay.kernels.batches import place_labelled, place_left, place_linked
+from naysay.kernels.batches import place_labelled, place_linked
 from naysay.positives import Positives
 from naysay.text import described
 
@@ -19,8 +19,7 @@ class Shuffled:
     """Random batches that hold each row once an epoch; rows that are forbidden together are in different batches.
 
     Rows are placed in random order. Each goes to the first batch that is not full and holds no row that is forbidden
-    with it. With labels, a row that fits in no batch may take the place of another, which moves to a batch that is not
-    full. With in-batch negatives, two rows with the same item are each other's false negatives: pass the items as
+    with it. With in-batch negatives, two rows with the same item are each other's false negatives: pass the items as
     `forbid`. Rows that fit in no batch are left out of this epoch; `dropped` counts them.
 
     Cost: O(n + forbidden pairs); 16 bytes per row.
@@ -71,8 +70,6 @@ class Shuffled:
         else:
             next_batch = np.zeros(self.n + 1, np.int64)
             left = place_labelled(order, self._labels, self.size, following, next_batch, counts, out)
-            tries = 16 * len(self) + 1024
-            left = place_left(order[:left].copy(), self._labels, self.size, tries, counts, out)
         self.dropped = {"forbidden": int(left)} if left else {}
         return out
 

@@ -29,9 +29,9 @@ def with_room(following: Any, batch: Any) -> Any:
 
 @compiled
 def place_labelled(order: Any, labels: Any, size: Any, following: Any, next_batch: Any, counts: Any, out: Any) -> Any:
-    """Put each row of `order` into the first batch that is not full, after the last of its label; -1 matches nothing.
+    """Put each row of `order` into the first batch that is not full and has none of its label; -1 matches nothing.
 
-    Returns how many rows found none; they are moved to the front of `order`.
+    All batches before next_batch[label] have the label or are full. Returns how many rows found no batch.
     """
     left = 0
     n_batches = len(out)
@@ -40,7 +40,6 @@ def place_labelled(order: Any, labels: Any, size: Any, following: Any, next_batc
         label = labels[row]
         batch = with_room(following, next_batch[label] if label >= 0 else 0)
         if batch == n_batches:
-            order[left] = row
             left += 1
             continue
         out[batch, counts[batch]] = row
@@ -49,54 +48,6 @@ def place_labelled(order: Any, labels: Any, size: Any, following: Any, next_batc
             following[batch] = batch + 1
         if label >= 0:
             next_batch[label] = batch + 1
-    return left
-
-
-@inlined
-def holds(line: Any, count: Any, labels: Any, label: Any) -> Any:
-    """Whether one of line[:count] has the label; -1 matches nothing."""
-    found = False
-    for slot in range(count):
-        found |= labels[line[slot]] == label
-    return found and label >= 0
-
-
-@compiled
-def place_left(rows: Any, labels: Any, size: Any, tries: Any, counts: Any, out: Any) -> Any:
-    """Place the rows that found no batch: where there is room, or where a row can go to such a batch instead.
-
-    At most `tries` batches are looked at. Returns how many rows are still left.
-    """
-    left = 0
-    n_batches = len(out)
-    for i in range(len(rows)):
-        row, label = rows[i], labels[rows[i]]
-        placed = False
-        for room in range(n_batches - 1, -1, -1):
-            if placed or tries <= 0:
-                break
-            if counts[room] == size:
-                continue
-            tries -= 1
-            if not holds(out[room], counts[room], labels, label):
-                out[room, counts[room]] = row
-                counts[room] += 1
-                placed = True
-            for batch in range(n_batches):
-                if placed or tries <= 0:
-                    break
-                tries -= 1
-                if holds(out[batch], counts[batch], labels, label):
-                    continue
-                for slot in range(counts[batch]):
-                    other = out[batch, slot]
-                    if not holds(out[room], counts[room], labels, labels[other]):
-                        out[room, counts[room]] = other
-                        counts[room] += 1
-                        out[batch, slot] = row
-                        placed = True
-                        break
-        left += not placed
     return left
 
 

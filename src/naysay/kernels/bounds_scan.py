@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import compiled, inlined, lowest_bit
+from naysay.kernels._intrinsics import lowest_bit
+from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import lower_bound
 
 _CHUNK = 32  # columns that are compared together, a bit for each

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
-from naysay.kernels.compile import compiled, inlined, prefetch
+from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound
 from naysay.kernels.distinct import bitmap_size, mark_collisions, seen_before, table_size
 from naysay.kernels.random import below, number, retry, row_state
-from naysay.kernels.uniform import AHEAD
 
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SCALE = 18446744073709549568.0  # the largest double below 2^64
@@ -109,16 +108,6 @@ def first_tries(state: Any, wanted: Any, parts: Any, known: Any, which: Any, ite
             items[slot] = -1
 
 
-@inlined
-def prefetch_rows(rows: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -> None:
-    """Prefetch the filters and the ids of the known rows of the triple that is `ahead`."""
-    if ahead < len(rows):
-        for s in range(rows.shape[1]):
-            start = indptr[rows[ahead, s]]
-            prefetch(bits, start)
-            prefetch(indices, start)
-
-
 @compiled
 def settle(state: Any, slot: Any, attempts: Any, left: Any, part: Any, codes: Any, side: Any, table: Any) -> Any:
     """An id for a slot: by trial, then by counting through what is left.
@@ -168,7 +157,6 @@ def draw(start: Any, stop: Any, how: Any, queries: Any, parts: Any, known: Any, 
     lows, highs, begins, ends = np.empty((4, n_sides), np.int64)
     dealt = np.empty(n_sides, np.bool_)
     for row in range(start, stop):
-        prefetch_rows(rows, row + AHEAD, indptr, indices, bits)
         wanted = counts[row]
         relation = triples[row, 1]
         plain = tries > 0

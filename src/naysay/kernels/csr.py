@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import compiled, inlined, prefetch
+from naysay.kernels.compile import compiled, inlined
 
 HASH_A, HASH_B = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 _U32, _U3, _U7 = np.uint64(32), np.uint64(3), np.uint64(7)
@@ -36,17 +36,6 @@ def may_contain(bits: Any, start: Any, degree: Any, item: Any) -> Any:
     """1 if `item` may be in the row, 0 if it is certainly not. The row must not be empty."""
     one = bit_at(bits, start, filter_bit(item, degree, HASH_A))
     return one & bit_at(bits, start, filter_bit(item, degree, HASH_B))
-
-
-@inlined
-def prefetch_row(anchors: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -> None:
-    """Prefetch the filter and the ids of the row that is `ahead` in the batch."""
-    if ahead < len(anchors):
-        start = indptr[anchors[ahead]]
-        prefetch(bits, start)
-        prefetch(indices, start)
-        prefetch(indices, start + 16)
-        prefetch(indices, start + 32)
 
 
 @inlined

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import EIGHT, compiled, eight_products, eight_squares, inlined
+from naysay.kernels._intrinsics import EIGHT, eight_products, eight_squares
+from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import lower_bound
 
 DOT, COSINE, L2 = 0, 1, 2

@@ -13,14 +13,14 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_B = np.uint64(0x94D049BB133111EB)
 _S12, _S30, _S27, _S31, _S32 = np.uint64(12), np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 # Tries of a slot are numbered from here: past every first try, 4,096 apart.
-_RETRIES = np.uint64(1 << 40)
-_SLOT_SHIFT = np.uint64(12)
+RETRIES = np.uint64(1 << 40)
+SLOT_SHIFT = np.uint64(12)
 _PLACES = 2.0**-52
 
 
@@ -35,20 +35,20 @@ def mixed(value: Any) -> Any:
 @inlined
 def row_state(key: Any, row: Any) -> Any:
     """Where the numbers of a row start."""
-    return mixed(key ^ mixed(np.uint64(row) + _GOLDEN))
+    return mixed(key ^ mixed(np.uint64(row) + GOLDEN))
 
 
 @inlined
 def number(state: Any, slot: Any) -> Any:
     """The first 64 random bits of a slot."""
-    return mixed(state + np.uint64(slot) * _GOLDEN)
+    return mixed(state + np.uint64(slot) * GOLDEN)
 
 
 @inlined
 def retry(state: Any, slot: Any, attempt: Any) -> Any:
     """Further random bits of a slot; `attempt` counts from 0 and stays below 4,096."""
-    counter = _RETRIES + (np.uint64(slot) << _SLOT_SHIFT) + np.uint64(attempt)
-    return mixed(state + counter * _GOLDEN)
+    counter = RETRIES + (np.uint64(slot) << SLOT_SHIFT) + np.uint64(attempt)
+    return mixed(state + counter * GOLDEN)
 
 
 @inlined

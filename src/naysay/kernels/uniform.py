@@ -17,8 +17,6 @@ from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.random import below, number, retry, row_state
 
 TRIES = 32
-# How many rows ahead memory is prefetched: about one memory latency of work.
-AHEAD = 8
 # Why a slot of a distinct row is checked again: 1, it may repeat an earlier one; or this, it is known.
 KNOWN = np.uint8(2)
 # Beyond this many slots so many repeat that a table of the row is quicker than comparing with all earlier slots.
@@ -139,7 +137,6 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out:
     bitmap, doubtful = np.empty(distinct.bitmap_size(width), np.uint64), np.empty(width, np.uint8)
     table = np.empty(distinct.table_size(width) if width > _WIDE and not repeat else 0, np.int64)
     for row in range(start, stop):
-        csr.prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
         free = size - (high - low)
         wanted = min(counts[row], free)

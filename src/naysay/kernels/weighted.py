@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import prefetch_row, row_contains, sort_on
+from naysay.kernels.csr import row_contains, sort_on
 from naysay.kernels.distinct import repeats, seen_before, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
-from naysay.kernels.uniform import AHEAD, known_slots
+from naysay.kernels.uniform import known_slots
 
 
 @compiled
@@ -57,16 +57,6 @@ def build_alias(weights: Any, total: Any, alias: Any) -> None:
             cell = small[n_small]
         alias[2 * cell] = np.uint64(0xFFFFFFFFFFFFFFFF)
         alias[2 * cell + 1] = np.uint64(cell)
-
-
-@compiled
-def known_weights(start: Any, stop: Any, indptr: Any, indices: Any, cumulative: Any, out: Any) -> None:
-    """out[row] = the weight of a row's known items."""
-    for row in range(start, stop):
-        total = 0
-        for position in range(indptr[row], indptr[row + 1]):
-            total += cumulative[indices[position] + 1] - cumulative[indices[position]]
-        out[row] = total
 
 
 @inlined
@@ -201,7 +191,6 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, weights: Any, o
     line, taken, marked = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1, np.int64)
     table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
     for row in range(start, stop):
-        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
         free = total - known_weight[anchors[row]]
         wanted = counts[row] if free > 0 else 0

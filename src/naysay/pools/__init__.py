@@ -3,7 +3,6 @@
 from naysay.pools.cache import Cache
 from naysay.pools.corruption import Corruption
 from naysay.pools.everything import Everything
-from naysay.pools.fading import Fading
 from naysay.pools.in_batch import InBatch
 from naysay.pools.khop import KHop
 from naysay.pools.local import Local
@@ -11,17 +10,13 @@ from naysay.pools.memory import Memory
 from naysay.pools.nearest import Nearest
 from naysay.pools.pagerank import PageRank
 from naysay.pools.refresh import Refresh
-from naysay.pools.streaming_frequency import StreamingFrequency
-from naysay.pools.tie_walks import TieWalks, consumption_ties
-from naysay.pools.walks import Walks
-from naysay.pools.weighted_walks import WeightedWalks
-from naysay.pools.weights import item_oriented, log_uniform, popularity
+from naysay.pools.walks import Walks, consumption_ties
+from naysay.pools.weights import StreamingFrequency, item_oriented, log_uniform, popularity
 
 __all__ = [
     "Cache",
     "Corruption",
     "Everything",
-    "Fading",
     "InBatch",
     "KHop",
     "Local",
@@ -30,9 +25,7 @@ __all__ = [
     "PageRank",
     "Refresh",
     "StreamingFrequency",
-    "TieWalks",
     "Walks",
-    "WeightedWalks",
     "consumption_ties",
     "item_oriented",
     "log_uniform",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -13,10 +12,10 @@ from naysay._rows import frozen, refrozen
 from naysay._slots import corrupted_triples, like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_kind, check_one_of, check_range, public, raise_invalid, shown, whole_numbers
-from naysay.kernels import corrupt, triple_draws, uniform
+from naysay.kernels import corrupt, uniform
 from naysay.kernels.candidates import count_listed_known
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import check_count, check_settings, logs, shortfall, shown_settings, slot_counts, triples_of
+from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts, triples_of
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.triples import SideIndex, Triples
@@ -126,30 +125,8 @@ class Corruption:
         return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
     def draw_triples(self, query: Query, n: Any, *, rng: np.random.Generator) -> Array:
-        """(B, n, 3) corrupted triples: those of `corrupted(query, draw(query, n, rng=rng))`, without `side` and log_q.
-
-        It is several times as fast for a pool with distinct=False, or n = 1: most draws are then not looked up. Where
-        most ids of a side are known, the draws may differ from those of `draw`; they are as likely.
-        """
-        if not isinstance(n, int | np.integer) or (self.distinct and n != 1):
-            return self.corrupted(query, self.draw(query, n, rng=rng))
-        triples = triples_of(query, self.known)
-        out = np.empty((len(triples), check_count("n", n, 0), 3), np.int64)
-        inputs = (key_from(rng), uniform.TRIES), frozen(np.ascontiguousarray(triples)), *self._filtered
-        in_rows(triple_draws.draw, len(out), out.size, *inputs, out)
-        if self.on_short == "raise":
-            shortfall("raise", out[..., 0], np.full(len(out), n))
-        return like_query(out, query)
-
-    @cached_property
-    def _filtered(self) -> tuple[Any, ...]:
-        """What `draw_triples` needs besides a query: the sides, what is known of them, a filter of known triples."""
-        words = np.zeros(len(self.known) // triple_draws.PER_WORD + 1, np.uint64)
-        triple_draws.fill_filter(frozen(self.known.array), words)
-        bounds = np.empty(self.chance.shape, np.uint64)
-        triple_draws.fill_bounds(self.chance, bounds)
-        known = (self._index.search, self._index.known._rows), self._lists
-        return (self._sizes, self.chance, bounds), known, words
+        """(B, n, 3) corrupted triples in the query's array type: `corrupted(query, draw(query, n, rng=rng))`."""
+        return self.corrupted(query, self.draw(query, n, rng=rng))
 
     def corrupted(self, query: Query, negatives: Negatives) -> Array:
         """(B, K, 3) the corrupted triples in the query's array type, on its device; (-1, -1, -1) in empty slots."""
@@ -164,9 +141,6 @@ class Corruption:
         triples = corrupted_triples(like_query(given, query), made.ids, made.side)
         triples[made.ids < 0] = -1
         return triples
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in vars(self).items() if name != "_filtered"}  # made again from the rest
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"_lists": refrozen(state["_lists"])})

@@ -12,7 +12,9 @@ from naysay._rows import distinct_values, frozen, offsets, refrozen
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
+from naysay.kernels.compile import in_python
 from naysay.kernels.threads import in_rows
+from naysay.pools import _small_draws
 from naysay.pools._slots import (
     all_filled,
     anchors_of,
@@ -30,6 +32,7 @@ from naysay.types import Negatives, Query
 
 # Whole-number weights sum to about this, so that their sums are exact in 64 bits.
 _TOTAL = float(1 << 62)
+_COMPILED_FROM = 1 << 16  # items from which on compiling the alias table takes less time than plain Python
 
 
 @final
@@ -94,23 +97,40 @@ class Everything:
         anchors, counts, width, key = asked(query, n, rng, self.positives.n_anchors, timed=timed)
         known, anchors, tables = self._known_at(anchors, query.times)
         ids = np.empty((len(anchors), width), np.int64)
-        steps, log_q = ids.size + 4 * len(ids), None
-        inputs = ((key, uniform.TRIES, not self.distinct), (anchors, counts), known._rows)
         if tables is not None:
-            chance = np.empty(ids.shape)
-            in_rows(weighted.draw, len(ids), 4 * steps, *inputs, tables, ids, chance)
-            log_q = logs(chance) if with_log_q else None
+            numbers = np.empty(ids.shape)  # the chance of each slot
         elif self.distinct:
-            log_q = np.empty((len(ids), width if with_log_q else 0))
-            in_rows(uniform.draw, len(ids), steps, *inputs, known.n_items, ids, log_q)
-            log_q = log_q if with_log_q else None
+            numbers = np.empty((len(ids), width if with_log_q else 0))  # log_q
         else:
-            chance = np.empty((len(ids), 1))
-            in_rows(uniform.draw, len(ids), steps, *inputs, known.n_items, ids, chance)
-            if with_log_q:  # one number per row, as a view where no slot is empty
-                logs(chance)
-                log_q = np.broadcast_to(chance, ids.shape) if all_filled(ids) else np.where(ids >= 0, chance, 0.0)
+            numbers = np.empty((len(ids), 1))  # the chance of any item of a row
+        self._fill(key, (anchors, counts), known, tables, ids, numbers)
+        log_q = None
+        if with_log_q:
+            log_q = numbers if tables is None and self.distinct else logs(numbers)
+            if log_q.shape != ids.shape:  # one number for each row: as a view where no slot is empty
+                log_q = np.broadcast_to(log_q, ids.shape) if all_filled(ids) else np.where(ids >= 0, log_q, 0.0)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
+
+    def _fill(
+        self,
+        key: np.uint64,
+        rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+        known: Positives,
+        tables: Any,
+        ids: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+    ) -> None:
+        """Draw into `ids`, with what the loops write beside them: in NumPy, or by a compiled loop, to the same bits."""
+        how = (key, uniform.TRIES, not self.distinct)
+        steps = ids.size + 4 * len(ids)
+        if tables is None:
+            arguments = (how, rows, known._rows, known.n_items, ids, numbers)
+            if not _small_draws.draw_uniform(*arguments):
+                in_rows(uniform.draw, len(ids), steps, *arguments)
+        else:
+            arguments = (how, rows, known._rows, tables, ids, numbers)
+            if not _small_draws.draw_weighted(*arguments):
+                in_rows(weighted.draw, len(ids), 4 * steps, *arguments)
 
     def _known_at(self, anchors: NDArray[np.int64], times: Any) -> tuple[Positives, NDArray[np.int64], Any]:
         """What is known at times, the anchors' rows in it, and the weight tables of that; all is without times."""
@@ -196,16 +216,16 @@ def _weight_tables(positives: Positives, weights: ArrayLike) -> tuple[NDArray[An
     whole = np.where(given > 0, np.maximum(np.rint(scaled * (_TOTAL / scaled.sum())), 1), 0).astype(np.int64)
     cumulative = offsets(whole)
     alias = np.empty(2 * len(whole), np.uint64)
-    weighted.build_alias(whole, float(cumulative[-1]), alias)
+    build_alias = weighted.build_alias if len(whole) > _COMPILED_FROM else in_python(weighted.build_alias)
+    build_alias(whole, float(cumulative[-1]), alias)
     return frozen(cumulative), frozen(alias), _known_weights(positives, cumulative)
 
 
 def _known_weights(positives: Positives, cumulative: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n_anchors,) the weight of what is known."""
-    known = np.empty(positives.n_anchors, np.int64)
-    rows = (positives.indptr, positives.indices, cumulative, known)
-    in_rows(weighted.known_weights, positives.n_anchors, len(positives), *rows)
-    return frozen(known)
+    # The running sum may pass 2^63 and wrap around; differences of it are exact all the same.
+    running = offsets(np.diff(cumulative)[positives.indices])
+    return frozen(np.diff(running[positives.indptr]))
 
 
 def _distinct_places(generator: np.random.Generator, wanted: int, total: int) -> NDArray[np.int64]:

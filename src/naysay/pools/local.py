@@ -16,7 +16,7 @@ from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.types import Negatives, Query
 
-_KINDS = "a list of id arrays, an (n_anchors, m) array, a tuple (indptr, indices), a Positives or a scipy.sparse matrix"
+_KINDS = "a list of id arrays, an (n_anchors, m) array or a Positives"
 
 
 @final
@@ -29,13 +29,12 @@ class Local:
         distinct      -log(m - slot)
 
     Cost: O(1) per draw, whatever the length; memory 4 bytes per candidate (8 from 2^31 items on) and 8 per anchor. For
-    many long lists use (indptr, indices), which needs no Python object per anchor.
+    many long lists use a Positives, which needs no Python object per anchor.
 
     Args:
-        lists: One list of ids per anchor, of any length, in one of these forms; duplicates are merged: a list of
-            integer arrays; an (n_anchors, m) integer array, -1 where it is empty; a tuple (indptr, indices), and a
-            tuple always means this; a Positives, its positive pairs without the ignored ones; a scipy.sparse
-            matrix, its non-zeros.
+        lists: One list of ids per anchor, of any length; duplicates are merged. A list of integer arrays; an
+            (n_anchors, m) integer array, -1 where it is empty; or a Positives, its positive pairs without the ignored
+            ones, as from `Positives.from_csr` or `Positives.from_scipy`.
         positives: The pairs to exclude, exactly: positives and ignored pairs are taken out of the lists at once.
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
@@ -92,18 +91,17 @@ class Local:
 def _rows_of(lists: Any) -> Rows:
     """The lists in CSR form, in their own order and with their duplicates."""
     lists = to_numpy(lists)
-    if hasattr(lists, "tocsr"):
-        lists = Positives.from_scipy(lists)
     if isinstance(lists, Positives):
         return positive_rows(lists)
-    if isinstance(lists, tuple):
-        return _csr_of(lists)
     if isinstance(lists, np.ndarray) and lists.dtype != object:
         table = whole_numbers("lists", lists, "(n_anchors, m)")
         filled = table != -1
         return Rows(offsets(np.count_nonzero(filled, axis=1)), table[filled])
-    if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
-        raise_invalid("lists", _KINDS, type(lists).__name__)
+    if isinstance(lists, str | bytes | tuple) or not isinstance(lists, Sequence | np.ndarray):
+        advice = (
+            "For offsets and ids pass Positives.from_csr(indptr, indices), for a sparse matrix Positives.from_scipy."
+        )
+        raise_invalid("lists", _KINDS, type(lists).__name__, advice)
     arrays = [as_array("lists", to_numpy(one)) for one in lists]
     bad = [row for row, one in enumerate(arrays) if one.ndim != 1 or (one.size and one.dtype.kind not in "iu")]
     if bad:
@@ -114,19 +112,6 @@ def _rows_of(lists: Any) -> Rows:
     whole = [one.astype(np.int64, copy=False) for one in arrays]
     lengths = np.fromiter(map(len, whole), np.int64, len(whole))
     return Rows(offsets(lengths), np.concatenate([*whole, np.empty(0, np.int64)]))
-
-
-def _csr_of(pair: tuple[Any, ...]) -> Rows:
-    """A tuple (indptr, indices), checked."""
-    if len(pair) != 2:
-        advice = "Several lists come as a list, not as a tuple."
-        raise_invalid("lists", "(indptr, indices) if it is a tuple", f"a tuple of {len(pair)}", advice)
-    indptr = whole_numbers("lists[0]", to_numpy(pair[0])).astype(np.int64)
-    indices = whole_numbers("lists[1]", to_numpy(pair[1]))
-    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
-        got = f"{len(indptr)} values, {indptr[:1].tolist()} to {indptr[-1:].tolist()}"
-        raise_invalid("lists[0]", f"a rising sequence from 0 to the {len(indices)} indices", got)
-    return Rows(indptr, indices)
 
 
 def _check_ids(rows: Rows, n_items: int | None) -> None:

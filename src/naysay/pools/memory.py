@@ -125,25 +125,6 @@ class Memory:
         anchors = _slots.anchors_of(query, None if self.positives is None else self.positives.n_anchors)
         self._push(positive_ids(query), anchors, vectors)
 
-    def replace(self, ids: ArrayLike, vectors: Any) -> int:
-        """Write fresh vectors (n, d) of the items `ids` (n,) to their entries, which keep their age.
-
-        Of an item that comes twice the last vector counts. Returns how many entries were written.
-        """
-        new, given = checks.whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False), _array(vectors)
-        self._check_entries(new, new * 0 - 1, given)
-        order = np.argsort(new, kind="stable")
-        with self._lock:
-            if not len(new) or not self._count:
-                return 0
-            self._vectors = _moved_like(self._vectors, given)
-            held = self._ids[: self._count]
-            place = order[np.maximum(np.searchsorted(new[order], held, side="right") - 1, 0)]
-            found = np.flatnonzero(new[place] == held)
-            at, of = (to_torch(part, given.device) if is_torch(given) else part for part in (found, place[found]))
-            self._vectors[at] = given[of]
-        return len(found)
-
     def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: Any) -> None:
         new = checks.whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
         if owners is None and self.positives is not None and self.positives.n_anchors != self.positives.n_items:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
-from naysay.kernels import walks as loops
+from naysay.kernels import pagerank as loops
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import asked, check_settings, shortfall, shown_settings
 from naysay.pools.khop import edges_of, one_anchor

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.pools._edge_steps import repeated
+from naysay._slots import repeated
 from naysay.samplers import _policy as policy
 from naysay.samplers._generators import Generator
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay._slots import Score, check_score, like_query, score_slots
+from naysay._slots import Score, check_score, like_query, repeated, score_slots
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_one_of, check_range, check_whole, public, raise_invalid
 from naysay.detectors._states import Entry
-from naysay.pools._edge_steps import repeated
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives

@@ -1,4 +1,4 @@
-"""Random walks from an anchor, and where they spend their time: walk ends, and personalised PageRank by forward push.
+"""Personalised PageRank by forward push, and draws from a window of its ranks.
 
 Edges and known pairs are those of `hops`. The push (Andersen, Chung and Lang 2006) keeps, for each node that it
 reached, a score p and a residual r with
@@ -18,62 +18,9 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import row_contains
-from naysay.kernels.distinct import seen_before, table_size
 from naysay.kernels.hops import pick
-from naysay.kernels.random import below, number, row_state
+from naysay.kernels.random import row_state
 
-
-@inlined
-def walk_end(state: Any, walk: Any, length: Any, anchor: Any, indptr: Any, indices: Any) -> Any:
-    """Where a row's walk ends after `length` uniform steps from the anchor; -1 if it met a node without edges."""
-    node = anchor
-    for step in range(length):
-        low, high = indptr[node], indptr[node + 1]
-        if low == high:
-            return np.int64(-1)
-        node = np.int64(indices[low + below(number(state, walk * length + step), high - low)])
-    return node
-
-
-@compiled
-def walk_ends(start: Any, stop: Any, key: Any, anchors: Any, length: Any, indptr: Any, indices: Any, out: Any) -> None:
-    """out[row, w] = the end of walk w of the row."""
-    for row in range(start, stop):
-        state = row_state(key, row)
-        for walk in range(out.shape[1]):
-            out[row, walk] = walk_end(state, walk, length, anchors[row], indptr, indices)
-
-
-@compiled
-def draw_walk_ends(start: Any, stop: Any, how: Any, rows: Any, length: Any, walks: Any, edges: Any, out: Any) -> None:
-    """The ends of the row's walks in order, without the anchor, what is known, and (unless `repeat`) repetitions.
-
-    how = (key, repeat), rows = (anchors, counts); edges as in `hops`.
-    """
-    key, repeat = how
-    anchors, counts = rows
-    (indptr, indices), (known_indptr, known_indices, known_bits) = edges
-    table = np.empty(table_size(out.shape[1]), np.int64)
-    for row in range(start, stop):
-        anchor, line, state = anchors[row], out[row], row_state(key, row)
-        low, high = known_indptr[anchor], known_indptr[anchor + 1]
-        tries = walks if indptr[anchor] < indptr[anchor + 1] else 0
-        table[:] = -1
-        filled, walk = 0, 0
-        while walk < tries and filled < counts[row]:
-            node = walk_end(state, walk, length, anchor, indptr, indices)
-            walk += 1
-            if node < 0 or node == anchor or row_contains(known_indices, known_bits, low, high, node):
-                continue
-            if repeat or not seen_before(line, filled, node, table):
-                line[filled] = node
-                filled += 1
-        line[filled:] = -1
-
-
-# ---- personalised PageRank ------------------------------------------------------------------------------
-#
 # The scratch of a thread; only `nodes` and `queue` may hold anything before a push:
 #   nodes      (n,) int32: the reached ones, in order of first reach
 #   queue      (at least n + 1, a power of two) int32: a ring of the nodes whose residual is above its bound, each once
