@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from naysay.search._index_rules import lists_for
 from numpy.typing import NDArray
 
 from benchmarks.mining.contenders import CLUSTERS, WIDTH
-from naysay.search._index_rules import lists_for
 from naysay.search.exact import search
 from naysay.search.index import Index
 

@@ -182,20 +182,6 @@ assert "scipy.linalg" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_loop_that_rounds_is_loaded_without_scipy():
-    """From the cache, a loop with methods of arrays would load numba's functions of them, and these SciPy."""
-    code = """
-import sys
-import numpy as np
-from naysay._rows import frozen
-from naysay.kernels.rounding import to_int8
-to_int8(0, 2, frozen(np.eye(2, dtype=np.float32)), np.zeros((2, 2), np.int8), *np.zeros((3, 2)))
-assert not sum(to_int8.stats.cache_hits.values()) or "scipy.linalg" not in sys.modules
-"""
-    for _ in range(2):  # the first may compile it
-        subprocess.run([sys.executable, "-c", code], check=True)
-
-
 @compiled
 def _eight(query, rows, places, sums):
     eight_products(query, rows, places, sums[0])
