@@ -7,7 +7,7 @@ float32 once: the same bytes as in `kernels.dots`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,10 @@ from naysay.arrays import Floats
 from naysay.kernels.dots import COSINE, L2
 from naysay.search.vectors import Vectors, floats
 
-if TYPE_CHECKING:
-    from naysay.search.exact import Found
-
 _CELLS = 1 << 17  # scores of a block, 1 MB of float64: what a processor's cache holds
-_NUMBERS = 1 << 19  # coordinates of a block of either side, 4 MB of float64
+_NUMBERS = 1 << 17  # coordinates of a block of either side, 1 MB of float64
+_CELL = 44  # bytes of a score of a block: sum, term, score and sorting keys
 _NORM_NUMBERS = 1 << 16  # coordinates whose squares stay in the cache
-SEARCH_BYTES = 24 << 20  # of a search beside its result: two blocks as stored and as float64, and three of scores
 _EMPTY = np.uint64(0xFFFFFFFF)  # the id of an empty slot in a sorting key
 
 
@@ -104,6 +101,19 @@ def top(ids: NDArray[Any], scores: NDArray[np.float32], depth: int) -> tuple[NDA
     return np.where(low == _EMPTY, -1, low.astype(np.int64)), bits.view(np.float32)
 
 
+def _sizes(n_queries: int, corpus: Vectors) -> tuple[int, int]:
+    """Queries and corpus rows of a block."""
+    items = min(corpus.n, max(1, _NUMBERS // corpus.width))
+    queries = min(n_queries, max(1, min(_CELLS // max(1, items), _NUMBERS // corpus.width)))
+    return queries, items
+
+
+def search_bytes(n_queries: int, corpus: Vectors) -> int:
+    """The memory of a search beside its result."""
+    queries, items = _sizes(n_queries, corpus)
+    return (queries + items) * corpus.width * (2 * corpus.dtype.itemsize + 8) + queries * items * _CELL
+
+
 def search(
     metric: int,
     queries: Vectors,
@@ -111,13 +121,13 @@ def search(
     corpus: Vectors,
     corpus_norms: Floats | None,
     excluded: tuple[NDArray[np.int64], NDArray[Any]],
-    found: Found,
+    found_ids: NDArray[np.int64],
+    found_scores: NDArray[np.float32],
     on_progress: Callable[[float], None] | None,
 ) -> None:
-    """Fill `found` by the scores of all pairs. `excluded` is (indptr, indices) of rows that each query may not get."""
-    depth = found.ids.shape[1]
-    items_at_once = min(corpus.n, max(1, _NUMBERS // corpus.width))
-    queries_at_once = max(1, min(_CELLS // items_at_once, _NUMBERS // corpus.width))
+    """Fill ids and scores by the scores of all pairs. `excluded` is (indptr, indices) of rows that are left out."""
+    depth = found_ids.shape[1]
+    queries_at_once, items_at_once = _sizes(queries.n, corpus)
     for first in range(0, corpus.n, items_at_once):
         last = min(first + items_at_once, corpus.n)
         items = floats(corpus.rows(first, last))
@@ -132,11 +142,11 @@ def search(
             _exclude(scores, excluded, start, first)
             best_ids, best_scores = top(ids, scores, depth)
             if first > 0:
-                merged = found.ids[start:stop], best_ids, found.scores[start:stop], best_scores
-                all_ids, all_best = np.concatenate(merged[:2], axis=1), np.concatenate(merged[2:], axis=1)
-                best_ids, best_scores = top(all_ids, all_best, depth)
+                best_ids = np.concatenate([found_ids[start:stop], best_ids], axis=1)
+                best_scores = np.concatenate([found_scores[start:stop], best_scores], axis=1)
+                best_ids, best_scores = top(best_ids, best_scores, depth)
             width = best_ids.shape[1]
-            found.ids[start:stop, :width], found.scores[start:stop, :width] = best_ids, best_scores
+            found_ids[start:stop, :width], found_scores[start:stop, :width] = best_ids, best_scores
             if on_progress is not None:
                 on_progress((stop - start) * (last - first) / corpus.n)
 

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from naysay.checks import check_whole, raise_invalid
-from naysay.search._plain import SEARCH_BYTES
+from naysay.search import _plain as plain
 from naysay.search._products import PLAIN, Engine
 from naysay.search._scores import FETCHED
 from naysay.search._vector_files import WINDOW
@@ -60,11 +60,12 @@ def plan(n_queries: int, corpus: Vectors, depth: int, engine: Engine, threads: i
     capacity = open_pairs(corpus, depth)
     stored, code = corpus.dtype.itemsize, np.dtype(engine.codes).itemsize
     as_float = max(4, stored)
-    fixed = _SLOT * n_queries * depth + 8 * n_queries + _LIBRARIES  # result and norms
+    fixed = _SLOT * n_queries * depth + 8 * n_queries  # result and norms
     fixed += 8 * corpus.n if corpus.whole is not None else 0
     if engine is PLAIN:
-        _check_fits(total, fixed + SEARCH_BYTES, n_queries, depth, corpus.n)
+        _check_fits(total, fixed + plain.search_bytes(n_queries, corpus), n_queries, depth, corpus.n)
         return Plan(1, 0, 0, 0, 0, 0, keeps=False)
+    fixed += _LIBRARIES
     per_query = capacity * _SLOT + corpus.width * (8 + 8 + code) + 96
     scored_at_once = min(capacity, FETCHED) * corpus.width * 3 * as_float
     for strip, columns in _SIZES:

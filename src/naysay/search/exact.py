@@ -143,7 +143,7 @@ class Exact:
         metric = METRICS[self.metric]
         if engine is PLAIN:
             sides = vectors, measured.norms, self.corpus, self.norms
-            plain.search(metric, *sides, excluded, found, on_progress)
+            plain.search(metric, *sides, excluded, found.ids, found.scores, on_progress)
             return found
         units = Units(metric, self.largest_norm or 1.0, max(self.largest_norm, measured.largest) or 1.0)
         with Workers(sizes.threads, torch=torch_is_loaded()) as workers:
