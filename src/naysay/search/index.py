@@ -357,20 +357,20 @@ def _built(about: _About, corpus: Vectors, seed: int, threads: int) -> Any:
     else:
         index = library.index_factory(sample.shape[1], f"HNSW{_LINKS}_SQ8")
         index.hnsw.rng = library.RandomGenerator(seed & 0x7FFFFFFF)
-    _with_threads(threads, lambda: index.train(sample))
+    _with_threads(threads, index.train, sample)
     rows_at_once = max(1, _BLOCK_NUMBERS // corpus.width)
     for start in range(0, corpus.n, rows_at_once):
         rows = _euclidean(about, floats(corpus.rows(start, start + rows_at_once)), are_queries=False)
-        _with_threads(threads, lambda rows=rows: index.add(rows))
+        _with_threads(threads, index.add, rows)
     return index
 
 
-def _with_threads(count: int, function: Callable[[], Any]) -> Any:
+def _with_threads(count: int, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of faiss with `count` threads, in a new thread, so that no setting of faiss changes elsewhere."""
     import faiss
 
     with ThreadPoolExecutor(1, initializer=faiss.omp_set_num_threads, initargs=(count,)) as pool:
-        return pool.submit(function).result()
+        return pool.submit(function, *arguments).result()
 
 
 def _check_budget(about: _About, budget: int | None, index_bytes: int) -> None:
