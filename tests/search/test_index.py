@@ -12,6 +12,7 @@ from search_world import METRICS, clustered, even, plain, plain_score, same
 import naysay as ns
 from naysay.files import digest_of
 from naysay.search import Found, Index, Recall, check_recall, search
+from naysay.search.index import _seal_of
 from naysay.search.recall import recall_of
 
 KINDS = ("ivf", "hnsw")
@@ -237,5 +238,6 @@ def test_an_index_of_another_shape_under_this_header_is_refused(saved, tmp_path)
     for content in (None, b"no index"):
         if content is not None:
             (saved / "index.faiss").write_bytes(content)
-        path.write_text(json.dumps(header | {"file": digest_of(saved / "index.faiss")}))
+        header["file"] = digest_of(saved / "index.faiss")
+        path.write_text(json.dumps(header | {"seal": _seal_of(header)}))
         refused(saved)

@@ -43,7 +43,7 @@ _LISTS_SHARE = 32  # reading one list in so many costs as much as an exact searc
 _ROWS_PER_STEP = 512  # rows of an exact search that cost as much as one candidate of a graph
 _FAR = 1e15  # times the norms of the corpus: the largest queries whose distances float32 can tell apart
 _KIND, _FORMAT, _FILE = "approximate index", 2, "index.faiss"
-_ENTRIES = ("kind", "format", "corpus", "file", "about")  # of the header
+_ENTRIES = ("kind", "format", "corpus", "file", "about", "seal")  # of the header
 _COMPARED = 1024  # rows of the corpus that are compared when an index is opened
 
 
@@ -291,6 +291,7 @@ class Index:
             about = asdict(replace(self._about, effort=self.effort))
             header = {"kind": _KIND, "format": _FORMAT, "corpus": _content_of(self.corpus)}
             header |= {"file": digest_of(draft / _FILE), "about": about}
+            header["seal"] = _seal_of(header)
             (draft / HEADER).write_text(json.dumps(header, indent=1) + "\n")
             for name in (_FILE, HEADER):
                 sync(draft / name)
@@ -307,9 +308,9 @@ class Index:
         header = read_header(folder, _ENTRIES)
         if header is None or header["kind"] != _KIND:
             raise_invalid("path", "an index that naysay wrote", repr(str(folder)))
-        about = _read_about(header["about"])
-        if about is None or header["format"] != _FORMAT:
+        if header["format"] != _FORMAT or header["seal"] != _seal_of(header):
             raise_invalid("path", f"an index with a sound header of format {_FORMAT}", repr(str(folder / HEADER)))
+        about = _About(**header["about"])
         if (vectors.n, vectors.width) != (about.n, about.width):
             raise_invalid(
                 "corpus", f"the one of the index, {about.n} x {about.width}", f"{vectors.n} x {vectors.width}"
@@ -397,24 +398,10 @@ def _read(file: Path, digest: Any, about: _About) -> Any:
     return index
 
 
-def _read_about(entry: Any) -> _About | None:
-    """What the header says about an index, or None if that is damaged."""
-    try:
-        about = _About(**entry)
-    except TypeError:
-        return None
-    sound = (
-        isinstance(about.kind, str)
-        and about.kind in _FIRST_EFFORT
-        and isinstance(about.metric, str)
-        and about.metric in METRICS
-        and all(type(number) is int and 0 <= number < 1 << 63 for number in (about.n, about.width))
-        and type(about.effort) is int
-        and 0 < about.effort < 1 << 31
-        and type(about.largest) is float
-        and 0 <= about.largest < math.inf
-    )
-    return about if sound else None
+def _seal_of(header: dict[str, Any]) -> str:
+    """A hash of all entries of a header but the seal itself, by which damage is found."""
+    entries = {name: value for name, value in header.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _content_of(corpus: Vectors) -> str:
