@@ -117,6 +117,12 @@ def test_a_corpus_is_checked_and_rounded_once(monkeypatch):
     exact.release()
     same(exact.search(queries, 9, exclude=exclude), right)
     assert len(rounded) == 2 * first
+    exact.check(queries)
+    surveyed.clear()
+    same(exact.search(queries[5:20], 9), search(queries[5:20], corpus, 9, metric="dot", engine="float64"))
+    assert surveyed == ["corpus", "queries"]  # those of `search` only
+    with pytest.raises(ns.NaysayError):
+        exact.check(np.full((1, 8), np.nan))
 
 
 def test_progress_sums_to_the_queries():

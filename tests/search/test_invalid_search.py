@@ -32,7 +32,7 @@ INVALID = [
     (search, {**PAIR, "engine": "bfloat16"}, "engine"),
     (search, {**PAIR, "threads": 0}, "threads"),
     (search, {**PAIR, "budget": 0}, "budget"),
-    (search, {**PAIR, "budget": 1000}, "budget"),
+    (search, {**PAIR, "budget": 100}, "budget"),
     (search, {**PAIR, "on_progress": 3}, "on_progress"),
     (search, {**PAIR, "device": "nowhere"}, "device"),
     (search, {**PAIR, "device": "meta"}, "device"),

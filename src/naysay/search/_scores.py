@@ -17,7 +17,6 @@ from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.kernels.threads import check_threads, in_rows
 from naysay.kernels.threads import threads as usual_threads
 from naysay.search import _plain as plain
-from naysay.search._plain import norms as norms_of
 from naysay.search.vectors import Vectors, floats
 
 Ids = NDArray[np.int64]
@@ -26,6 +25,7 @@ _NUMBERS = 1 << 20  # coordinates of either side that are copied at a time
 _FEW_NUMBERS = 1 << 22  # coordinates up to which NumPy takes some milliseconds, and compiling a loop a second
 _FEW = 8  # with fewer pairs than corpus rows / 8, rows are copied instead of measuring the norms of all
 FETCHED = 2048  # rows of a file that are scored at a time
+norms_of = plain.norms
 
 
 def listed_scores(

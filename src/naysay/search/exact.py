@@ -115,6 +115,14 @@ class Exact:
         self._engine, self._budget, self._threads, self._device = engine, budget, threads, device
         self._codes: tuple[Engine, Rounded] | None = None  # the rounded corpus, kept for the next search
         self._work = 0  # products of numbers of all searches so far
+        self._checked: Survey | None = None  # of all queries, if `check` was called
+
+    def check(self, queries: Any) -> None:
+        """Raise if a query has no score. Later searches of some of these queries do not check them again."""
+        vectors, metric = as_vectors("queries", queries), METRICS[self.metric]
+        largest = survey("queries", vectors, metric, thread_count(self._threads)).largest
+        check_score_range(metric, largest, self.largest_norm)
+        self._checked = Survey(largest, None)  # its norms are of other rows than those of a search
 
     def search(
         self,
@@ -132,15 +140,16 @@ class Exact:
         if vectors.width != self.corpus.width:
             raise_invalid("queries", f"of width {self.corpus.width}, like the corpus", vectors.width)
         excluded = excluded_rows(exclude, vectors.n, self.corpus.n)
-        threads = thread_count(self._threads)  # the library's setting may have changed
-        measured = survey("queries", vectors, METRICS[self.metric], threads)
-        check_score_range(METRICS[self.metric], measured.largest, self.largest_norm)
+        threads, metric = thread_count(self._threads), METRICS[self.metric]  # the library's setting may have changed
+        measured = self._checked
+        if measured is None:
+            measured = survey("queries", vectors, metric, threads)
+            check_score_range(metric, measured.largest, self.largest_norm)
         if vectors.n == 0 or self.corpus.n == 0:
             return Found.empty(vectors.n, depth)
         engine = self._choose(vectors.n)
         sizes = plan(vectors.n, self.corpus, depth, engine, threads, self._budget)
         found = Found.empty(vectors.n, depth)
-        metric = METRICS[self.metric]
         if engine is PLAIN:
             sides = vectors, measured.norms, self.corpus, self.norms
             plain.search(metric, *sides, excluded, found.ids, found.scores, on_progress)
