@@ -79,7 +79,7 @@ LAYERS = [
 HEAVY = {
     "torch": {"arrays", "losses", "catalog", "tasks", "comparing", "demo", "integrations"},
     "numba": {"kernels"},
-    "llvmlite": {"kernels"},
+    "llvmlite": set(),
     "pyarrow": {
         *("places", "vocabulary", "tables", "detectors", "search", "encode", "formats", "mining", "jobs", "auditing"),
         "integrations",

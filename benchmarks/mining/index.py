@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.mining.contenders import CLUSTERS, WIDTH
-from naysay.search._index_rules import lists_for
 from naysay.search.exact import search
 from naysay.search.index import Index
 
@@ -46,7 +46,7 @@ def index_part(way: str, n_documents: int, n_queries: int, threads: int) -> dict
     built = time.perf_counter() - start
     exact = min(_seconds(lambda: search(queries, documents, DEPTH, threads=threads)) for _ in range(2))
     rungs: list[dict[str, Any]] = []
-    for effort in _efforts(lists_for(len(documents))):
+    for effort in _efforts(min(4 * math.isqrt(len(documents)), 1 << 16)):
         index.effort = effort
         spent = min(_seconds(lambda: index.search(queries, DEPTH)) for _ in range(2))
         recall = index.measure(queries, DEPTH)

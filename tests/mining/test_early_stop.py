@@ -13,7 +13,7 @@ from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, Post
 from naysay.errors import NaysayError
 from naysay.mining import _search
 from naysay.search import search
-from naysay.search.exact import SearchOptions
+from naysay.search._below import SearchOptions
 
 ARRAYS = ("ids", "scores", "rank", "suspicion", "source", "kept_by", "positive_scores", "thresholds", "counts")
 

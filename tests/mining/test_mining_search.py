@@ -11,7 +11,8 @@ from naysay.mining import _search as deepen
 from naysay.mining import _task as tasks
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask
-from naysay.search.exact import Found, search, search_below
+from naysay.search._below import search_below
+from naysay.search.exact import Found, search
 from naysay.types import Query
 
 

@@ -34,9 +34,9 @@ def test_a_pair_scores_what_the_contract_says(metric, kind, monkeypatch):
     assert (found == expected).all()
     monkeypatch.setattr("naysay.search._scores._NUMBERS", 50)
     set_threads(2)
-    for few, run in ((8, 64), (8, 2), (1e-3, 64)):  # in runs of one query, shorter ones, and copied pair by pair
+    for few, compiled_from in ((8, 0), (1e-3, 0), (8, 1 << 22)):  # the whole corpus, rows of it, and plain NumPy
         monkeypatch.setattr("naysay.search._scores._FEW", few)
-        monkeypatch.setattr("naysay.search._scores._RUN", run)
+        monkeypatch.setattr("naysay.search._scores._FEW_NUMBERS", compiled_from)
         assert (pair_scores(*opened(queries, corpus), anchors, items, metric) == expected).all()
     assert len(pair_scores(*opened(queries, corpus), anchors[:0], items[:0], metric)) == 0
 

@@ -12,7 +12,7 @@ from naysay.errors import NaysayError
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 from naysay.mining._report import ReportOptions
 from naysay.mining.options import MiningOptions
-from naysay.search import Index, Recall, check_recall, open_vectors, search, search_below
+from naysay.search import Index, Recall, check_recall, open_vectors, search
 
 RNG = np.random.default_rng(0)
 QUERIES = RNG.normal(size=(24, 4)).astype(np.float32)
@@ -53,10 +53,6 @@ MODEL = SimpleNamespace(encode=lambda texts, **options: RNG.normal(size=(len(tex
 CALLS = {
     "mine": (ns.mine, {"queries": QUERIES, "corpus": CORPUS[:60], "positives": np.arange(24), "k": 3}),
     "search": (search, {"queries": QUERIES, "corpus": CORPUS[:60], "depth": 3}),
-    "search_below": (
-        search_below,
-        {"queries": QUERIES, "corpus": CORPUS[:60], "depth": 3, "below": np.zeros(24, np.float32)},
-    ),
     "open_vectors": (open_vectors, {"vectors": CORPUS}),
     "check_recall": (check_recall, {"recall": Recall(0.9, 0.8, 1.0, 9, 3, ""), "min_recall": 0.5}),
     "mine_hard_negatives": (mine_hard_negatives, {"dataset": ROWS, "model": MODEL, "verbose": False}),
@@ -127,13 +123,10 @@ def test_a_wrong_type_for_an_index(monkeypatch, tmp_path):
                 check(function, parameter, options | {parameter: value})
 
 
-def test_too_many_threads_are_the_threads_fault():
-    rule = r"^search: `threads` must be at most \d+ for a memory of \d+ bytes, got 1000\.$"
-    with pytest.raises(NaysayError, match=rule):
-        search(QUERIES, CORPUS, 3, threads=1000, budget=50_000_000)
+def test_too_many_threads_and_a_depth_beyond_memory():
     with pytest.raises(NaysayError, match=r"`threads` must be at most 1024, got 100000"):
         ns.mine(QUERIES, CORPUS, None, 3, judge=None, threads=100_000)
     with pytest.raises(NaysayError, match=r"^search: `depth` must be at most 1000, the rows of the corpus"):
         search(QUERIES, CORPUS, 10**9)
-    most = search(QUERIES, CORPUS, 3, threads=2, budget=200_000_000)  # and a number that fits is taken
+    most = search(QUERIES, CORPUS, 3, threads=1000, budget=50_000_000)  # as many threads as fit
     assert most.ids.shape == (24, 3)

@@ -1,12 +1,12 @@
 """Fixtures of the tests of search."""
 
 import pytest
-from index_world import CORPUS, KINDS
+from search_world import clustered
 
 from naysay.search import Index
 
 
 @pytest.fixture(scope="session")
 def built():
-    """An index of each kind by cosine."""
-    return {kind: Index.build(CORPUS, kind=kind, seed=3) for kind in KINDS}
+    """An index of each kind by cosine, of `clustered(3000, 1)`."""
+    return {kind: Index.build(clustered(3000, 1), kind=kind, seed=3) for kind in ("ivf", "hnsw")}

@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 import naysay as ns
-from naysay.search.exact import Found
+from naysay.search import Found
+
+METRICS = ("cosine", "dot", "l2")
 
 
 def plain_score(metric, query, row):
-    """Rule 3 in plain numbers: float64, in index order, rounded to float32 once."""
+    """Float64, in index order, rounded to float32 once."""
     if metric == "l2":
         total = 0.0
         for a, b in zip(query, row, strict=True):
@@ -45,6 +47,22 @@ def world(seed, n_queries, n_corpus, width, dtype=np.float32):
 def positives(seed, n_queries, n_corpus, each=4):
     rng = np.random.default_rng(seed)
     anchors, items = np.repeat(np.arange(n_queries), each), rng.integers(0, n_corpus, n_queries * each)
-    return ns.Positives.from_pairs(anchors, items, n_queries, n_corpus), set(
-        zip(anchors.tolist(), items.tolist(), strict=True)
-    )
+    pairs = set(zip(anchors.tolist(), items.tolist(), strict=True))
+    return ns.Positives.from_pairs(anchors, items, n_queries, n_corpus), pairs
+
+
+def clustered(n, seed, width=16, spread=0.2):
+    """Points around 60 centres."""
+    rng = np.random.default_rng(seed)
+    middles = np.random.default_rng(99).normal(size=(60, width))
+    return (middles[rng.integers(0, 60, n)] + spread * rng.normal(size=(n, width))).astype(np.float32)
+
+
+def even(n, seed, width=16):
+    """Points without clusters."""
+    return np.random.default_rng(seed).normal(size=(n, width)).astype(np.float32)
+
+
+def same(one, other):
+    assert one.ids.tolist() == other.ids.tolist()
+    assert one.scores.tobytes() == other.scores.tobytes()

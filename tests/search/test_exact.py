@@ -2,47 +2,40 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_world import same
-from search_world import plain, positives, world
+from search_world import METRICS, plain, positives, same, world
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.search import _multiply
+from naysay.search import Found, _multiply, search
 from naysay.search import _plan as plan
 from naysay.search import _products as engines
 from naysay.search import _scan as scan
-from naysay.search.exact import Found, search
+from naysay.search._scores import pair_scores
+from naysay.search._shards import known_in, merged, part_of, shards_of
+from naysay.search.exact import Exact
 
-METRICS = ("dot", "cosine", "l2")
 FAST = ("int8", "float32")
 ENGINES = (*FAST, "float64")
 
 
-# ---- the oracle -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, "bfloat16"])
 def test_every_engine_gives_the_bytes_of_a_plain_loop(metric, dtype):
-    queries, corpus = world(1, 7, 400, 19, dtype)
+    queries, corpus = world(1, 7, 400, 19, np.float32 if dtype == "bfloat16" else dtype)
     exclude, known = positives(2, 7, 400)
-    right = plain(queries, corpus, 9, metric, known)
-    for engine in ENGINES:
+    if dtype == "bfloat16":
+        queries, corpus = torch.from_numpy(queries).bfloat16(), torch.from_numpy(corpus).bfloat16()
+        right = plain(queries.double().numpy(), corpus.double().numpy(), 9, metric, known)
+    else:
+        right = plain(queries, corpus, 9, metric, known)
+    for engine in ("auto", *ENGINES):
         same(search(queries, corpus, 9, metric=metric, exclude=exclude, engine=engine), right)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_bfloat16_is_read_as_what_it_holds(metric):
-    queries, corpus = (torch.from_numpy(part).bfloat16() for part in world(3, 4, 60, 8))
-    right = plain(queries.double().numpy(), corpus.double().numpy(), 5, metric)
-    for engine in ENGINES:
-        same(search(queries, corpus, 5, metric=metric, engine=engine), right)
 
 
 @settings(max_examples=25, deadline=None)
@@ -62,42 +55,96 @@ def test_ties_duplicates_and_short_rows_as_in_loops(data):
         same(search(queries, corpus, depth, metric=metric, exclude=exclude, engine=engine, threads=1), right)
 
 
-# ---- how it is done does not show -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("metric", METRICS)
-def test_block_sizes_and_threads_do_not_show(metric, engine, monkeypatch):
+def test_blocks_and_threads_do_not_change_the_result(metric, engine, monkeypatch):
     queries, corpus = world(4, 70, 1500, 16)
     exclude, _ = positives(5, 70, 1500)
     right = search(queries, corpus, 12, metric=metric, exclude=exclude, engine="float64", threads=1)
     for columns, strip, threads in [(4096, 128, 1), (33, 7, 3), (100, 1, 2), (1, 64, 1)]:
-        monkeypatch.setattr(plan, "_COLUMNS", columns)
-        monkeypatch.setattr(plan, "_STRIP", strip)
+        monkeypatch.setattr(plan, "_SIZES", ((strip, columns),))
+        monkeypatch.setattr("naysay.search._plain._NUMBERS", 16 * max(columns, 100))
         same(search(queries, corpus, 12, metric=metric, exclude=exclude, engine=engine, threads=threads), right)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FAST)
 def test_a_small_budget_takes_the_queries_in_parts(engine, tmp_path, monkeypatch):
     queries, corpus = world(6, 300, 900, 12, np.float16)
     np.save(tmp_path / "corpus.npy", corpus)
     right = search(queries, corpus, 8, engine="float64")
     rows = []
-    made = scan.UnresolvedPairs.__init__
-    monkeypatch.setattr(
-        scan.UnresolvedPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1]
-    )
-    for budget in (17_700_000, 30_000_000, None):
+    made = scan.OpenPairs.__init__
+    monkeypatch.setattr(scan.OpenPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1])
+    for budget in (13_400_000, 40_000_000, None):
         same(search(queries, tmp_path / "corpus.npy", 8, engine=engine, budget=budget, threads=2), right)
     assert rows[0] < 150
     assert rows[1:] == [300, 300]
 
 
-def test_the_number_of_threads_of_torch_is_as_before():
+def test_threads_beyond_the_budget_are_not_started():
+    queries, corpus = world(7, 300, 900, 12)
+    same(search(queries, corpus, 8, engine="float32", threads=1000, budget=40_000_000), search(queries, corpus, 8))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_budget_that_an_error_names_is_enough(engine):
+    queries, corpus = world(16, 20, 500, 5)
+    with pytest.raises(ns.NaysayError) as error:
+        search(queries, corpus, 4, budget=1, engine=engine)
+    assert error.value.parameter == "budget"
+    enough = int(str(error.value).split("a `budget` of ")[1].split()[0])
+    same(search(queries, corpus, 4, budget=enough, engine=engine), search(queries, corpus, 4))
+    with pytest.raises(ns.NaysayError):
+        search(queries, corpus, 4, budget=enough - 1, engine=engine)
+
+
+def test_a_corpus_is_checked_and_rounded_once(monkeypatch):
+    queries, corpus = world(17, 40, 3000, 8)
+    exclude, _ = positives(18, 40, 3000)
+    exact = Exact(corpus, "dot", engine="int8")
+    surveyed, rounded = [], []
+    own_survey, own_round = ns.search.exact.survey, ns.search.exact.round_rows
+    monkeypatch.setattr("naysay.search.exact.survey", lambda *given: surveyed.append(given[0]) or own_survey(*given))
+    monkeypatch.setattr("naysay.search.exact.round_rows", lambda *given: rounded.append(1) or own_round(*given))
+    same(exact.search(queries, 7), search(queries, corpus, 7, metric="dot", engine="float64"))
+    first = len(rounded)
+    assert first > 0
+    right = search(queries, corpus, 9, metric="dot", exclude=exclude, engine="float64")
+    surveyed.clear()
+    same(exact.search(queries, 9, exclude=exclude), right)
+    assert surveyed == ["queries"]
+    assert len(rounded) == first
+    exact.release()
+    same(exact.search(queries, 9, exclude=exclude), right)
+    assert len(rounded) == 2 * first
+    exact.check(queries)
+    surveyed.clear()
+    same(exact.search(queries[5:20], 9), search(queries[5:20], corpus, 9, metric="dot", engine="float64"))
+    assert surveyed == ["corpus", "queries"]  # those of `search` only
+    with pytest.raises(ns.NaysayError):
+        exact.check(np.full((1, 8), np.nan))
+
+
+def test_progress_sums_to_the_queries():
+    queries, corpus = world(19, 33, 2000, 4)
+    for engine in ENGINES:
+        done = []
+        search(queries, corpus, 3, engine=engine, on_progress=done.append)
+        assert sum(done) == pytest.approx(33)
+
+
+def test_torch_keeps_its_number_of_threads_and_is_loaded_only_if_needed():
     before = torch.get_num_threads()
     queries, corpus = world(7, 40, 300, 8)
     search(queries, corpus, 3, engine="int8", threads=2)
     assert torch.get_num_threads() == before
+    code = """
+import sys, numpy as np
+from naysay.search import search
+print(search(np.eye(3), np.eye(3), 1).ids.tolist(), 'torch' in sys.modules, 'pyarrow' in sys.modules)
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.startswith("[[0], [1], [2]] False")
 
 
 def test_without_torch_the_product_is_numpy(monkeypatch):
@@ -109,17 +156,18 @@ def test_without_torch_the_product_is_numpy(monkeypatch):
     same(search(queries, corpus, 6, engine="float32"), right)
 
 
-def test_a_search_loads_torch_only_if_it_needs_it():
-    code = """
-import sys, numpy as np
-from naysay.search.exact import search
-print(search(np.eye(3), np.eye(3), 1).ids.tolist(), 'torch' in sys.modules, 'pyarrow' in sys.modules)
-"""
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.startswith("[[0], [1], [2]] False")
+def test_a_small_search_starts_no_thread_and_compiles_nothing(monkeypatch):
+    """`Nearest` searches at every draw: threads would take longer than the search."""
+    queries, corpus = world(6, 20, 500, 8)
+    right = search(queries, corpus, 4, engine="float32", threads=2)
 
+    def fail(*given):
+        raise AssertionError(given)
 
-# ---- what strains a certificate -------------------------------------------------------------------------
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    monkeypatch.setattr("naysay.kernels.dots.listed_scores", fail)
+    monkeypatch.setattr("naysay.kernels.bounds_scan.scan", fail)
+    same(search(queries, corpus, 4, threads=2), right)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -140,17 +188,28 @@ def test_vectors_that_differ_in_the_last_bit(metric):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_thousands_of_equal_rows_fit_a_small_capacity(metric, tmp_path):
-    """The smallest ids of equal rows come back, and the room of a query stays far below their number."""
+    """The smallest ids of equal rows come back, and the capacity of a query stays far below their number."""
     queries, corpus = world(10, 5, 3000, 7)
     corpus[200:] = corpus[200]
     queries[0] = corpus[200]
-    right = search(queries, corpus, 4, metric=metric, engine="float64")
-    assert right.ids[0].tolist() == [200, 201, 202, 203] or metric == "dot"
+    right = plain(queries, corpus, 4, metric)
     np.save(tmp_path / "corpus.npy", corpus)
     for engine in ENGINES:
         for source in (corpus, tmp_path / "corpus.npy"):
             same(search(queries, source, 4, metric=metric, engine=engine), right)
-    same(plain(queries[:1], corpus, 4, metric), Found(right.ids[:1], right.scores[:1]))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_sum_next_to_a_rounding_boundary_is_taken_in_index_order(metric):
+    """Scores within an ulp of float64 of the middle of two float32: only the order of the sum decides."""
+    rng = np.random.default_rng(3)
+    queries = np.concatenate([np.ones((1, 64)), rng.normal(size=(2, 64))])
+    corpus = rng.normal(size=(400, 64))
+    middles = np.float64(np.float32(3.0)) + 2.0**-23
+    corpus[:, -1] += (middles if metric == "dot" else 0.0) - corpus.sum(axis=1) * (metric == "dot")
+    right = plain(queries, corpus, 400, metric)
+    for engine in FAST:
+        same(search(queries, corpus, 400, metric=metric, engine=engine), right)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -174,17 +233,6 @@ def test_scores_of_zero_are_found(engine):
     assert found.scores.tobytes() == bytes(24)
 
 
-def test_an_outlier_coordinate_turns_auto_to_a_finer_engine():
-    rng = np.random.default_rng(12)
-    sample = rng.normal(size=(50, 64)).astype(np.float32)
-    if not torch.cpu.get_capabilities().get("avx512_vnni"):
-        pytest.skip("this processor has no products of 8 bits")
-    assert engines.choose("auto", 10**4, 10**4, 64, sample).name == "int8"
-    sample[:, 3] = 60
-    assert engines.choose("auto", 10**4, 10**4, 64, sample).name == "float32"
-    assert engines.choose("auto", 10, 10**4, 64, sample).name == "float64"
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_depth_beyond_the_corpus_and_empty_sides(engine):
     queries, corpus = world(13, 3, 5, 4)
@@ -197,98 +245,67 @@ def test_depth_beyond_the_corpus_and_empty_sides(engine):
     assert np.isneginf(nobody.scores).all()
 
 
-def test_all_of_a_row_excluded():
-    queries, corpus = world(14, 2, 400, 4)
-    exclude = ns.Positives.from_pairs(np.zeros(400, int), np.arange(400), 1, 400)
-    for engine in ENGINES:
-        found = search(queries, corpus, 3, exclude=exclude, engine=engine)
-        assert found.ids[0].tolist() == [-1, -1, -1]
-        assert (found.ids[1] >= 0).all()
-
-
-def test_ignored_pairs_stay_out_too():
-    queries, corpus = np.eye(2), np.eye(2)
-    known = ns.Positives.from_pairs([], [], 2, 2).with_ignored([0], [0])
-    assert search(queries, corpus, 2, exclude=known).ids.tolist() == [[1, -1], [1, 0]]
-
-
-def test_a_query_with_many_positives_costs_the_others_nothing():
-    """sentence-transformers fetches range_max plus the most positives of any query, for every query."""
+def test_excluded_and_ignored_pairs_stay_out_and_cost_other_queries_nothing():
     queries, corpus = world(15, 3, 2000, 6)
-    exclude = ns.Positives.from_pairs(np.zeros(1500, int), np.arange(1500), 3, 2000)
-    known = {(0, i) for i in range(1500)}
+    most = np.arange(1500)
+    exclude = ns.Positives.from_pairs(np.zeros(1500, int), most, 3, 2000).with_ignored(np.ones(2000, int), range(2000))
+    known = {(0, i) for i in range(1500)} | {(1, i) for i in range(2000)}
     right = plain(queries, corpus, 5, "cosine", known)
+    assert right.ids[1].tolist() == [-1] * 5
     for engine in ENGINES:
         same(search(queries, corpus, 5, exclude=exclude, engine=engine), right)
 
 
-# ---- errors ---------------------------------------------------------------------------------------------
+def test_the_rule_of_auto(monkeypatch):
+    sample = np.random.default_rng(12).normal(size=(50, 64)).astype(np.float32)
+
+    def chosen(queries, total=0, sample=sample):
+        work = queries * 20_000 * 384
+        return engines.choose("auto", work, max(work, total * 20_000 * 384), 64, lambda: sample).name
+
+    if torch.cpu.get_capabilities().get("avx512_vnni"):
+        assert chosen(10**4) == "int8"
+        spiked = sample.copy()
+        spiked[:, 3] = 60  # needs a fine grid
+        assert chosen(10**4, sample=spiked) == "float32"
+    assert chosen(10) == "float64"
+
+    def loaded():
+        raise LookupError
+
+    monkeypatch.setattr(engines, "torch_is_loaded", lambda: False)
+    monkeypatch.setattr(engines, "need_torch", loaded)
+    assert chosen(2000) == "float32"
+    with pytest.raises(LookupError):  # many small searches are worth loading torch
+        chosen(2000, total=8000)
 
 
-def raises(sentence, *args, **options):
-    with pytest.raises(NaysayError, match=sentence):
-        search(*args, **options)
+@pytest.mark.parametrize("metric", METRICS)
+def test_pairs_score_as_in_a_search(metric, tmp_path, monkeypatch):
+    queries, corpus = world(20, 7, 30, 19)
+    np.save(tmp_path / "corpus.npy", corpus)
+    found = search(queries, corpus, 30, metric=metric)
+    anchors, order = np.repeat(np.arange(7), 30), np.random.default_rng(0).permutation(210)
+    pairs = anchors[order], found.ids.ravel()[order]
+    right = found.scores.ravel()[order].tobytes()
+    for compiled_from in (0, 1 << 22):
+        monkeypatch.setattr("naysay.search._scores._FEW_NUMBERS", compiled_from)
+        monkeypatch.setattr("naysay.search._scores._NUMBERS", 50 if compiled_from == 0 else 1 << 20)
+        for source in (corpus, tmp_path / "corpus.npy"):
+            given = ns.search.open_vectors(queries), ns.search.open_vectors(source)
+            assert pair_scores(*given, *pairs, metric).tobytes() == right
+            assert len(pair_scores(*given, pairs[0][:0], pairs[1][:0], metric)) == 0
 
 
-def test_errors():
-    eye = np.eye(3)
-    raises("search: `depth` must be at least 1, got 0", eye, eye, 0)
-    raises("search: `depth` must be a whole number, got 2.5", eye, eye, 2.5)
-    raises(
-        "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'", eye, eye, 1, metric="cosin"
-    )
-    raises("`engine` must be one of 'auto', .*got 'int4'. Did you mean 'int8'", eye, eye, 1, engine="int4")
-    raises("`threads` must be at least 1, got 0", eye, eye, 1, threads=0)
-    raises("`queries` must be of width 2, like the corpus, got 3", eye, np.eye(2), 1)
-    raises("`exclude` must be a Positives, or None, got list", eye, eye, 1, exclude=[(0, 1)])
-    wide = ns.Positives.from_pairs([0], [0], 3, 4)
-    raises("`exclude` must be of at most 3 anchors and 3 items.*got 3 x 4", eye, eye, 1, exclude=wide)
-    raises(
-        r"`budget` must be at least \d+ bytes for this search, got 1000. Pass a `budget` of \d+ or more",
-        eye,
-        eye,
-        1,
-        budget=1000,
-    )
-    raises(
-        "`engine` must be 'float64' for vectors wider than",
-        np.ones((1, 140_000)),
-        np.ones((1, 140_000)),
-        1,
-        engine="int8",
-    )
-
-
-def test_the_budget_that_an_error_names_is_enough():
-    queries, corpus = world(16, 20, 500, 5)
-    with pytest.raises(NaysayError) as error:
-        search(queries, corpus, 4, budget=1, engine="int8")
-    enough = int(str(error.value).split("a `budget` of ")[1].split()[0])
-    same(search(queries, corpus, 4, budget=enough, engine="int8"), search(queries, corpus, 4))
-    raises("`budget`", queries, corpus, 4, budget=enough - 1, engine="int8")
-
-
-def test_vectors_without_a_score_raise_before_any_work():
-    queries, corpus = world(17, 5, 40, 3)
-    bad = corpus.copy()
-    bad[[7, 9], 1] = np.nan
-    raises(r"`corpus` must be finite, got nan at row 7 \(2 such rows\)", queries, bad, 2)
-    bad = queries.copy()
-    bad[4, 0] = -np.inf
-    raises(r"`queries` must be finite, got -inf at row 4 \(1 such row\)", bad, corpus, 2, metric="dot")
-    bad = corpus.copy()
-    bad[3:5] = 0
-    raises(r"`corpus` must be without zero vectors.*got a zero vector at row 3 \(2 such rows\)", queries, bad, 2)
-    same(search(queries, bad, 2, metric="dot"), plain(queries, bad, 2, "dot"))
-    same(search(queries, bad, 2, metric="l2"), plain(queries, bad, 2, "l2"))
-    raises(
-        "`queries` must be of norms whose scores float32 holds, got scores up to",
-        queries * 1e20,
-        corpus * 1e20,
-        2,
-        metric="dot",
-    )
-    raises(
-        "`corpus` must be of norms between 1e-140 and 1e.140, got a largest", queries, corpus.astype(float) * 1e200, 2
-    )
-    raises("`corpus` must be of norms between 1e-140", queries, corpus.astype(float) * 1e-160, 2)
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_shards_merge_to_one_search(count):
+    queries, corpus = world(21, 9, 50, 3)
+    corpus = np.round(corpus, 1)  # ties
+    exclude, _ = positives(22, 9, 50)
+    given = ns.search.open_vectors(corpus)
+    best = Found.empty(9, 12)
+    for shard in shards_of(50, count):
+        known = known_in(exclude.indptr, exclude.indices, shard)
+        found = search(queries, part_of(given, shard), 12, exclude=known, metric="l2")
+        best = merged(best, Found(np.where(found.filled, found.ids + shard.start, -1), found.scores))
+    same(best, search(queries, corpus, 12, exclude=exclude, metric="l2"))

@@ -1,19 +1,22 @@
-"""Index: exact scores in the canonical order, exclusion, one result for all threads, and its errors."""
+"""Index: exact scores in the canonical order, exclusion, measured recall, and a folder on disk."""
+
+import json
+import math
+import shutil
 
 import faiss
 import numpy as np
 import pytest
-from index_world import CORPUS, KINDS, METRICS, QUERIES, clustered, even, same
-from plain_search import plain_score, plain_search
+from search_world import METRICS, clustered, even, plain, plain_score, same
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.search import _index_faiss as building
-from naysay.search import _index_rules as rules
-from naysay.search._index_faiss import in_threads
-from naysay.search.exact import Found, search
-from naysay.search.index import Index
+from naysay.files import digest_of
+from naysay.search import Found, Index, Recall, check_recall, search
+from naysay.search.index import _seal_of
 from naysay.search.recall import recall_of
+
+KINDS = ("ivf", "hnsw")
+CORPUS, QUERIES = clustered(3000, 1), clustered(40, 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -21,28 +24,26 @@ from naysay.search.recall import recall_of
 def test_scores_are_those_of_plain_loops_and_order_is_canonical(kind, metric):
     corpus, queries = clustered(1000, 4, width=5), clustered(6, 5, width=5)
     found = Index.build(corpus, kind=kind, metric=metric).search(queries, 7)
-    right = plain_search(queries, corpus, 7, metric=metric)
     for row in range(6):
         assert len(set(found.ids[row].tolist())) == 7
         keys = [(-score, i) for i, score in zip(found.ids[row].tolist(), found.scores[row].tolist(), strict=True)]
         assert keys == sorted(keys)
         for i, score in zip(found.ids[row], found.scores[row], strict=True):
-            assert plain_score(queries[row], corpus[i], metric).tobytes() == score.tobytes()
-    assert recall_of(found, right_found(right), "").value > 0.9
-
-
-def right_found(plain):
-    return Found(plain.ids.astype(np.int64), plain.scores)
+            sides = queries[row].astype(float).tolist(), corpus[i].astype(float).tolist()
+            assert plain_score(metric, *sides).tobytes() == score.tobytes()
+    assert recall_of(found, plain(queries, corpus, 7, metric), "").value > 0.9
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_asked_for_all_rows_it_is_the_exact_search(metric, dtype):
-    """Then all lists are read: codes decide nothing any more, and every byte is that of `search`."""
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_asked_for_all_rows_it_is_the_exact_search(metric, dtype, tmp_path):
+    """Then all lists are read, and every byte is that of `search`."""
     corpus, queries = clustered(1100, 6, width=6).astype(dtype), clustered(5, 7, width=6).astype(dtype)
+    np.save(tmp_path / "corpus.npy", corpus)
     exclude = ns.Positives.from_pairs([0, 0, 4], [3, 5, 1099], 5, 1100)
-    index = Index.build(corpus, metric=metric)
-    same(index.search(queries, 1100, exclude=exclude), search(queries, corpus, 1100, metric=metric, exclude=exclude))
+    right = search(queries, corpus, 1100, metric=metric, exclude=exclude)
+    for source in (corpus, tmp_path / "corpus.npy"):
+        same(Index.build(source, metric=metric).search(queries, 1100, exclude=exclude), right)
 
 
 def test_largest_dot_products_are_found_though_norms_differ():
@@ -55,18 +56,15 @@ def test_largest_dot_products_are_found_though_norms_differ():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_excluded_never_comes_back_and_its_place_is_filled(built, kind):
-    """The 30 best of each query are taken away, some as positives, some as ignored: the next 10 come."""
+    """The 30 best of 30 queries are taken away, some as positives, some as ignored: the next 10 come."""
     best = search(QUERIES, CORPUS, 45).ids
-    known, ignored = best[:30, :30:2].ravel(), best[:30, 1:30:2].ravel()
-    half = np.repeat(np.arange(30), 15)  # the last ten queries have nothing excluded
-    exclude = ns.Positives.from_pairs(half, known, 30, 3000).with_ignored(half, ignored)
+    anchors = np.repeat(np.arange(30), 15)
+    exclude = ns.Positives.from_pairs(anchors, best[:30, :30:2].ravel(), 30, 3000)
+    exclude = exclude.with_ignored(anchors, best[:30, 1:30:2].ravel())
     found = built[kind].search(QUERIES, 10, exclude=exclude)
-    assert (found.ids >= 0).all()
-    taken = [set(row.tolist()) for row in best[:30, :30]]
-    assert not any(i in taken[row] for row in range(30) for i in found.ids[row].tolist())
-    right = plain_search(QUERIES[:3], CORPUS, 10, exclude=exclude)
-    assert recall_of(Found(found.ids[:3], found.scores[:3]), right_found(right), "").value > 0.9
-    same(Found(found.ids[30:], found.scores[30:]), built[kind].search(QUERIES[30:], 10))
+    assert found.filled.all()
+    assert not any(np.isin(found.ids[row], best[row, :30]).any() for row in range(30))
+    assert recall_of(found, search(QUERIES, CORPUS, 10, exclude=exclude), "").value > 0.9
 
 
 def test_exclusion_may_leave_a_query_with_nothing():
@@ -77,175 +75,169 @@ def test_exclusion_may_leave_a_query_with_nothing():
     assert found.ids[0, 2:].tolist() == [-1, -1, -1]
     assert np.isneginf(found.scores[0, 2:]).all()
     assert found.ids[1:, 0].tolist() == [1, 2]
+    assert Index.build(corpus).search(corpus[:0], 4).ids.shape == (0, 4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_file_gives_the_answer_of_memory(tmp_path, kind):
-    half = CORPUS.astype(np.float16)
-    np.save(tmp_path / "corpus.npy", half)
-    np.save(tmp_path / "queries.npy", QUERIES)
-    from_file = Index.build(tmp_path / "corpus.npy", kind=kind)
-    same(from_file.search(tmp_path / "queries.npy", 9), Index.build(half, kind=kind).search(QUERIES, 9))
-
-
-def test_no_queries_and_one(built):
-    assert built["ivf"].search(QUERIES[:0], 4).ids.shape == (0, 4)
-    same(built["ivf"].search(QUERIES[:1], 4), Found(*(part[:1] for part in parts(built["ivf"].search(QUERIES, 4)))))
-
-
-def parts(found):
-    return found.ids, found.scores
-
-
-# ---- how it is done does not show -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_threads_and_budget_show_neither_in_the_index_nor_in_the_answer(built, kind):
-    exclude = ns.Positives.from_pairs(np.arange(40) % 7, np.arange(40), 40, 3000)
-    right = built[kind].search(QUERIES, 12, exclude=exclude)
-    for threads, budget in ((1, 1 << 28), (3, None)):
-        index = Index.build(CORPUS, kind=kind, seed=3, threads=threads, budget=budget)
-        assert faiss.serialize_index(index.index).tobytes() == faiss.serialize_index(built[kind].index).tobytes()
-        same(index.search(QUERIES, 12, exclude=exclude), right)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_does_not_depend_on_the_other_queries(built, kind, monkeypatch):
-    together = built[kind].search(QUERIES, 6)
-    for row in (0, 17, 39):
-        alone = built[kind].search(QUERIES[row : row + 1], 6)
-        same(alone, Found(together.ids[row : row + 1], together.scores[row : row + 1]))
-    monkeypatch.setattr("naysay.search.index._STRIP", 3)
-    monkeypatch.setattr("naysay.search.index._STRIPS", 2)
-    same(built[kind].search(QUERIES, 6), together)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_seed_is_another_index(built, kind):
-    other = Index.build(CORPUS, kind=kind, seed=4)
-    assert faiss.serialize_index(other.index).tobytes() != faiss.serialize_index(built[kind].index).tobytes()
-
-
-def test_blocks_of_the_corpus_are_added_one_after_another(monkeypatch):
-    whole = Index.build(CORPUS, seed=3)
-    monkeypatch.setattr(rules, "BLOCK", 700 * 16)
-    added = []
-    kept = building.add
-    monkeypatch.setattr(building, "add", lambda index, rows, own: (added.append(len(rows)), kept(index, rows, own)))
-    index = Index.build(CORPUS, seed=3)
-    assert added == [700, 700, 700, 700, 200]
-    assert faiss.serialize_index(index.index).tobytes() == faiss.serialize_index(whole.index).tobytes()
-
-
-def test_nobodys_number_of_threads_moves(built):
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(2)
-    try:
-        assert in_threads(2, lambda _: faiss.omp_get_max_threads(), range(3)) == [1, 1, 1]
-        built["ivf"].search(QUERIES, 3)
-        assert faiss.omp_get_max_threads() == 2
-    finally:
-        faiss.omp_set_num_threads(before)
-
-
-# ---- errors ---------------------------------------------------------------------------------------------
-
-
-def test_a_budget_too_small_raises_with_what_it_takes():
-    with pytest.raises(
-        NaysayError, match=r"`budget` must be at least (\d+) bytes for an index of 3000 rows, got 1000\."
-    ):
+def test_the_budget_that_an_error_names_is_enough(built):
+    with pytest.raises(ns.NaysayError) as error:
         Index.build(CORPUS, budget=1000)
-    total, left = rules.memory_for("ivf", ns.search.open_vectors(CORPUS), 16, None, building=True)
-    least = max(total - left, 8 * 3000 + 4 * 4 * 16 * rules.sample_for("ivf", 3000)) + rules.WORK
-    rule = rf"^Index\.build: `budget` must be at least {least} bytes .*, got {least - 1}"
-    message = rf"{rule}\. Pass a `budget` of {least} or more\.$"
-    with pytest.raises(NaysayError, match=message):
-        Index.build(CORPUS, budget=least - 1)
-    index = Index.build(CORPUS, budget=least)
-    index.search(QUERIES, 5)
-    message = r"^Index\.search: `queries` must be few enough for the budget of \d+ bytes, got 80000\. Open the index "
-    with pytest.raises(NaysayError, match=message):
-        index.search(np.tile(QUERIES, (2000, 1)), 5)
-    message = r"^Index\.search: `depth` must be at most 3000, the rows of the corpus, for the budget of \d+ bytes, got"
-    for depth in (2_000_000, 10**19):
-        with pytest.raises(NaysayError, match=message):
-            index.search(QUERIES, depth)
-    with pytest.raises(NaysayError, match=r"`threads` must be at most \d+ for a memory of \d+ bytes, got 1000\."):
-        Index.build(CORPUS, budget=least, threads=1000)
+    enough = int(str(error.value).split("a `budget` of ")[1].split()[0])
+    assert Index.build(CORPUS, budget=enough).search(QUERIES, 5).filled.all()
+    with pytest.raises(ns.NaysayError):
+        Index.build(CORPUS, budget=enough - 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"corpus": CORPUS[:999]},
-            "`corpus` must be of at least 1000 rows for an index, got 999. Use an exact search: it is faster there",
-        ),
-        ({"kind": "hsnw"}, "`kind` must be one of 'auto', 'ivf', 'hnsw', got 'hsnw'. Did you mean 'hnsw'?"),
-        ({"metric": "cosin"}, "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'?"),
-        ({"seed": -1}, "`seed` must be at least 0, got -1."),
-        ({"threads": 0}, "`threads` must be at least 1, got 0."),
-        ({"budget": 0}, "`budget` must be at least 1, got 0."),
-        (
-            {"corpus": np.zeros((1000, 2))},
-            "`corpus` must be without zero vectors, which have no cosine, got a zero vector",
-        ),
-        ({"corpus": np.full((1000, 2), np.nan)}, "`corpus` must be finite, got nan at row 0 (1000 such rows)."),
-        ({"corpus": np.ones(5)}, "`corpus` must be of shape (n, d), a vector per row, got shape (5,)."),
-    ],
-)
-def test_building_raises_in_one_sentence(arguments, message):
-    given = {"corpus": CORPUS, **arguments}
-    with pytest.raises(NaysayError) as error:
-        Index.build(given.pop("corpus"), **given)
-    assert str(error.value).startswith(f"Index.build: {message}")
+def test_no_setting_of_faiss_changes(built):
+    before = faiss.omp_get_max_threads()
+    Index.build(clustered(1000, 3), threads=before + 1).search(QUERIES, 3)
+    assert faiss.omp_get_max_threads() == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"depth": 0}, "`depth` must be at least 1, got 0."),
-        ({"queries": QUERIES[:, :3]}, "`queries` must be of width 16, like the corpus, got 3."),
-        ({"queries": np.full((2, 16), np.inf)}, "`queries` must be finite, got inf at row 0 (2 such rows)."),
-        ({"exclude": {1: 2}}, "`exclude` must be a Positives, or None, got dict."),
-        (
-            {"exclude": ns.Positives.from_pairs([0], [1], 41, 10)},
-            "`exclude` must be of at most 40 anchors and 3000 items, the rows of queries and corpus, got 41 x 10.",
-        ),
-    ],
-)
-def test_searching_raises_in_one_sentence(built, arguments, message):
-    given = {"queries": QUERIES, "depth": 3, **arguments}
-    with pytest.raises(NaysayError) as error:
-        built["ivf"].search(given.pop("queries"), given.pop("depth"), **given)
-    assert str(error.value) == f"Index.search: {message}"
+# ---- recall ---------------------------------------------------------------------------------------------
 
 
-def test_measuring_raises_in_one_sentence(built):
-    index = built["ivf"]
-    for call, message in (
-        (lambda: index.measure(QUERIES[:0], 3), "Index.measure: `queries` must be of at least one row, got 0."),
-        (lambda: index.measure(QUERIES, 3, sample=0), "Index.measure: `sample` must be at least 1, got 0."),
-        (lambda: index.measure(QUERIES, 0), "Index.measure: `depth` must be at least 1, got 0."),
-        (
-            lambda: index.tune(QUERIES, 3, min_recall=95),
-            "Index.tune: `min_recall` must be a number above 0 and at most 1, got 95.",
-        ),
-        (lambda: index.tune(QUERIES, 3, seed=-1), "Index.tune: `seed` must be at least 0, got -1."),
-    ):
-        with pytest.raises(NaysayError) as error:
-            call()
-        assert str(error.value) == message
+def test_the_same_setting_finds_all_on_one_corpus_and_a_part_on_another():
+    near = Index.build(clustered(4000, 12)).measure(clustered(300, 13), 20)
+    far = Index.build(even(4000, 12)).measure(even(300, 13), 20)
+    assert near.setting == far.setting == "nprobe 8"
+    assert near.value > 0.95
+    assert far.value < 0.7
+    assert near.low > far.high
 
 
-def test_queries_and_scores_that_float32_cannot_hold_raise():
-    index = Index.build(CORPUS, metric="l2")
-    with pytest.raises(
-        NaysayError, match=r"`queries` must be of norms up to 1e\+15 times those of the corpus, got 4e\+30"
-    ):
-        index.search(np.full((1, 16), 1e30), 2)
-    index = Index.build(CORPUS, metric="dot")
-    with pytest.raises(NaysayError, match=r"`queries` must be of norms whose scores float32 holds, got scores up to "):
-        index.search(np.full((1, 16), 1e60), 2)
+def test_measured_recall_is_that_of_sets_in_loops(built):
+    recall = built["ivf"].measure(QUERIES, 15, sample=10, seed=5)
+    rows = sorted(ns.rng_for(5).choice(40, 10, replace=False).tolist())
+    right = plain(QUERIES[rows], CORPUS, 15, "cosine")
+    found = built["ivf"].search(QUERIES[rows], 15)
+    shares = [len(set(a) & set(b)) / 15 for a, b in zip(right.ids.tolist(), found.ids.tolist(), strict=True)]
+    assert recall.value == pytest.approx(sum(shares) / 10, abs=1e-12)
+    assert (recall.n, recall.depth, recall.note) == (10, 15, "")
+    assert built["ivf"].measure(QUERIES, 15, sample=1000).n == 40
+
+
+def found_of(ids, scores):
+    return Found(np.array(ids, np.int64), np.array(scores, np.float32))
+
+
+def test_recall_counts_ties_as_found_and_short_rows_by_what_there_is():
+    exact = found_of([[1, 2]], [[0.9, 0.5]])
+    assert recall_of(found_of([[1, 7]], [[0.9, 0.5]]), exact, "").value == 1
+    assert recall_of(found_of([[1, 7]], [[0.9, 0.4]]), exact, "").value == 0.5
+    assert recall_of(found_of([[1, -1]], [[0.9, -np.inf]]), exact, "").value == 0.5
+    short = found_of([[1, -1], [3, 4]], [[0.9, -np.inf], [0.8, 0.7]])
+    assert recall_of(found_of([[1, -1], [3, -1]], [[0.9, -np.inf], [0.8, -np.inf]]), short, "").value == 0.75
+
+
+def test_the_interval_is_that_of_clopper_and_pearson():
+    """With all found the lower end is 0.025^(1/n); of 485 in 500 the tails of the binomial are 2.5 % each."""
+    ones = Found(np.zeros((500, 1), np.int64), np.ones((500, 1), np.float32))
+    recall = recall_of(ones, ones, "")
+    assert (recall.value, recall.high) == (1, 1)
+    assert recall.low == pytest.approx(0.025 ** (1 / 500), abs=1e-12)
+    missing = ones.ids.copy()
+    missing[:15] = -1
+    recall = recall_of(Found(missing, ones.scores), ones, "")
+    tail = sum(math.comb(500, i) * recall.low**i * (1 - recall.low) ** (500 - i) for i in range(485, 501))
+    assert tail == pytest.approx(0.025, abs=1e-9)
+    assert (round(recall.low, 4), round(recall.high, 4)) == (0.9510, 0.9831)
+    check_recall(Recall(0.22, 0.1843, 0.259, 500, 100, "nprobe 8"), 0.22)
+
+
+@pytest.mark.parametrize(("kind", "constant"), [("ivf", "_LISTS_SHARE"), ("hnsw", "_ROWS_PER_STEP")])
+def test_tune_takes_the_lowest_effort_that_is_enough(kind, constant, monkeypatch):
+    monkeypatch.setattr(f"naysay.search.index.{constant}", 8 if kind == "ivf" else 40)
+    index = Index.build(even(4000, 14), kind=kind, seed=1)
+    queries = even(200, 15)
+    first = index.measure(queries, 10, sample=100)
+    effort = index.effort
+    recall = index.tune(queries, 10, min_recall=first.value + 0.01, sample=100)
+    assert index.effort > effort
+    assert recall.value > first.value
+    assert recall.setting == index.setting
+    assert index.tune(queries, 10, min_recall=first.value, sample=100).setting == first.setting
+    short = index.tune(queries, 10, min_recall=1.0, sample=100)
+    assert short.value == 1 or short.note != ""
+
+
+# ---- on disk --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(built, tmp_path):
+    built["ivf"].save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+def refused(folder, corpus=CORPUS):
+    with pytest.raises(ns.NaysayError) as error:
+        Index.open(folder, corpus)
+    assert error.value.parameter in ("path", "corpus")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_and_opened_it_finds_the_same(kind, tmp_path):
+    corpus = clustered(1000, 21)
+    index = Index.build(corpus, kind=kind)
+    index.effort = 48
+    index.save(tmp_path / "index")
+    index.save(tmp_path / "index")  # over itself
+    opened = Index.open(tmp_path / "index", corpus)
+    assert (opened.kind, opened.effort, repr(opened)) == (kind, 48, repr(index))
+    same(opened.search(QUERIES, 8), index.search(QUERIES, 8))
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_another_corpus_and_other_folders_are_refused(saved, tmp_path):
+    other = CORPUS.copy()
+    other[0, 0] += 1
+    for corpus in (CORPUS[:-1], CORPUS[:, :5], CORPUS.astype(np.float64), other):
+        refused(saved, corpus)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(ns.NaysayError):
+        Index.open(saved, CORPUS).save(tmp_path / "mine")
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "gone"])
+def test_a_damaged_file_is_refused(saved, damage):
+    file = saved / "index.faiss"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 0x40
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes({"cut": data[: len(data) // 2], "flipped": data, "empty": b""}[damage])
+    refused(saved)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 200_000, "null", "{}", "\x00"])
+def test_a_header_that_is_no_header_is_refused(saved, text):
+    (saved / "header.json").write_text(text)
+    refused(saved)
+
+
+@pytest.mark.parametrize("value", [None, [], {}, "x", -1, 10**40, 1.5, True, [1], float("nan"), float("inf")])
+def test_an_entry_of_another_type_is_refused(saved, value):
+    path = saved / "header.json"
+    header = json.loads(path.read_text())
+    for place in (header, header["about"]):
+        for name in list(place):
+            before, place[name] = place[name], value
+            path.write_text(json.dumps(header))
+            refused(saved)
+            place[name] = before
+
+
+def test_an_index_of_another_shape_under_this_header_is_refused(saved, tmp_path):
+    Index.build(clustered(1200, 5)).save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "index.faiss", saved / "index.faiss")
+    path = saved / "header.json"
+    header = json.loads(path.read_text())
+    for content in (None, b"no index"):
+        if content is not None:
+            (saved / "index.faiss").write_bytes(content)
+        header["file"] = digest_of(saved / "index.faiss")
+        path.write_text(json.dumps(header | {"seal": _seal_of(header)}))
+        refused(saved)

@@ -12,8 +12,7 @@ import torch
 
 from naysay.errors import NaysayError
 from naysay.search import _vector_files as vector_files
-from naysay.search.exact import search
-from naysay.search.vectors import open_vectors
+from naysay.search import open_vectors, search
 
 ROWS = np.random.default_rng(0).normal(size=(11, 4))
 IDS = np.array([0, 3, 4, 10])
@@ -42,11 +41,6 @@ def holds(vectors, expected):
         assert rows.dtype == expected.dtype
         assert rows.tobytes() == expected[start:stop].tobytes()
     assert vectors.take(IDS).tobytes() == expected[IDS].tobytes()
-
-
-def raises(sentence, given, column=None):
-    with pytest.raises(NaysayError, match=sentence):
-        open_vectors(given, column)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -105,17 +99,9 @@ def test_the_copy_of_a_column_is_deleted(tmp_path, monkeypatch):
     gc.collect()
     assert not list(tmp_path.glob("naysay-*"))
     pq.write_table(pa.table({"v": pa.array([[1.0, 2.0], [1.0]])}), tmp_path / "short.parquet")
-    raises("vectors of one width, 2 like the first, got 1 at row 1", tmp_path / "short.parquet")
+    with pytest.raises(NaysayError, match="vectors of one width, 2 like the first, got 1 at row 1"):
+        open_vectors(tmp_path / "short.parquet")
     assert not list(tmp_path.glob("naysay-*"))
-
-
-def test_rows_are_taken_from_small_parts_of_a_file(tmp_path, monkeypatch):
-    np.save(tmp_path / "v.npy", ROWS)
-    for window in (1, 64, 100, 320):
-        monkeypatch.setattr(vector_files, "WINDOW", window)
-        for ids in (IDS, np.arange(11), np.array([10]), IDS[:0]):
-            taken = open_vectors(tmp_path / "v.npy").take(ids)
-            assert taken.tolist() == ROWS[ids].tolist()
 
 
 def test_no_rows(tmp_path):
@@ -127,90 +113,83 @@ def test_no_rows(tmp_path):
         assert vectors.rows(0, 5).shape == (0, 4)
 
 
-# ---- errors ---------------------------------------------------------------------------------------------
+# ---- invalid sources ------------------------------------------------------------------------------------
 
 
-def test_arrays_that_are_no_vectors():
-    raises(r"open_vectors: `vectors` must be of shape \(n, d\), a vector per row, got shape \(4,\)", ROWS[0])
-    raises(r"of shape \(n, d\), a vector per row, got shape \(3, 0\)", np.empty((3, 0)))
-    raises(r"must be float16, float32 or float64, got dtype int64. Convert them", np.ones((2, 2), int))
-    raises("must be float16, float32 or float64, got dtype >f4", ROWS.astype(">f4"))
-    raises("must be float16, float32 or float64, got dtype complex64", torch.zeros(2, 2, dtype=torch.complex64))
-    raises("must be rows of one length", [[1.0], [1.0, 2.0]])
-    raises("`column` must be left out where the vectors are no table, got 'v'", ROWS, "v")
+def bytes_of(name, array):
+    np.save(name, array)
+    return name
 
 
-def test_files_that_are_no_vectors(tmp_path):
-    raises("`vectors` must be an existing file, got '.*nowhere.npy'", tmp_path / "nowhere.npy")
-    (tmp_path / "v.txt").write_text("1 2 3")
-    raises("`vectors` must be a file of vectors, got .*v.txt'. NumPy arrays", tmp_path / "v.txt")
-    (tmp_path / "bad.npy").write_bytes(b"no header at all")
-    raises(r"must be a readable .npy file, got .*bad.npy' \(", tmp_path / "bad.npy")
-    np.save(tmp_path / "v.npy", ROWS)
-    whole = (tmp_path / "v.npy").read_bytes()
-    (tmp_path / "short.npy").write_bytes(whole[:-1])
-    raises("at least 480 bytes for 11 x 4 float64, got 479 in .*short.npy'. It seems cut off", tmp_path / "short.npy")
-    np.save(tmp_path / "one.npy", ROWS[0])
-    raises(r"of shape \(n, d\), a vector per row, got shape \(4,\) in .*one.npy", tmp_path / "one.npy")
-    np.save(tmp_path / "whole.npy", np.ones((2, 2), int))
-    raises("float16, float32 or float64, got dtype int64 in .*whole.npy", tmp_path / "whole.npy")
-    np.save(tmp_path / "columns.npy", np.asfortranarray(ROWS))
-    raises("must be stored row by row, got columns first in", tmp_path / "columns.npy")
-    raises("`column` must be left out", tmp_path / "v.npy", "v")
+def written(name, content):
+    Path(name).write_bytes(content)
+    return name
 
 
-def test_a_file_that_shrinks_while_it_is_read(tmp_path):
-    np.save(tmp_path / "v.npy", ROWS)
-    vectors = open_vectors(tmp_path / "v.npy")
-    Path(tmp_path / "v.npy").write_bytes(b"")
-    with pytest.raises(NaysayError, match="a file that does not change while it is read"):
-        vectors.rows(0, 3)
+def with_header(header):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return written("v.safetensors", len(text).to_bytes(8, "little") + text + bytes(16))
 
 
-def test_safetensors_that_do_not_fit(tmp_path):
-    path = tmp_path / "v.safetensors"
-    rows = ROWS.astype(np.float32)
-    write_safetensors(path, a=("F32", rows), b=("F32", rows))
-    raises("must be a file with one matrix of floats, got 2 in .*: 'a', 'b'. Choose with `column`", path)
-    raises("`column` must be one of 'a', 'b', got 'c'", path, "c")
-    assert open_vectors(path, "b").n == 11
-    write_safetensors(path, n=("I64", np.ones((2, 2), np.int64)))
-    raises("one matrix of floats, got 0 in", path)
-    raises(r"`column` must be a matrix of floats, got 'n' of I64 \(2, 2\)", path, "n")
-    write_safetensors(path, a=("F64", rows))
-    raises("whose tensors have their size, got 'a' of 176 bytes", path)
-    write_safetensors(path, a=("F32", rows))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-4])
-    raises("It seems cut off", path)
-    path.write_bytes(whole[:40])
-    raises("must be a readable .safetensors file", path)
-    path.write_bytes(b"\xff" * 20)
-    raises("must be a readable .safetensors file", path)
-    text = json.dumps({"a": {"dtype": "F32", "shape": [2, -2], "data_offsets": [0, 16]}}).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(16))
-    raises("an entry of its header is damaged", path)
-    path.write_bytes((2).to_bytes(8, "little") + b"[]")
-    raises("must be a readable .safetensors file", path)
+def cut(name, count):
+    return written(name, Path(name).read_bytes()[:count])
 
 
-def test_columns_that_do_not_fit(tmp_path):
-    vector = pa.array([[1.0, 2.0], [3.0, 4.0]])
-    raises("a table with one column of lists of floats, got columns 'n'", pa.table({"n": [1, 2]}))
-    raises("one column of lists of floats, got columns 'a', 'b'. Choose", pa.table({"a": vector, "b": vector}))
-    table = pa.table({"v": vector, "n": [1, 2]})
-    raises("`column` must be one of 'v', 'n', got 'w'", table, "w")
-    raises("`column` must be one column of lists of floats, got 'n': int64", table, "n")
-    raises("a column of lists of floats, got int64", table["n"])
-    raises("`column` must be left out", table["v"], "v")
-    raises(r"without nulls, got null at row 1 \(1 such", pa.table({"v": pa.array([[1.0], None])}))
-    raises("without nulls, got 1 in rows 0 to 1", pa.table({"v": pa.array([[1.0], [None]])}))
-    raises("vectors of one width, 1 like the first, got 2 at row 1", pa.table({"v": pa.array([[1.0], [1.0, 2.0]])}))
-    raises("a vector per row, got width 0", pa.table({"v": pa.array([[], []], pa.list_(pa.float32()))}))
-    (tmp_path / "v.parquet").write_bytes(b"PAR1 not really")
-    raises("must be a readable .parquet file", tmp_path / "v.parquet")
-    pq.write_table(table, tmp_path / "t.parquet")
-    raises("`column` must be one of 'v', 'n', got 'w'", tmp_path / "t.parquet", "w")
+def tensors(**given):
+    return write_safetensors(Path("v.safetensors"), **given)
+
+
+def parquet(table):
+    pq.write_table(table, "v.parquet")
+    return "v.parquet"
+
+
+SINGLE = ROWS.astype(np.float32)
+VECTOR = pa.array([[1.0, 2.0], [3.0, 4.0]])
+TABLE = pa.table({"v": VECTOR, "n": [1, 2]})
+INVALID = [  # (source, made in an empty folder; column; parameter)
+    (lambda: ROWS.astype(">f4"), None, "vectors"),
+    (lambda: torch.zeros(2, 2, dtype=torch.complex64), None, "vectors"),
+    (lambda: "nowhere.npy", None, "vectors"),
+    (lambda: written("v.txt", b"1 2 3"), None, "vectors"),
+    (lambda: written("v.npy", b"no header at all"), None, "vectors"),
+    (lambda: cut(bytes_of("v.npy", ROWS), -1), None, "vectors"),
+    (lambda: bytes_of("v.npy", ROWS[0]), None, "vectors"),
+    (lambda: bytes_of("v.npy", np.ones((2, 2), int)), None, "vectors"),
+    (lambda: bytes_of("v.npy", np.asfortranarray(ROWS)), None, "vectors"),
+    (lambda: bytes_of("v.npy", ROWS), "v", "column"),
+    (lambda: tensors(a=("F32", SINGLE), b=("F32", SINGLE)), None, "vectors"),
+    (lambda: tensors(a=("F32", SINGLE), b=("F32", SINGLE)), "c", "column"),
+    (lambda: tensors(n=("I64", np.ones((2, 2), np.int64))), None, "vectors"),
+    (lambda: tensors(n=("I64", np.ones((2, 2), np.int64))), "n", "column"),
+    (lambda: tensors(a=("F64", SINGLE)), None, "vectors"),
+    (lambda: cut(tensors(a=("F32", SINGLE)), -4), None, "vectors"),
+    (lambda: cut(tensors(a=("F32", SINGLE)), 40), None, "vectors"),
+    (lambda: written("v.safetensors", b"\xff" * 20), None, "vectors"),
+    (lambda: with_header({"a": {"dtype": "F32", "shape": [2, -2], "data_offsets": [0, 16]}}), None, "vectors"),
+    (lambda: with_header(b"[]"), None, "vectors"),
+    (lambda: pa.table({"n": [1, 2]}), None, "vectors"),
+    (lambda: pa.table({"a": VECTOR, "b": VECTOR}), None, "vectors"),
+    (lambda: TABLE, "w", "column"),
+    (lambda: TABLE, "n", "column"),
+    (lambda: TABLE["n"], None, "vectors"),
+    (lambda: TABLE["v"], "v", "column"),
+    (lambda: pa.table({"v": pa.array([[1.0], None])}), None, "vectors"),
+    (lambda: pa.table({"v": pa.array([[1.0], [None]])}), None, "vectors"),
+    (lambda: pa.table({"v": pa.array([[1.0], [1.0, 2.0]])}), None, "vectors"),
+    (lambda: pa.table({"v": pa.array([[], []], pa.list_(pa.float32()))}), None, "vectors"),
+    (lambda: written("v.parquet", b"PAR1 not really"), None, "vectors"),
+    (lambda: parquet(TABLE), "w", "column"),
+]
+
+
+@pytest.mark.parametrize(("source", "column", "parameter"), INVALID)
+def test_an_invalid_source_names_its_parameter(source, column, parameter, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NaysayError) as error:
+        open_vectors(source(), column)
+    assert error.value.parameter == parameter
+    assert f"`{parameter}` must be " in str(error.value)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._intervals import most_share
-from naysay._rows import frozen
 from naysay.auditing._posterior import Judged
 from naysay.auditing._training_set import SetScores
 from naysay.detectors.posterior_summary import BIASED
 from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share
-from naysay.kernels import dots
-from naysay.kernels.threads import in_rows
 from naysay.mining._false_share_text import basis
 from naysay.positives import Positives
-from naysay.search._scores import METRICS, taken
-from naysay.search.vectors import Vectors
+from naysay.search._scores import METRICS, listed_scores, norms_of, taken
+from naysay.search.vectors import Vectors, as_vectors
 from naysay.text import percent
 
 CONFIDENCE = 0.95
@@ -81,14 +78,11 @@ def sample_corpus(
     chosen = scores.one_each[np.sort(rng.choice(len(scores.one_each), count, replace=False))]
     anchors = scores.anchors[chosen]
     items = np.arange(corpus.n) if size == corpus.n else np.sort(rng.choice(corpus.n, size, replace=False))
-    sides = [frozen(taken(side, ids)) for side, ids in ((queries, anchors), (corpus, items))]
-    with_norms = []
-    for side in sides:
-        length = np.empty(len(side))
-        in_rows(dots.norms, len(side), side.size, side, length)
-        with_norms += [side, frozen(length)]
-    table = np.empty((count, size), np.float32)
-    in_rows(dots.all_scores, count, sides[0].size * size, METRICS[metric], *with_norms, table)
+    left, right = taken(queries, anchors), taken(corpus, items)
+    every = np.tile(np.arange(size, dtype=np.int32), (count, 1))
+    table = listed_scores(
+        METRICS[metric], left, norms_of(left), as_vectors("corpus", right), norms_of(right), np.full(count, size), every
+    )
     free = ~known.contains(np.repeat(anchors, size), np.tile(items, count)).reshape(count, size)
     kept = free.any(axis=1)
     if not kept.any():

@@ -145,56 +145,38 @@ def _add(digest: Any, name: str, tensor: Any) -> None:
 def settings_of(model: Any) -> str:
     """Return what else the vectors of a model depend on, as JSON: class, layers, settings, tokenizer, packages."""
     kind = type(model)
-    # A module prints its layers, with the settings of each; other objects print an address at most.
-    layers = repr(model) if hasattr(model, "state_dict") else ""
+    parts = [model, *(model.modules() if callable(getattr(model, "modules", None)) else [])]
+    # Layers print their sizes, but not everything that they do: an activation function has no weights.
+    configs = {id(part.config): part.config for part in parts if hasattr(getattr(part, "config", None), "to_dict")}
+    classes = {base for part in (*parts, getattr(model, "tokenizer", None)) for base in type(part).__mro__}
+    packages = {base.__module__.partition(".")[0] for base in classes}  # not those that happen to be loaded
     found = {
         "class": f"{kind.__module__}.{kind.__qualname__}",
-        "layers": layers,
-        "configs": _configs(model),
+        # A module prints its layers, with the settings of each; other objects print an address at most.
+        "layers": repr(model) if hasattr(model, "state_dict") else "",
+        "configs": [_without(_IRRELEVANT, config.to_dict()) for config in configs.values()],
         "settings": {name: getattr(model, name, None) for name in _SETTINGS},
-        "tokenizer": _tokenizer(model),
-        "packages": {name: _version(name) for name in _PACKAGES if name in _roots(model)},
+        "tokenizer": _tokenizer_hash(getattr(model, "tokenizer", None)),
+        "packages": {name: _version(name) for name in _PACKAGES if name in packages},
     }
     return _ADDRESS.sub("", json.dumps(found, sort_keys=True, default=repr))
 
 
-def _parts(model: Any) -> list[Any]:
-    """Return the model, its layers and their layers."""
-    return [model, *(model.modules() if callable(getattr(model, "modules", None)) else [])]
-
-
-def _roots(model: Any) -> set[str]:
-    """Return the packages of a model's classes, not those that happen to be loaded, which may differ between runs."""
-    kinds = {type(part) for part in (*_parts(model), getattr(model, "tokenizer", None))}
-    return {base.__module__.partition(".")[0] for kind in kinds for base in kind.__mro__}
-
-
-def _configs(model: Any) -> list[Any]:
-    """Return the configurations of a model's parts, without the path that it was loaded from and the types of weights.
-
-    Layers print their sizes, but not everything that they do: an activation function has no weights.
-    """
-    parts = _parts(model)
-    configs = {id(part.config): part.config for part in parts if hasattr(getattr(part, "config", None), "to_dict")}
-    found = [config.to_dict() for config in configs.values()]
-    return [{name: value for name, value in config.items() if name not in _IRRELEVANT} for config in found]
-
-
-def _tokenizer(model: Any) -> str:
-    """Return a hash of a fast tokenizer, else of the vocabulary; "" if there is none.
-
-    Padding and truncation are left out: each call of `encode` sets them from `max_seq_length`.
-    """
-    tokenizer: Any = getattr(model, "tokenizer", None)
+def _tokenizer_hash(tokenizer: Any) -> str:
+    """A hash of a fast tokenizer, else of the vocabulary; "" if there is none."""
     if hasattr(tokenizer, "backend_tokenizer"):
-        found = json.loads(tokenizer.backend_tokenizer.to_str())
-        found = {name: value for name, value in found.items() if name not in ("padding", "truncation")}
+        # Each call of `encode` sets padding and truncation from `max_seq_length`.
+        content = _without(("padding", "truncation"), json.loads(tokenizer.backend_tokenizer.to_str()))
     elif hasattr(tokenizer, "get_vocab"):
-        found = tokenizer.get_vocab()
+        content = tokenizer.get_vocab()
     else:
         return ""
     sides = [getattr(tokenizer, name, None) for name in ("padding_side", "truncation_side", "do_lower_case")]
-    return hashlib.sha256(json.dumps([found, sides], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([content, sides], sort_keys=True).encode()).hexdigest()
+
+
+def _without(names: tuple[str, ...], entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entries.items() if name not in names}
 
 
 def _version(package: str) -> str:

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import os
 import re
 import secrets
 import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.encode._inputs import Ids, distinct, text_array, texts_hash
 from naysay.encode.model import settings_of, weights_hash
-from naysay.files import FULL, checksummed_stream, disk_reason, find_checksummed, raise_unwritable, shown_path
-from naysay.search._vector_files import npy
+from naysay.files import FULL, checksummed_stream, disk_reason, draft_of, find_checksummed, raise_unwritable, shown_path
 
 BLOCK = 2048  # texts that are encoded, and written, at a time: the most that a kill can lose
-_FORMAT = 1
-_OWN = re.compile(r"\.?(vectors-[0-9a-f]+|\d{12})\.[0-9a-f]+(\.npy)?")  # blocks, the joined file, and drafts of both
+_FORMAT = 2
+_OWN = re.compile(r"part-\d+\.npz|\..+\.[0-9a-f]{16}")  # parts, and drafts of them and of the result
+_DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)  # what a damaged part raises
 
 
 @public
@@ -55,9 +55,9 @@ def encode_texts(
     model, prompt, side, and all texts; not by batch size and device, which change the last bits of a vector at most. A
     model without weights needs a `cache_key`; without one a warning says that nothing is cached.
 
-    Texts are written in blocks of 2,048, so a run that was killed continues where it was. Every file has a checksum of
-    its bytes in its name, which is verified before reuse: damaged files are encoded again. The result appears whole or
-    not at all. Memory: the texts, their rows, and a block of vectors.
+    Texts are written in blocks of 2,048, so a run that was killed continues where it was. Checksums are verified before
+    a file is reused: what is damaged is encoded again. The result appears whole or not at all. Memory: the texts, their
+    rows, and a block of vectors.
 
     Args:
         model: Anything with encode(texts, batch_size=, convert_to_numpy=, show_progress_bar=) -> (n, d), such as a
@@ -104,32 +104,33 @@ def encode_texts(
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise_invalid("folder", "a folder that can be written", f"{shown_path(target)} ({disk_reason(error)})")
-    weights = weights_hash(model) if cache else None
-    key = None
-    if weights is not None:
-        parts = [_FORMAT, weights, settings_of(model), texts_hash(once, rows), prompt, prompt_name, side]
-        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+    key = _key(model, texts_hash(once, rows), prompt, prompt_name, side) if cache else None
     if cache and key is None:
         text = f"encode_texts: {type(model).__name__} has no weights and no cache_key, so its vectors are not cached."
         warnings.warn(text, stacklevel=3)  # past the decorator
     stem = f"vectors-{key or secrets.token_hex(8)}"
-    found = partial(find_checksummed, target, stem, ".npy")
-    cached = found() if key else None
-    if cached is not None:
+    if (cached := find_checksummed(target, stem, ".npy")) is not None:
         return cached
     options: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"batch_size": batch_size, "convert_to_numpy": True, "show_progress_bar": False}
     method = model.encode if side is None else getattr(model, f"encode_{side}", model.encode)
-    with (
-        _files(target, stem, kept=key is not None) as files,
-        pool_of(model, processes) as pool,
-        _bar(len(once), show=show) as advance,
-    ):
-        if key and (cached := found()) is not None:  # another run has just finished
+    with _one_run(target, stem), _parts(target, stem, resumable=key is not None) as parts:
+        if (cached := find_checksummed(target, stem, ".npy")) is not None:  # another run has just finished
             return cached
-        blocks = _blocks(partial(each or map, partial(method, **options, **pool)), once, files, advance)
-        return _assembled(blocks, len(once), rows, files)
+        with pool_of(model, processes) as pool, _bar(len(once), show=show) as advance:
+            encode = partial(each or map, partial(method, **options, **pool))
+            blocks = _blocks(encode, once, parts, advance, save=key is not None)
+            return _written(blocks, rows, target, stem, parts)
+
+
+def _key(model: Any, texts: str, prompt: str | None, prompt_name: str | None, side: str | None) -> str | None:
+    """A hash of all that the vectors depend on; None for a model without weights and without a `cache_key`."""
+    weights = weights_hash(model)
+    if weights is None:
+        return None
+    depends_on = [_FORMAT, weights, settings_of(model), texts, prompt, prompt_name, side]
+    return hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()[:32]
 
 
 def check_encoder(model: Any) -> None:
@@ -140,81 +141,67 @@ def check_encoder(model: Any) -> None:
         raise_invalid("model", "an object with a method encode(texts)", type(model).__name__)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Where vectors are written."""
-
-    target: Path  # the folder of the result
-    stem: str  # the beginning of its name
-    parts: Path  # the folder of blocks and drafts
-    kept: bool  # whether another run may reuse them
+@contextmanager
+def _one_run(target: Path, stem: str) -> Iterator[None]:
+    """Raise if another run is encoding the same; the lock ends with the process."""
+    lock = FileLock(target / f"{stem}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        got = f"{str(target)!r}, where another run is encoding these texts"
+        raise_invalid("folder", "used by one run at a time", got, "Wait for it, and run again.")
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows keeps a file that is open
+            Path(lock.lock_file).unlink()
+        lock.release()
 
 
 @contextmanager
-def _files(target: Path, stem: str, *, kept: bool) -> Iterator[_Files]:
-    """Make a folder for blocks, removed at the end; after a failure it stays if another run can continue."""
+def _parts(target: Path, stem: str, *, resumable: bool) -> Iterator[Path]:
+    """Make a folder for parts, removed at the end; after a failure it stays if another run can continue."""
     parts = target / f"{stem}.parts"
     parts.mkdir(exist_ok=True)
-    handle = _locked(parts)
     try:
-        yield _Files(target, stem, parts, kept)
-        kept = False
+        yield parts
+        resumable = False
     finally:
-        if not kept:
-            _clear(parts)
-        if handle is not None:
-            os.close(handle)
+        if not resumable:
+            with suppress(OSError):  # the folder holds other files
+                for file in parts.iterdir():
+                    if _OWN.fullmatch(file.name):
+                        file.unlink()
+                parts.rmdir()
 
 
-def _locked(parts: Path) -> int | None:
-    """Make the folder of parts and lock it, so that no other run removes them; the lock ends with the process."""
-    try:
-        fcntl: Any = importlib.import_module("fcntl")
-    except ImportError:  # Windows has none, nor can a folder be opened there
-        return None
-    while True:
-        with suppress(FileNotFoundError):  # another run has just removed it
-            handle = os.open(parts, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(handle), parts.stat()):
-                    return handle
-            except BlockingIOError:
-                os.close(handle)
-                got = f"{str(parts.parent)!r}, where another run is encoding these texts"
-                raise_invalid("folder", "used by one run at a time", got, "Wait for it, and run again.")
-            os.close(handle)
-        parts.mkdir(exist_ok=True)
-
-
-def _clear(parts: Path) -> None:
-    """Remove the blocks and drafts of a folder, and the folder if nothing else is in it."""
-    with suppress(OSError):
-        for file in parts.iterdir():
-            if _OWN.fullmatch(file.name):
-                file.unlink()
-        parts.rmdir()
-
-
-def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[NDArray[np.float32]]:
-    """Yield the vectors of each block of texts, read if they are cached and encoded if not."""
-    width, starts = None, range(0, len(texts), BLOCK)
-    kept = {start: find_checksummed(files.parts, f"{start:012d}", ".npy") if files.kept else None for start in starts}
-    missing = iter(encode(texts.slice(start, BLOCK).to_pylist() for start in starts if kept[start] is None))
+def _blocks(encode: Any, texts: Any, parts: Path, advance: Any, *, save: bool) -> Iterator[NDArray[np.float32]]:
+    """Yield the vectors of each block of texts, read if they were saved and encoded if not."""
+    starts = range(0, len(texts), BLOCK)
+    files = {start: parts / f"part-{start:012d}.npz" for start in starts}
+    missing = [start for start in starts if _read_part(files[start]) is None]
+    encoded = iter(encode(texts.slice(start, BLOCK).to_pylist() for start in missing))
+    width = None
     for start in starts:
-        there = kept[start]
-        if there is not None:
-            file = npy("folder", there)
-            rows = file.read(0, file.n)
+        if start in missing:
+            rows = _checked(next(encoded), texts.slice(start, BLOCK).to_pylist(), start, width)
+            if save:
+                with _disk_errors(files[start]), draft_of(files[start]) as draft, draft.open("wb") as stream:
+                    np.savez(stream, vectors=rows)
         else:
-            rows = _checked(next(missing), texts.slice(start, BLOCK).to_pylist(), start, width)
-            if files.kept:
-                with _vector_file(files.parts, f"{start:012d}", rows.shape, files) as (stream, _):
-                    stream.write(rows.astype("<f4", copy=False).tobytes())
+            rows = _read_part(files[start])
         width = rows.shape[1]
         advance(len(rows))
         yield rows
+
+
+def _read_part(file: Path) -> Any:
+    """The vectors of a part, None if it is not there or damaged: a zip file has checksums."""
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
+            return saved["vectors"]
+    except _DAMAGED:
+        return None
 
 
 def _checked(output: Any, block: list[str], start: int, width: int | None) -> NDArray[np.float32]:
@@ -233,37 +220,40 @@ def _checked(output: Any, block: list[str], start: int, width: int | None) -> ND
     return rows
 
 
-def _assembled(blocks: Iterator[NDArray[np.float32]], n: int, rows: Ids, files: _Files) -> Path:
-    """Join all blocks in one file; if texts repeat, write a second one with a row for each text."""
-    first, repeats = next(blocks), len(rows) > n
-    target, width = files.parts if repeats else files.target, first.shape[1]
-    with _vector_file(target, files.stem, (n, width), files) as (stream, made):
-        for block in chain([first], blocks):
-            stream.write(block.tobytes())
-    if not repeats:
-        return made[0]
-    source = npy("folder", made[0])
-    with _vector_file(files.target, files.stem, (len(rows), width), files) as (stream, made):
-        for start in range(0, len(rows), BLOCK):
-            wanted, places = np.unique(rows[start : start + BLOCK], return_inverse=True)
-            stream.write(source.take(wanted)[places].tobytes())
+def _written(blocks: Iterator[NDArray[np.float32]], rows: Ids, target: Path, stem: str, parts: Path) -> Path:
+    """Write a row for each text to an .npy file; rows[i] is the place of text i among the distinct ones."""
+    by_text = np.argsort(rows, kind="stable")
+    ordered = rows[by_text]
+    start, header_end = 0, 0
+    with (
+        _disk_errors(target / f"{stem}.npy"),
+        checksummed_stream(target, stem, ".npy", drafts=parts) as (stream, made),
+    ):
+        for block in blocks:
+            if start == 0:
+                header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (len(rows), block.shape[1])}
+                np.lib.format.write_array_header_1_0(stream, header)
+                header_end = stream.tell()
+            first, last = np.searchsorted(ordered, [start, start + len(block)])
+            places = np.sort(by_text[first:last])  # of the texts of this block; texts that repeat come later again
+            vectors = np.ascontiguousarray(block[rows[places] - start], "<f4")
+            run_edges = np.flatnonzero(np.diff(places, prepend=-2, append=len(rows) + 1) != 1)
+            for begin, end in pairwise(run_edges):
+                stream.seek(header_end + int(places[begin]) * vectors[0].nbytes)
+                stream.write(vectors[begin:end].tobytes())
+            start += len(block)
     return made[0]
 
 
 @contextmanager
-def _vector_file(
-    folder: Path, stem: str, shape: tuple[int, ...], files: _Files
-) -> Iterator[tuple[BinaryIO, list[Path]]]:
-    """Open a stream for the rows of an .npy file of float32; the list gets its path once it is complete."""
-    header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": shape}
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Raise the error of a full disk as one of `folder`."""
     try:
-        with checksummed_stream(folder, stem, ".npy", drafts=files.parts, durable=files.kept) as (stream, made):
-            np.lib.format.write_array_header_1_0(stream, header)
-            yield stream, made
+        yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise_unwritable("folder", folder / f"{stem}.npy", error)
+        raise_unwritable("folder", path, error)
 
 
 @contextmanager

@@ -31,8 +31,9 @@ from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.select import NOT_SELECTED, select
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.search._below import search_below
 from naysay.search._scores import lowest_of, pair_scores
-from naysay.search.exact import Found, search_below
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
 from naysay.types import Query
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from naysay.jobs._worker import Block
 from naysay.mining._known import Pairs, first_copies
+from naysay.search._below import SearchOptions
 from naysay.search._shards import Shard, merged
 from naysay.search._survey import check_measured
-from naysay.search.exact import Found, SearchOptions
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
 
 _RESULT, _FEWEST = 1 << 23, 1024  # bytes that a shard returns for a block of queries, and the fewest queries of one

@@ -19,10 +19,10 @@ from naysay.checks import raise_invalid
 from naysay.encode.model import load_model
 from naysay.kernels.threads import set_threads
 from naysay.mining._known import Pairs, matched_keys
+from naysay.search._below import SearchOptions
 from naysay.search._scores import METRICS
 from naysay.search._shards import Shard, known_in, part_of
 from naysay.search._survey import Measured, Survey, measured
-from naysay.search.exact import SearchOptions
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.text import versions
 

@@ -1,8 +1,14 @@
-"""Which pairs stay open: the loop over a block of products that keeps all that a bound cannot rule out.
+"""The loop over a block of products that keeps all pairs which the error bounds cannot rule out.
 
-A pair has an upper and a lower bound of its score. `limits[row]` is a number that as many lower bounds as are wanted
-reach; a pair whose upper bound does not pass it cannot be among the best. Ids come in ascending order, so a later pair
-that only equals the limit loses to the earlier ones.
+A pair (query, corpus row) has an upper and a lower bound of its score:
+
+    upper = product * query.scale * row.scale + query.lost * row.size + query.size * row.lost + row.offset + query.slack
+
+`limits[query]` is a number that the lower bounds of as many pairs as are wanted reach. A pair whose upper bound does
+not pass it cannot be among the best. Ids come in ascending order, so a later pair that equals the limit loses to the
+earlier ones. Pairs that pass are the open pairs of the query: ids, uppers and lowers, counts[query] of each.
+
+Arrays are filled by plain loops here: numba takes seconds to compile assignments to slices.
 """
 
 from __future__ import annotations
@@ -11,34 +17,37 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels._intrinsics import lowest_bit
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import lower_bound
 
 _CHUNK = 32  # columns that are compared together, a bit for each
-_GROUPS = 64  # groups come in so many, as the processor compares: the rest would be one number at a time
+_GROUPS = 64  # groups of columns come in multiples of this, as the processor compares many at a time
 _FRESH = 64  # with so many open pairs more than twice those wanted, their lower bounds give a limit for the next block
 _F = np.float32
-_WIDEN = np.float32(2.0**-17)
-_DOUBT, _TINY = np.float32(2.0**-22), np.float32(1e-44)
+_WIDEN = np.float32(2.0**-17)  # the offset of L2 is widened by 2^-18 on each side
+_DOUBT, _TINY = np.float32(2.0**-22), np.float32(1e-44)  # more than the float32 arithmetic of a limit rounds
+# The lowest set bit of 32, by its product with a de Bruijn sequence.
+_DE_BRUIJN = np.uint32(0x077CB531)
+_BIT_PLACES = np.empty(32, np.int64)
+_BIT_PLACES[[(0x077CB531 << bit & 0xFFFFFFFF) >> 27 for bit in range(32)]] = np.arange(32)
 
 
 @inlined
-def _upper(product: Any, a: Any, b: Any, c: Any, scale: Any, size: Any, error: Any, offset: Any) -> Any:
-    """An upper bound but for the row's slack."""
-    return _F(product) * (a * scale) + (b * size + c * error) + offset
+def _upper(product: Any, a: Any, b: Any, c: Any, scale: Any, size: Any, lost: Any, offset: Any) -> Any:
+    """An upper bound but for the query's slack; a, b, c are scale, lost and size of the query."""
+    return _F(product) * (a * scale) + (b * size + c * lost) + offset
 
 
 @inlined
-def _lower(upper: Any, b: Any, c: Any, slack: Any, size: Any, error: Any, offset: Any) -> Any:
-    """The lower bound that goes with an upper one; the offset is -|c|^2 or 0, widened by 2^-18 on each side."""
-    return upper - _F(2.0) * ((b * size + c * error) + slack) + _WIDEN * offset
+def _lower(upper: Any, b: Any, c: Any, slack: Any, size: Any, lost: Any, offset: Any) -> Any:
+    """The lower bound that goes with an upper one."""
+    return upper - _F(2.0) * ((b * size + c * lost) + slack) + _WIDEN * offset
 
 
 @inlined
-def _at_place(values: Any, place: Any) -> Any:
-    """The value at a place of the ascending order, by halving what is left; `values` are moved about."""
-    low, high = 0, len(values) - 1
+def _at_place(values: Any, count: Any, place: Any) -> Any:
+    """The value at a place of the ascending order of values[:count], by quickselect; the values are moved about."""
+    low, high = 0, count - 1
     while low < high:
         pivot = values[(low + high) >> 1]
         i, j = low, high
@@ -61,60 +70,69 @@ def _at_place(values: Any, place: Any) -> Any:
 
 
 @compiled
-def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, cap: Any, maxima: Any, reached: Any) -> Any:
-    """A number that the lower bounds of `reached` columns reach: so many of the highest in groups of columns do.
+def _first_limit(
+    products: Any, a: Any, b: Any, c: Any, slack: Any, rows: Any, groups: Any, reached: Any, maxima: Any
+) -> Any:
+    """A number that the lower bounds of `reached` columns reach: the highest ones of as many groups of columns do.
 
-    There are at least twice as many groups, of two columns or more: the lowest of as many as are wanted would be
-    far below the best of all. Columns that may be above the cap do not count.
+    There are at least twice as many groups, each of two columns or more: with fewer, the lowest of their maxima would
+    be far below the best of all.
     """
-    groups = len(maxima)
-    maxima[:] = -np.inf
-    for first in range(0, len(line) - groups + 1, groups):
-        # Slices, because an index that may be negative for all that the compiler knows is one number at a time.
-        part = line[first : first + groups]
-        scale, size = sides[0][first : first + groups], sides[1][first : first + groups]
-        error, offset = sides[2][first : first + groups], sides[3][first : first + groups]
+    for group in range(groups):
+        maxima[group] = -np.inf
+    for first in range(0, len(products) - groups + 1, groups):
+        # Slices, because with an index that may be negative for all that the compiler knows it compares one at a time.
+        part, scale, size = (
+            products[first : first + groups],
+            rows[0][first : first + groups],
+            rows[1][first : first + groups],
+        )
+        lost, offset = rows[2][first : first + groups], rows[3][first : first + groups]
         for i in range(groups):
-            upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
-            value = _lower(upper, b, c, slack, size[i], error[i], offset[i])
-            maxima[i] = value if value > maxima[i] and upper + slack <= cap else maxima[i]
-    return _at_place(maxima, groups - reached)
+            upper = _upper(part[i], a, b, c, scale[i], size[i], lost[i], offset[i])
+            value = _lower(upper, b, c, slack, size[i], lost[i], offset[i])
+            maxima[i] = value if value > maxima[i] else maxima[i]
+    limit = _at_place(maxima, groups, groups - reached)
+    return limit - (abs(limit) * _DOUBT + _TINY)  # a bit lower: a pair that equals it has not been found before
 
 
 @compiled
-def _passing(line: Any, a: Any, b: Any, c: Any, sides: Any, first: Any, limit: Any, hits: Any) -> Any:
+def _passing(products: Any, a: Any, b: Any, c: Any, rows: Any, first: Any, limit: Any, hits: Any) -> Any:
     """List in `hits` the columns from `first` on whose upper bound passes the limit, and count them.
 
-    A chunk becomes 32 bits without a branch, many columns at a time; most have none that is set.
+    A chunk becomes 32 bits without a branch, many columns at a time; mostly none of them is set.
     """
-    found, width = 0, len(line)
+    found, width = 0, len(products)
     while first + _CHUNK <= width:
         part, scale, size = (
-            line[first : first + _CHUNK],
-            sides[0][first : first + _CHUNK],
-            sides[1][first : first + _CHUNK],
+            products[first : first + _CHUNK],
+            rows[0][first : first + _CHUNK],
+            rows[1][first : first + _CHUNK],
         )
-        error, offset = sides[2][first : first + _CHUNK], sides[3][first : first + _CHUNK]
-        above = np.uint32(0)
+        lost, offset = rows[2][first : first + _CHUNK], rows[3][first : first + _CHUNK]
+        bits = np.uint32(0)
         for i in range(_CHUNK):
-            upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
-            above |= np.uint32(upper > limit) << np.uint32(i)
-        while above:
-            hits[found] = first + np.int64(lowest_bit(above))
+            upper = _upper(part[i], a, b, c, scale[i], size[i], lost[i], offset[i])
+            bits |= np.uint32(upper > limit) << np.uint32(i)
+        while bits:
+            lowest = bits & (~bits + np.uint32(1))
+            hits[found] = first + _BIT_PLACES[np.uint32(lowest * _DE_BRUIJN) >> np.uint32(27)]
             found += 1
-            above &= above - np.uint32(1)
+            bits ^= lowest
         first += _CHUNK
     for j in range(first, width):
         hits[found] = j
-        found += _upper(line[j], a, b, c, sides[0][j], sides[1][j], sides[2][j], sides[3][j]) > limit
+        found += _upper(products[j], a, b, c, rows[0][j], rows[1][j], rows[2][j], rows[3][j]) > limit
     return found
 
 
 @compiled
-def _settle(count: Any, wanted: Any, limit: Any, ids: Any, uppers: Any, lowers: Any) -> Any:
-    """The limit by the lower bounds that there are, and how many pairs stay open; their order is kept."""
+def _tightened(count: Any, wanted: Any, limit: Any, ids: Any, uppers: Any, lowers: Any, scratch: Any) -> Any:
+    """The limit by the lower bounds of the open pairs, and how many of them stay open; their order is kept."""
     if count >= wanted:
-        limit = max(limit, _at_place(lowers[:count].copy(), count - wanted))
+        for slot in range(count):
+            scratch[slot] = lowers[slot]
+        limit = max(limit, _at_place(scratch, count, count - wanted))
     kept = 0
     for slot in range(count):
         ids[kept], uppers[kept], lowers[kept] = ids[slot], uppers[slot], lowers[slot]
@@ -123,11 +141,11 @@ def _settle(count: Any, wanted: Any, limit: Any, ids: Any, uppers: Any, lowers: 
 
 
 @compiled
-def settle(start: Any, stop: Any, wanted: Any, limits: Any, counts: Any, ids: Any, uppers: Any, lowers: Any) -> None:
-    """Drop from each row what its own lower bounds rule out."""
-    for row in range(start, stop):
-        found = _settle(counts[row], wanted, limits[row], ids[row], uppers[row], lowers[row])
-        limits[row], counts[row] = found
+def tighten(start: Any, stop: Any, wanted: Any, limits: Any, counts: Any, ids: Any, uppers: Any, lowers: Any) -> None:
+    """Drop from each query what the lower bounds of its own open pairs rule out."""
+    scratch = np.empty(ids.shape[1], np.float32)
+    for q in range(start, stop):
+        limits[q], counts[q] = _tightened(counts[q], wanted, limits[q], ids[q], uppers[q], lowers[q], scratch)
 
 
 @compiled
@@ -136,114 +154,74 @@ def scan(
     stop: Any,
     products: Any,
     first_id: Any,
-    first_row: Any,
-    row_sides: Any,
-    sides: Any,
+    queries: Any,
+    rows: Any,
     wanted: Any,
-    known: Any,
-    caps: Any,
+    indptr: Any,
+    indices: Any,
     columns: Any,
-    above: Any,
     limits: Any,
     counts: Any,
     ids: Any,
     uppers: Any,
     lowers: Any,
 ) -> None:
-    """Append to each row's open pairs those of a block, from the column columns[row] on.
+    """Append to the open pairs of each query those of a block of corpus rows, from the column columns[query] on.
 
     Args:
-        products: (rows, columns); the row r of it is the query first_row + r, the column j the id first_id + j.
-        row_sides: (a, b, c, slack) per row, sides (scale, size, error, offset) per column: upper = product a scale
-            + b size + c error + offset + slack.
-        known: (indptr, indices, filter): pairs that are left out.
-        caps: (rows, 2): a pair whose upper bound is at most the first is not above the cap, one whose lower bound
-            is above the second is. The latter are counted in `above` and left out; what may be either stays open,
-            without a say in the limit.
-        columns: Set to the number of columns, or to -2 - j if the row stopped at column j because its open pairs
-            fill its buffer: they have to be scored exactly before it can go on.
+        start: The first query.
+        stop: The last one but one.
+        products: (queries, columns); the column j is the corpus row first_id + j.
+        first_id: The corpus row of the first column.
+        queries: (scale, lost, size, slack), each of a number per query.
+        rows: (scale, size, lost, offset), each of a number per column.
+        wanted: How many of the best pairs of a query are wanted.
+        indptr: Where the excluded ids of each query begin in `indices`, and the end.
+        indices: Excluded ids, ascending within a query.
+        columns: Set to the number of columns, or to -1 - j if the query stopped before the column j because its open
+            pairs fill its buffer: they have to be scored exactly before it can go on there.
+        limits: The limit of each query, -inf at first.
+        counts: How many open pairs each query has.
+        ids: (queries, capacity) of the open pairs, like `uppers` and `lowers`.
+        uppers: Their upper bounds.
+        lowers: Their lower bounds.
     """
-    row_scale, row_error, row_size, slacks = row_sides
-    scale, size, error, offset = sides
-    indptr, indices, _ = known
-    width, room = products.shape[1], ids.shape[1]
+    row_scale, row_size, row_lost, row_offset = rows
+    width, capacity = products.shape[1], ids.shape[1]
     maxima, hits = np.empty(width, np.float32), np.empty(width + 1, np.int64)
-    for row in range(start, stop):
-        if columns[row] >= width:
+    scratch = np.empty(capacity, np.float32)
+    for q in range(start, stop):
+        if columns[q] >= width:
             continue
-        line, open_ids, open_uppers, open_lowers = products[row], ids[row], uppers[row], lowers[row]
-        a, b, c, slack = row_scale[row], row_error[row], row_size[row], slacks[row]
-        begin, end = indptr[first_row + row], indptr[first_row + row + 1]
-        count, limit = counts[row], limits[row]
-        reached = wanted + (end - begin)
+        line, open_ids, open_uppers, open_lowers = products[q], ids[q], uppers[q], lowers[q]
+        a, b, c, slack = queries[0][q], queries[1][q], queries[2][q], queries[3][q]
+        excluded, end = indptr[q], indptr[q + 1]
+        count, limit = counts[q], limits[q]
+        reached = wanted + (end - excluded)  # some of them may be excluded
         groups = (2 * reached + _GROUPS - 1) // _GROUPS * _GROUPS
         if count == 0 and limit == -np.inf and width >= 2 * groups:
-            # A hair lower, because a pair that equals it has not been found before.
-            limit = _first_limit(line, a, b, c, slack, sides, caps[row, 0], maxima[:groups], reached)
-            limit -= abs(limit) * _DOUBT + _TINY
-        elif columns[row] == 0 and count >= 2 * wanted + _FRESH:
-            limit, count = _settle(count, wanted, limit, open_ids, open_uppers, open_lowers)
+            limit = _first_limit(line, a, b, c, slack, rows, groups, reached, maxima)
+        elif columns[q] == 0 and count >= 2 * wanted + _FRESH:
+            limit, count = _tightened(count, wanted, limit, open_ids, open_uppers, open_lowers, scratch)
         to_pass = limit - slack - abs(limit) * _DOUBT
-        column, under, over, passed = width, caps[row, 0], caps[row, 1], above[row]
-        own = lower_bound(indices, begin, end, first_id + columns[row])
-        for hit in range(_passing(line, a, b, c, sides, columns[row], to_pass, hits)):
+        excluded = lower_bound(indices, excluded, end, first_id + columns[q])
+        stopped = width
+        for hit in range(_passing(line, a, b, c, rows, columns[q], to_pass, hits)):
             j = hits[hit]
-            upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
-            while own < end and indices[own] < first_id + j:
-                own += 1
-            if upper > to_pass and not (own < end and indices[own] == first_id + j):
-                upper += slack
-                lower = _lower(upper, b, c, slack, size[j], error[j], offset[j])
-                if lower > over:
-                    passed += 1
-                    continue
-                open_ids[count], open_uppers[count] = first_id + j, upper
-                open_lowers[count] = lower if upper <= under else _F(-np.inf)
-                count += 1
-                if count == room:
-                    limit, count = _settle(count, wanted, limit, open_ids, open_uppers, open_lowers)
-                    to_pass = limit - slack - abs(limit) * _DOUBT
-                    if count > room - (room - wanted) // 4:
-                        column = -2 - int(j)
-                        break
-        columns[row], limits[row], counts[row], above[row] = column, limit, count, passed
-
-
-@compiled
-def drop_above(start: Any, stop: Any, caps: Any, above: Any, counts: Any, ids: Any, scores: Any) -> None:
-    """Drop from each row's scored ids those above the row's cap, a score, and count them; the order is kept."""
-    for row in range(start, stop):
-        kept = 0
-        for slot in range(counts[row]):
-            ids[row, kept], scores[row, kept] = ids[row, slot], scores[row, slot]
-            kept += scores[row, slot] <= caps[row]
-        above[row] += counts[row] - kept
-        counts[row] = kept
-
-
-@compiled
-def best(start: Any, stop: Any, counts: Any, ids: Any, scores: Any, out_ids: Any, out_scores: Any) -> None:
-    """The best of each row's scored ids in order: score descending, id ascending; then -1 and -inf.
-
-    Ids are ascending, so the slot identifies the id: a key is the score turned to a number that sorts downwards,
-    and below it the slot. No score is NaN or -0.
-    """
-    room, wanted = ids.shape[1], out_ids.shape[1]
-    keys = np.empty(room, np.uint64)
-    line = np.empty(1, np.float32)
-    bits = line.view(np.uint32)
-    for row in range(start, stop):
-        count = counts[row]
-        for slot in range(count):
-            line[0] = scores[row, slot]
-            bit = bits[0]
-            falling = bit if bit >> np.uint32(31) else np.uint32(0x7FFFFFFF) - bit
-            keys[slot] = (np.uint64(falling) << np.uint64(32)) | np.uint64(slot)
-        keys[:count].sort()
-        found = min(count, wanted)
-        for place in range(found):
-            from_slot = np.int64(keys[place] & np.uint64(0xFFFFFFFF))
-            out_ids[row, place] = ids[row, from_slot]
-            out_scores[row, place] = scores[row, from_slot]
-        out_ids[row, found:] = -1
-        out_scores[row, found:] = -np.inf
+            upper = _upper(line[j], a, b, c, row_scale[j], row_size[j], row_lost[j], row_offset[j])
+            while excluded < end and indices[excluded] < first_id + j:
+                excluded += 1
+            is_excluded = excluded < end and indices[excluded] == first_id + j
+            if is_excluded or not upper > to_pass:  # the limit may have risen meanwhile
+                continue
+            upper += slack
+            open_ids[count], open_uppers[count] = first_id + j, upper
+            open_lowers[count] = _lower(upper, b, c, slack, row_size[j], row_lost[j], row_offset[j])
+            count += 1
+            if count == capacity:
+                limit, count = _tightened(count, wanted, limit, open_ids, open_uppers, open_lowers, scratch)
+                to_pass = limit - slack - abs(limit) * _DOUBT
+                if count > capacity - (capacity - wanted) // 4:
+                    stopped = -1 - (j + 1)
+                    break
+        columns[q], limits[q], counts[q] = stopped, limit, count

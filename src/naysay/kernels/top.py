@@ -126,29 +126,3 @@ def highest_of_groups(start: Any, stop: Any, values: Any, groups: Any, out: Any)
                     out[row, other] = False
             else:
                 out[row, slot] = False
-
-
-@compiled
-def merge_lists(
-    start: Any, stop: Any, ids: Any, scores: Any, more_ids: Any, more_scores: Any, out_ids: Any, out_scores: Any
-) -> None:
-    """Merge two lists of each row, both by score descending and id ascending, -1 at their ends, into one such list."""
-    wanted = out_ids.shape[1]
-    for row in range(start, stop):
-        one, other = 0, 0
-        for place in range(wanted):
-            left = one < ids.shape[1] and ids[row, one] >= 0
-            right = other < more_ids.shape[1] and more_ids[row, other] >= 0
-            if left and right:
-                high, low = scores[row, one], more_scores[row, other]
-                left = high > low or (high == low and ids[row, one] < more_ids[row, other])
-            if left:
-                out_ids[row, place], out_scores[row, place] = ids[row, one], scores[row, one]
-                one += 1
-            elif right:
-                out_ids[row, place], out_scores[row, place] = more_ids[row, other], more_scores[row, other]
-                other += 1
-            else:
-                out_ids[row, place:] = -1
-                out_scores[row, place:] = -np.inf
-                break

@@ -20,7 +20,6 @@ from naysay.mining._rules import Background, decide, lowest_score
 from naysay.mining._search import (
     cut_below,
     first_depth,
-    forget_rounded,
     highest_scores,
     in_parts,
     nearest,
@@ -76,7 +75,6 @@ def mine_rows(
         list_all: List all candidates, also those that cannot change the negatives.
     """
     candidates, listed_all = _searched(task, rows, threshold, collected, list_all=list_all)
-    forget_rounded(task)
     if task.options.rescore is not None:
         candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
         if threshold.detector is not None:

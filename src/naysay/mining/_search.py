@@ -25,9 +25,10 @@ from naysay.mining._task import Rows, Task
 from naysay.mining.candidates import Candidates, canonical_order, listed
 from naysay.mining.judge import Threshold, ask, score_thresholds, was_suspicious
 from naysay.positives import Positives
+from naysay.search._below import SearchOptions
 from naysay.search._scores import METRICS, pair_scores, thread_count
-from naysay.search._survey import Survey, check_score_range, survey, survey_both
-from naysay.search.exact import Found, SearchOptions
+from naysay.search._survey import Survey, check_score_range, survey
+from naysay.search.exact import Found
 from naysay.types import Query, anchor_ids
 
 LISTED = 1 << 26  # pairs of queries and corpus rows up to which all candidates are listed: that takes no time
@@ -45,18 +46,14 @@ def surveyed(task: Task) -> Task:
     """Check all vectors once: raise if one is not finite, has no cosine, or has scores too large for float32."""
     options, shards = task.options, task.shards
     metric, threads = METRICS[options.metric], thread_count(options.threads)
+    queries = survey("queries", task.queries, metric, threads)
     if shards is None:
-        left, right = survey_both(task.queries, task.corpus, metric, threads)
-        return replace(task, surveys=(left, replace(right, rounded={})))
-    both = survey("queries", task.queries, metric, threads), Survey(shards.largest_norm(options.metric), None)
+        corpus = survey("corpus", task.corpus, metric, threads)
+    else:
+        corpus = Survey(shards.largest_norm(options.metric), None)
+    both = queries, corpus
     check_score_range(metric, both[0].largest, both[1].largest)
     return replace(task, surveys=both)
-
-
-def forget_rounded(task: Task) -> None:
-    """Free the rounded corpus that searches keep for the next one; to round it again takes little time."""
-    if task.surveys is not None and task.surveys[1].rounded is not None:
-        task.surveys[1].rounded.clear()
 
 
 def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, ...]]:

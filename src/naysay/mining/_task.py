@@ -23,8 +23,9 @@ from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
 from naysay.positives import IGNORE, POSITIVE, Positives
 from naysay.rng import rng_for
+from naysay.search._below import SearchOptions
 from naysay.search._survey import Survey
-from naysay.search.exact import Found, SearchOptions
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 

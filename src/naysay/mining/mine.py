@@ -27,7 +27,7 @@ from naysay.mining._false_share import (
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, fit_posterior, mine_rows, pairs_to_review
 from naysay.mining._rules import Background, rule_of_set, sample_of, score_known, threshold_of
-from naysay.mining._search import forget_rounded, nearest, shown_depth, stops_early, surveyed, with_index
+from naysay.mining._search import nearest, shown_depth, stops_early, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.explain import slots_of
@@ -116,7 +116,6 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
             depth = min(depth, max(fit_depth(task), shown_depth(task, read_depth(task))))
         collected = Collected(anchor_ids(some.query), collect(task, some, *nearest(task, some, depth)), depth)
         deep_enough = collected if depth >= fit_depth(task) else None
-        forget_rounded(task)  # for as long as the fit needs memory
         posterior, lists = fit_posterior(task, known_scores, sample, collected=deep_enough)
         threshold = threshold_of(task, known_scores, sample, posterior)
     mined = mine_rows(task, rows, threshold, collected)

@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._rows import frozen, offsets
 from naysay.arrays import for_checkpoints, to_numpy
-from naysay.checks import check_device, check_kind, check_one_of, check_range, check_whole, public, raise_invalid, shown
+from naysay.checks import (
+    check_device,
+    check_kind,
+    check_one_of,
+    check_range,
+    check_whole,
+    public,
+    raise_invalid,
+    shown,
+    with_parameter,
+)
 from naysay.pools._slots import asked, check_count, check_known, check_settings, draw_filled, shortfall, shown_settings
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, thread_count
-from naysay.search._survey import Survey, check_score_range, survey
-from naysay.search.exact import SearchOptions
+from naysay.search._survey import survey
+from naysay.search.exact import Exact
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Negatives, Query, positive_ids
 
@@ -25,7 +35,7 @@ class _Stored(NamedTuple):
     """Vectors of one moment. They are never written to: an update puts others in their place."""
 
     items: Vectors
-    norms: Survey
+    exact: Exact
     queries: NDArray[Any] | None
 
 
@@ -177,7 +187,7 @@ class Nearest:
             raise_invalid("vectors", f"of {before.items.n} items, like those stored", items.n)
         if self.positives is not None and items.n < self.positives.n_items:
             raise_invalid("vectors", f"of {self.positives.n_items} items, like positives", items.n)
-        norms = survey("vectors", items, METRICS[self.metric], thread_count(None))
+        measured = survey("vectors", items, METRICS[self.metric], thread_count(None))
         if queries is None:
             kept = None if before is None else before.queries
         else:
@@ -190,7 +200,7 @@ class Nearest:
                 raise_invalid("queries", f"of {max(rows, least)} anchors", len(kept))
         if kept is not None and kept.shape[1] != items.width:
             raise_invalid("queries", f"of dimension {items.width}, like the items'", kept.shape[1])
-        return _Stored(items, norms, kept)
+        return _Stored(items, Exact(items, self.metric, device=self.device, measured=measured), kept)
 
     def _n_anchors(self, stored: _Stored) -> int | None:
         if stored.queries is not None:
@@ -205,12 +215,11 @@ class Nearest:
         left = as_vectors("query.vectors", given)
         if left.width != stored.items.width:
             raise_invalid("query.vectors", f"of dimension {stored.items.width}, like the items'", left.width)
-        norms = survey("query.vectors", left, METRICS[self.metric], thread_count(None))
-        check_score_range(METRICS[self.metric], norms.largest, stored.norms.largest)
         exclude = self._excluded(query, anchors, stored.items.n)
-        options = SearchOptions(self.metric, exclude, device=self.device, surveys=(norms, stored.norms))
         low, high = self.window
-        found = options.run(left, stored.items, min(high, stored.items.n))[0]
+        source = "queries" if query.vectors is None else "query.vectors"
+        with with_parameter(source, instead_of="queries"):
+            found = stored.exact.search(left, min(high, stored.items.n), exclude=exclude)
         return np.ascontiguousarray(found.ids[:, low:])
 
     def _excluded(self, query: Query, anchors: NDArray[np.int64], n_items: int) -> Positives | None:

@@ -1,7 +1,7 @@
-"""Small searches in plain NumPy: the same bytes as the compiled loops, which take seconds to compile.
+"""Scores in plain NumPy: small searches, norms, and few pairs. Loops that are compiled would take seconds to compile.
 
 A score is the float64 sum over the coordinates in index order, each product and each sum rounded, then rounded to
-float32 once: see `kernels.dots`.
+float32 once: the same bytes as in `kernels.dots`.
 """
 
 from __future__ import annotations
@@ -13,25 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import Floats
-from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, L2
-from naysay.kernels.threads import in_rows
+from naysay.search.vectors import Vectors, floats
 
 _CELLS = 1 << 17  # scores of a block, 1 MB of float64: what a processor's cache holds
-FEW_NUMBERS = 1 << 22  # coordinates up to which NumPy takes some milliseconds, and compiling a loop a second
+_NUMBERS = 1 << 17  # coordinates of a block of either side, 1 MB of float64
+_CELL = 44  # bytes of a score of a block: sum, term, score and sorting keys
+_NORM_NUMBERS = 1 << 16  # coordinates whose squares stay in the cache
+_EMPTY = np.uint64(0xFFFFFFFF)  # the id of an empty slot in a sorting key
+
+
+def fill_norms(start: int, stop: int, rows: NDArray[Any], out: Floats) -> None:
+    """out[row] = the square root of the sum of squares in index order, for the rows from start to stop."""
+    at_once = max(1, _NORM_NUMBERS // max(1, rows.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):  # a survey finds such rows by their norms
+        for first in range(start, stop, at_once):
+            last = min(first + at_once, stop)
+            squares = np.array(rows[first:last].T, np.float64, order="C")
+            squares *= squares
+            # NumPy adds the coordinates, which are the rows here, one after another.
+            np.sqrt(np.add.reduce(squares, axis=0), out=out[first:last])
 
 
 def norms(rows: NDArray[Any]) -> Floats:
-    """The norms of rows (n, d)."""
+    """(n,) the norms of rows (n, d)."""
     found = np.empty(len(rows))
-    if rows.size > FEW_NUMBERS:
-        in_rows(dots.norms, len(rows), rows.size, rows, found)
-        return found
-    found[:] = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):  # a survey finds such rows by their norms
-        for column in np.ascontiguousarray(rows.T, np.float64):
-            found += column * column
-        return np.asarray(np.sqrt(found))
+    fill_norms(0, len(rows), rows, found)
+    return found
 
 
 def rounded(metric: int, totals: Floats, query_norms: Floats, row_norms: Floats) -> NDArray[np.float32]:
@@ -55,57 +63,10 @@ def pair_scores(
     return rounded(metric, totals, query_norms, row_norms)
 
 
-def is_few(*sides: NDArray[Any]) -> bool:
-    """Whether the coordinates of some sides are few enough for `pair_scores`."""
-    return sum(side.size for side in sides) <= FEW_NUMBERS
-
-
-def best_rows(
-    metric: int,
-    queries: NDArray[Any],
-    corpus: NDArray[Any],
-    corpus_norms: Floats,
-    excluded: tuple[NDArray[Any], ...],
-    caps: NDArray[np.float32],
-    found: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]],
-    on_progress: Callable[[float], None] | None,
-) -> None:
-    """Fill `found`, (ids, scores, above), of a search: score descending, id ascending, at most the caps.
-
-    Args:
-        metric: DOT, COSINE or L2.
-        queries: (n, d).
-        corpus: (m, d).
-        corpus_norms: (m,).
-        excluded: (indptr, indices, filter): corpus rows that each query may not get.
-        caps: (n,) the highest score that each query may get.
-        found: (ids (n, depth), scores (n, depth), above (n,)), all to be written.
-        on_progress: Gets the number of further queries done.
-    """
-    ids, scores, above = found
-    indptr, indices = excluded[:2]
-    columns = np.ascontiguousarray(corpus.T, np.float64)
-    query_norms = norms(queries)
-    queries_at_once = max(1, _CELLS // len(corpus))
-    for start in range(0, len(queries), queries_at_once):
-        block = slice(start, min(start + queries_at_once, len(queries)))
-        all_scores = _all_scores(metric, queries[block], query_norms[block], columns, corpus_norms)
-        degrees = np.diff(indptr[block.start : block.stop + 1])
-        known_rows = np.repeat(np.arange(len(degrees)), degrees)
-        known_items = indices[indptr[block.start] : indptr[block.stop]]
-        all_scores[known_rows, known_items] = -np.inf
-        too_high = all_scores > caps[block, None]
-        above[block] = too_high.sum(axis=1)
-        all_scores[too_high] = -np.inf
-        ids[block], scores[block] = _highest(all_scores, ids.shape[1])
-        if on_progress is not None:
-            on_progress(block.stop - block.start)
-
-
-def _all_scores(
-    metric: int, queries: NDArray[Any], query_norms: Floats, columns: Floats, corpus_norms: Floats
+def all_scores(
+    metric: int, queries: NDArray[Any], query_norms: Floats, columns: Floats, row_norms: Floats
 ) -> NDArray[np.float32]:
-    """(n, m) the score of every pair; `columns` is the corpus transposed, (d, m)."""
+    """(n, m) the score of every pair; `columns` are the rows of the corpus transposed, (d, m) float64."""
     totals = np.zeros((len(queries), columns.shape[1]))
     term = np.empty_like(totals)
     coordinates = queries.astype(np.float64)
@@ -117,22 +78,86 @@ def _all_scores(
         else:
             np.multiply(coordinate, column, out=term)
         totals += term
-    return rounded(metric, totals, query_norms[:, None], corpus_norms)
+    return rounded(metric, totals, query_norms[:, None], row_norms)
 
 
-def _highest(scores: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """(n, depth) the ids and scores of the highest scores of each row in order; -1 and -inf where there are fewer."""
-    rows, columns = scores.shape
-    ids = np.full((rows, depth), -1, np.int64)
-    best = np.full((rows, depth), -np.inf, np.float32)
-    kept = min(depth, columns)
-    lowest = np.partition(scores, columns - kept, axis=1)[:, columns - kept]
-    row, column = np.nonzero((scores >= lowest[:, None]) & (scores > -np.inf))
-    value = scores[row, column]
-    order = np.lexsort((column, -value, row))
-    row, column, value = row[order], column[order], value[order]
-    place = np.arange(len(row)) - np.searchsorted(row, row)  # within its row
-    within = place < depth
-    ids[row[within], place[within]] = column[within]
-    best[row[within], place[within]] = value[within]
-    return ids, best
+def top(ids: NDArray[Any], scores: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """(n, min(m, depth)) the best of each row: score descending, id ascending; -1 where a score is -inf.
+
+    `ids` are (m,) or (n, m), below 2^32 - 1. No score is NaN or -0. A key has the score, as a number that sorts
+    downwards, in its upper half and the id below, so that one sort of numbers gives the order.
+    """
+    bits = np.ascontiguousarray(scores).view(np.uint32)
+    falling = np.where(bits >> np.uint32(31), bits, np.uint32(0x7FFFFFFF) - bits)
+    keys = falling.astype(np.uint64) << np.uint64(32)
+    keys |= np.where(np.isneginf(scores), _EMPTY, ids.astype(np.uint64))
+    if keys.shape[1] > depth:
+        keys.partition(depth - 1, axis=1)
+        keys = keys[:, :depth].copy()
+    keys.sort(axis=1)
+    low = keys & _EMPTY
+    falling = (keys >> np.uint64(32)).astype(np.uint32)
+    bits = np.where(falling >> np.uint32(31), falling, np.uint32(0x7FFFFFFF) - falling)
+    return np.where(low == _EMPTY, -1, low.astype(np.int64)), bits.view(np.float32)
+
+
+def _sizes(n_queries: int, corpus: Vectors) -> tuple[int, int]:
+    """Queries and corpus rows of a block."""
+    items = min(corpus.n, max(1, _NUMBERS // corpus.width))
+    queries = min(n_queries, max(1, min(_CELLS // max(1, items), _NUMBERS // corpus.width)))
+    return queries, items
+
+
+def search_bytes(n_queries: int, corpus: Vectors) -> int:
+    """The memory of a search beside its result."""
+    queries, items = _sizes(n_queries, corpus)
+    return (queries + items) * corpus.width * (2 * corpus.dtype.itemsize + 8) + queries * items * _CELL
+
+
+def search(
+    metric: int,
+    queries: Vectors,
+    query_norms: Floats | None,
+    corpus: Vectors,
+    corpus_norms: Floats | None,
+    excluded: tuple[NDArray[np.int64], NDArray[Any]],
+    found_ids: NDArray[np.int64],
+    found_scores: NDArray[np.float32],
+    on_progress: Callable[[float], None] | None,
+) -> None:
+    """Fill ids and scores by the scores of all pairs. `excluded` is (indptr, indices) of rows that are left out."""
+    depth = found_ids.shape[1]
+    queries_at_once, items_at_once = _sizes(queries.n, corpus)
+    for first in range(0, corpus.n, items_at_once):
+        last = min(first + items_at_once, corpus.n)
+        items = floats(corpus.rows(first, last))
+        item_norms = norms(items) if corpus_norms is None else corpus_norms[first:last]
+        columns = np.array(items.T, np.float64, order="C")
+        ids = np.arange(first, last)
+        for start in range(0, queries.n, queries_at_once):
+            stop = min(start + queries_at_once, queries.n)
+            rows = floats(queries.rows(start, stop))
+            row_norms = norms(rows) if query_norms is None else query_norms[start:stop]
+            scores = all_scores(metric, rows, row_norms, columns, item_norms)
+            _exclude(scores, excluded, start, first)
+            best_ids, best_scores = top(ids, scores, depth)
+            if first > 0:
+                best_ids = np.concatenate([found_ids[start:stop], best_ids], axis=1)
+                best_scores = np.concatenate([found_scores[start:stop], best_scores], axis=1)
+                best_ids, best_scores = top(best_ids, best_scores, depth)
+            width = best_ids.shape[1]
+            found_ids[start:stop, :width], found_scores[start:stop, :width] = best_ids, best_scores
+            if on_progress is not None:
+                on_progress((stop - start) * (last - first) / corpus.n)
+
+
+def _exclude(
+    scores: NDArray[np.float32], excluded: tuple[NDArray[np.int64], NDArray[Any]], first_query: int, first_item: int
+) -> None:
+    """Set the scores of excluded pairs of a block to -inf."""
+    indptr, indices = excluded
+    ends = indptr[first_query : first_query + len(scores) + 1]
+    rows = np.repeat(np.arange(len(scores)), np.diff(ends))
+    columns = indices[ends[0] : ends[-1]].astype(np.int64) - first_item
+    inside = (columns >= 0) & (columns < scores.shape[1])
+    scores[rows[inside], columns[inside]] = -np.inf

@@ -1,8 +1,7 @@
 """Fast products of rounded vectors, and their error bounds: the certificate that an exact search missed nothing.
 
-int8       8-bit integers by torch: exact sums and the coarsest grid, so the most pairs stay unresolved
+int8       8-bit integers by torch: exact sums and the coarsest grid, so the most pairs stay open
 float32    torch's product, or NumPy's where torch is not loaded
-float64    no product: the exact score of every pair
 
 A vector x is written x = s (x^ + e) with a scale s, a code x^ on a coarse grid and a rounding error e. For a
 query q and a corpus row c, with s and t their scales,
@@ -26,16 +25,15 @@ query's norm and the largest of the corpus, L2 by the largest of all.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
 from naysay.arrays import need_torch
 from naysay.checks import raise_invalid
-from naysay.kernels import rounding
 from naysay.kernels.dots import DOT, L2
 from naysay.search._multiply import int8_is_exact, torch_is_loaded
 
@@ -45,11 +43,13 @@ _QUICK = 1 << 35  # products that float32 makes in the time in which torch is lo
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
 _COARSE = 0.5  # the widest bound, in standard deviations of the scores, for which a coarse engine is worthwhile
+_NUMBERS_AT_ONCE = 1 << 16  # coordinates that are rounded at a time, 512 KB of float64
 SLACK = 2.0**-18
 _UP = 1 + 2.0**-20  # a float64 number times this, rounded to float32, is not below it
 _UNDERFLOW, _DENORMAL = 2.0**-100, 2.0**-147  # of float32 arithmetic in our units; of a score rounded to float32
 _HUGE = 1e30
-Sides = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+Rows = NDArray[Any]
+Terms = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
 @final
@@ -59,97 +59,79 @@ class Engine:
 
     name: str
     codes: Any  # the dtype of rounded rows
-    sum_error: float  # u, the relative rounding of each step of a sum
-    result_error: float  # the relative rounding of a product after it was summed
-    bytes: int  # memory for each product of a block, all buffers included
-    round: Any  # the kernel that rounds rows, None where nothing is rounded
-
-    @property
-    def rounds(self) -> bool:
-        """Whether its products differ from the exact scores."""
-        return self.round is not None
+    sum_error: float = 0.0  # u, the relative rounding of each step of a sum
+    result_error: float = 0.0  # the relative rounding of a product after it was summed
 
 
-_ENGINES = {
-    "int8": Engine("int8", np.int8, 0.0, 0.0, 4, rounding.to_int8),
-    "float32": Engine("float32", np.float32, 2.0**-24, 0.0, 4, rounding.to_float32),
-    "float64": Engine("float64", np.float32, 0.0, 0.0, 4, None),
-}
+PLAIN = Engine("float64", np.float64)  # no products: `_plain.search` scores every pair
+_INT8 = Engine("int8", np.int8)
+_FLOAT32 = Engine("float32", np.float32, sum_error=2.0**-24)
 # On a device a sum is off by more in each step, in an order of its own, and products of float32 may have inputs of 10
 # bits (TF32), as torch was told.
-_DEVICE_ENGINES = {
-    "int8": _ENGINES["int8"],
-    "float32": replace(_ENGINES["float32"], sum_error=2.0**-21, result_error=2.0**-9 * (1 + 2.0**-7)),
-}
+_DEVICE_FLOAT32 = replace(_FLOAT32, sum_error=2.0**-21, result_error=2.0**-9 * (1 + 2.0**-7))
 
 
-def choose(
-    name: str, rows: int, corpus: int, width: int, sample: NDArray[Any], total: int = 0, device: Any = None
-) -> Engine:
-    """Return the engine of that name, or by the rule of "auto"; `total` rows are searched for, these among them.
+def is_small(work: int) -> bool:
+    """Whether all pairs are scored exactly; `work` is queries x corpus rows x width."""
+    return work <= _SMALL
 
-    On a `device`, "auto" is int8 if its bound is small enough, whatever the size, else float32.
 
-    auto    float64 where there are at most 2^27 products of numbers; float32 where there are at most 2^35 and torch is
-            not loaded, which takes as long; else int8 if torch and the processor have it (VNNI, AMX) and its bound is
-            at most half the standard deviation of the cosines within the sample: vectors with one huge coordinate
-            need a fine grid; else float32
+def choose(name: str, work: int, total_work: int, width: int, sample: Callable[[], Rows], device: Any = None) -> Engine:
+    """Return the engine of that name, or by the rule of "auto".
+
+    auto    float64 where there are at most 2^27 products of numbers; float32 where all searches together have at most
+            2^35 and torch is not loaded, which takes as long; else int8 if torch and the processor have it (VNNI, AMX)
+            and its bound is at most half the standard deviation of the cosines within a sample of the corpus: vectors
+            with one huge coordinate need a fine grid; else float32. On a device: int8 if its bound is small enough,
+            whatever the size, else float32.
     """
     if device is not None:
         return _on_device(name, width, sample, device)
     if name == "auto":
-        return _ENGINES[_automatic(rows, corpus, width, sample, max(rows, total))]
+        return _automatic(work, total_work, width, sample)
+    if name == "float64":
+        return PLAIN
     widest = _WIDEST_INT8 if name == "int8" else _WIDEST_FLOAT
-    if width > widest and name != "float64":
+    if width > widest:
         raise_invalid("engine", f"'float64' for vectors wider than {widest}", repr(name))
     if name == "int8" and not int8_is_exact(need_torch(), width):
         raise_invalid("engine", "one that this torch multiplies exactly", "'int8'", "Leave it at 'auto'.")
-    return _ENGINES[name]
+    return _INT8 if name == "int8" else _FLOAT32
 
 
-def is_small(rows: int, corpus: int, width: int) -> bool:
-    """Whether all pairs are scored exactly."""
-    return rows * corpus * width <= _SMALL
-
-
-def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any], total: int) -> str:
-    if is_small(rows, corpus, width) or width > _WIDEST_INT8:
-        return "float64"
-    if not torch_is_loaded() and (total * corpus * width <= _QUICK or importlib.util.find_spec("torch") is None):
-        return "float32"
+def _automatic(work: int, total_work: int, width: int, sample: Callable[[], Rows]) -> Engine:
+    if is_small(work) or width > _WIDEST_INT8:
+        return PLAIN
+    if not torch_is_loaded() and (total_work <= _QUICK or importlib.util.find_spec("torch") is None):
+        return _FLOAT32
     torch = need_torch()
     features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    vnni = any(features.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
-    spread = _COARSE * _spread(sample)
-    fits = vnni and _bound(_ENGINES["int8"], sample) <= spread and int8_is_exact(torch, width)
-    return "int8" if fits else "float32"
+    has_vnni = any(features.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
+    return _INT8 if has_vnni and _int8_suits(sample()) and int8_is_exact(torch, width) else _FLOAT32
 
 
-def _spread(sample: NDArray[Any]) -> float:
-    """The standard deviation of the cosines between different rows."""
-    norms = np.linalg.norm(sample.astype(np.float64), axis=1, keepdims=True)
-    units = sample / np.maximum(norms, 1e-300)
-    return float((units @ units.T)[~np.eye(len(units), dtype=bool)].std()) if len(units) > 1 else 0.0
-
-
-def _bound(engine: Engine, sample: NDArray[Any]) -> float:
-    """The mean error bound of an engine's product of two rows of norm 1."""
-    scales, sizes, errors = (np.empty(len(sample)) for _ in range(3))
-    codes = np.empty(sample.shape, engine.codes)
-    engine.round(0, len(sample), frozen(sample), codes, scales, sizes, errors)
-    return 2 * float(np.mean(errors / np.maximum(sizes, 1e-300))) + engine.result_error
-
-
-def _on_device(name: str, width: int, sample: NDArray[Any], device: Any) -> Engine:
+def _on_device(name: str, width: int, sample: Callable[[], Rows], device: Any) -> Engine:
     if name == "float64" or width > _WIDEST_FLOAT:
         raise_invalid("device", "left out for the engine 'float64', which runs on the processor", repr(str(device)))
-    exact = name in ("auto", "int8") and width <= _WIDEST_INT8 and int8_is_exact(need_torch(), width, device)
+    if name == "float32":
+        return _DEVICE_FLOAT32
+    exact = width <= _WIDEST_INT8 and int8_is_exact(need_torch(), width, device)
     if name == "int8" and not exact:
         raise_invalid("engine", f"one that torch multiplies exactly on {device}", "'int8'", "Leave it at 'auto'.")
-    if name == "auto":
-        fits = exact and _bound(_DEVICE_ENGINES["int8"], sample) <= _COARSE * _spread(sample)
-        name = "int8" if fits else "float32"
-    return _DEVICE_ENGINES[name]
+    return _INT8 if name == "int8" or (exact and _int8_suits(sample())) else _DEVICE_FLOAT32
+
+
+def _int8_suits(sample: Rows) -> bool:
+    """Whether the mean error bound of two rows of norm 1 is small beside the standard deviation of the cosines."""
+    if len(sample) < 2:
+        return False
+    norms = np.linalg.norm(sample.astype(np.float64), axis=1, keepdims=True)
+    units = sample / np.maximum(norms, 1e-300)
+    spread = float((units @ units.T)[~np.eye(len(units), dtype=bool)].std())
+    rounded = Rounded.empty(_INT8, *sample.shape)
+    round_rows(0, len(sample), sample, rounded)
+    bound = 2 * float(np.mean(rounded.errors / np.maximum(rounded.sizes, 1e-300)))
+    return bound <= _COARSE * spread
 
 
 @final
@@ -174,6 +156,32 @@ class Rounded:
         return Rounded(self.codes[part], self.scales[part], self.sizes[part], self.errors[part])
 
 
+def round_rows(start: int, stop: int, rows: Rows, to: Rounded) -> None:
+    """Round the rows from start to stop: to whole numbers up to 127, or to float32 at norm 1.
+
+    Sizes and errors are float64 sums in any order: SLACK is far more than they round.
+    """
+    width = rows.shape[1]
+    at_once = max(1, _NUMBERS_AT_ONCE // width)
+    for first in range(start, stop, at_once):
+        part = slice(first, min(first + at_once, stop))
+        values = rows[part].astype(np.float64)
+        largest = np.maximum(values.max(axis=1), -values.min(axis=1))
+        if to.codes.dtype == np.int8:
+            scales = largest / 127
+        else:
+            units = values / np.where(largest > 0, largest, 1.0)[:, None]  # whose squares do not underflow
+            scales = largest * np.sqrt(np.einsum("ij,ij->i", units, units))
+        scales = np.where(scales > 0, scales, 1.0)
+        values *= (1 / scales)[:, None]
+        codes = np.rint(values) if to.codes.dtype == np.int8 else values
+        to.codes[part, :width] = codes
+        to.scales[part] = scales
+        to.sizes[part] = np.sqrt(np.einsum("ij,ij->i", values, values))
+        values -= to.codes[part, :width]
+        to.errors[part] = np.sqrt(np.einsum("ij,ij->i", values, values))
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Units:
@@ -182,12 +190,9 @@ class Units:
     metric: int
     corpus: float  # the largest norm of a corpus row, for DOT
     both: float  # the largest norm of all, for L2
-    raw: bool = False  # whether bounds are plain scores, because nothing is rounded
 
     def of_scores(self, scores: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
         """Scores (n, m) of queries with these norms (n, 1), in the scale of the bounds."""
-        if self.raw:
-            return scores
         exact = scores.astype(np.float64)
         if self.metric == DOT:
             exact /= np.where(norms > 0, norms, 1.0) * self.corpus
@@ -196,27 +201,8 @@ class Units:
         return exact.astype(np.float32)
 
 
-def cap_sides(units: Units, caps: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
-    """(n, 2) bounds certainly not above a cap (n,) of scores, and certainly above it, in the scale of the bounds.
-
-    Both differ from it by 2^-21 of it, more than the conversion rounds. Without a cap both are infinite.
-    """
-    exact = units.of_scores(caps[:, None], norms[:, None]).astype(np.float64)
-    if units.metric == L2 and not units.raw:
-        exact[caps >= 0] = np.inf  # minus a distance is never above it; its square would lose the sign
-    with np.errstate(invalid="ignore"):
-        apart = np.where(np.isfinite(exact), 2.0**-21 * np.abs(exact) + 1e-40, 0.0)
-    return np.concatenate([exact - apart, exact + apart], axis=1).astype(np.float32)
-
-
-def row_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
-    """The terms of the bounds that depend on the query: scale, factor of |c|, factor of c's error, slack.
-
-    upper = product a scale + b size + c error + offset + slack, with (a, b, c, slack) from here and the rest from
-    `column_sides`.
-    """
-    if not engine.rounds:
-        return _plain(len(rounded.scales))
+def query_terms(units: Units, rounded: Rounded) -> Terms:
+    """The terms of `kernels.bounds_scan` that depend on the query: scale, lost, size and slack."""
     norms = rounded.sizes * rounded.scales
     units_of_rows = np.where(norms > 0, norms, 1.0)
     slack = np.full(len(norms), _UNDERFLOW)
@@ -227,15 +213,13 @@ def row_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
         units_of_rows = np.full(len(norms), units.both / 2)
         slack += SLACK * (norms / units.both) ** 2 + _DENORMAL / units.both
     scales = rounded.scales / units_of_rows
-    near = scales * (rounded.sizes + rounded.errors)
+    sizes = scales * (rounded.sizes + rounded.errors)
     lost = scales * rounded.errors + SLACK * norms / units_of_rows
-    return scales.astype(np.float32), _up(lost), _up(near), _up(np.minimum(slack, _HUGE))
+    return scales.astype(np.float32), _up(lost), _up(sizes), _up(np.minimum(slack, _HUGE))
 
 
-def column_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
-    """The terms of the bounds that depend on the corpus row: scale, size, error and offset."""
-    if not engine.rounds:
-        return _plain(len(rounded.scales))
+def corpus_terms(engine: Engine, units: Units, rounded: Rounded) -> Terms:
+    """The terms of `kernels.bounds_scan` that depend on the corpus row: scale, size, lost and offset."""
     sizes, errors = rounded.sizes, rounded.errors
     norms = sizes * rounded.scales
     unit: Any = np.where(norms > 0, norms, 1.0)
@@ -249,12 +233,6 @@ def column_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
     lost = scales * (errors + (product_error + SLACK) * (sizes + errors))
     offsets = -(1 - SLACK) * (norms / unit) ** 2 if units.metric == L2 else np.zeros(len(norms))
     return scales.astype(np.float32), _up(norms / unit), _up(lost), offsets.astype(np.float32)
-
-
-def _plain(count: int) -> Sides:
-    """The sides of products that are the scores themselves: an upper bound is the product."""
-    nothing = np.zeros(count, np.float32)
-    return np.ones(count, np.float32), nothing, nothing, nothing
 
 
 def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:

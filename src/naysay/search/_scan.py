@@ -9,38 +9,31 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
-from naysay.kernels import bounds_scan, dots
+from naysay.arrays import Floats
+from naysay.kernels import bounds_scan
 from naysay.search._multiply import moved, product
+from naysay.search._plain import top
 from naysay.search._plan import Plan
-from naysay.search._products import Engine, Rounded, Units, cap_sides, column_sides, row_sides
-from naysay.search._scores import ExactScores, Workers, norms_of
+from naysay.search._products import Engine, Rounded, Terms, Units, corpus_terms, query_terms, round_rows
+from naysay.search._scores import Ids, Workers, listed_scores, norms_of
 from naysay.search.vectors import Vectors, floats
 
-
-def round_rows(workers: Workers, engine: Engine, rows: NDArray[Any], to: Rounded) -> None:
-    """Round rows, if the engine does."""
-    if engine.rounds:
-        workers.rows(engine.round, len(rows), rows, to.codes, to.scales, to.sizes, to.errors)
+_NO_ID = np.iinfo(np.int32).max  # sorts behind all ids
 
 
 @final
-class UnresolvedPairs:
-    """Per query: a limit, and the pairs that no bound has ruled out yet, ascending by id.
+class OpenPairs:
+    """Per query: a limit, and the pairs that no bound has ruled out yet, ascending by id. Blocks share the buffers."""
 
-    A query holds `capacity` pairs; if there are more, they are scored exactly at once. Blocks share the buffers.
-    """
-
-    def __init__(self, rows: int, wanted: int, capacity: int) -> None:
+    def __init__(self, queries: int, wanted: int, capacity: int) -> None:
         self.wanted = wanted
-        self.limits, self.counts = np.empty(rows, np.float32), np.empty(rows, np.int64)
-        self.above = np.empty(rows, np.int64)
-        self.ids = np.empty((rows, capacity), np.int32)
-        self.uppers, self.lowers = np.empty((rows, capacity), np.float32), np.empty((rows, capacity), np.float32)
+        self.limits, self.counts = np.empty(queries, np.float32), np.empty(queries, np.int64)
+        self.ids = np.empty((queries, capacity), np.int32)
+        self.uppers, self.lowers = np.empty((queries, capacity), np.float32), np.empty((queries, capacity), np.float32)
 
-    def reset(self) -> None:
+    def clear(self) -> None:
         """Remove all pairs."""
-        self.limits[:], self.counts[:], self.above[:] = -np.inf, 0, 0
+        self.limits[:], self.counts[:] = -np.inf, 0
 
     def part(self, start: int, stop: int) -> tuple[NDArray[Any], ...]:
         """limits, counts, ids, uppers, lowers of some queries, as the kernels take them."""
@@ -53,136 +46,135 @@ class UnresolvedPairs:
 class Scan:
     """A search that has been checked and planned."""
 
-    queries: Vectors
     corpus: Vectors
-    excluded: tuple[NDArray[Any], ...]  # (indptr, indices, filter): corpus rows that each query may not get
-    caps: NDArray[np.float32]  # (n,) the highest score that each query may get
+    corpus_norms: Floats | None  # where the corpus is in memory
     engine: Engine
     units: Units
     plan: Plan
-    exact: ExactScores
     workers: Workers
     kept: Rounded | None  # the whole corpus, if the plan keeps it
-    on_progress: Callable[[float], None] | None  # gets the number of further queries done, in fractions
-    device: Any = None  # where torch multiplies, None for the processor
+    device: Any  # where torch multiplies, None for the processor
 
-    def run(self, ids: NDArray[np.int64], scores: NDArray[np.float32], above: NDArray[np.int64]) -> None:
-        """Fill what is found, and how many score above the caps, a block of queries at a time."""
-        rows, columns, width = self.plan.rows, self.plan.columns, self.corpus.width
-        pairs = UnresolvedPairs(rows, min(ids.shape[1], self.corpus.n), self.plan.capacity)
-        rounded = Rounded.empty(self.engine, rows, width)
-        buffer = Rounded.empty(self.engine, columns if self.kept is None else 0, width)
-        size = (self.plan.strip, columns)
-        products: list[Any] = [
-            product(self.engine.name, *size, self.device) if self.engine.rounds else np.empty(size, np.float32)
-            for _ in range(self.workers.count)
-        ]
-        for start in range(0, self.queries.n, rows):
-            stop = min(start + rows, self.queries.n)
-            queries = frozen(floats(self.queries.rows(start, stop)))
-            norms = norms_of(queries)
-            caps = self.caps[start:stop]
-            sides = cap_sides(self.units, caps, norms)
-            block = _Block(self, start, queries, norms, caps, sides, rounded.part(0, stop - start), pairs, products)
-            block.scan(buffer)
-            block.finish(ids[start:stop], scores[start:stop], above[start:stop])
+    def run(
+        self,
+        queries: Vectors,
+        query_norms: Floats | None,
+        excluded: tuple[Ids, NDArray[Any]],
+        ids: Ids,
+        scores: NDArray[np.float32],
+        on_progress: Callable[[float], None] | None,
+    ) -> None:
+        """Fill ids and scores, a block of queries at a time. `excluded` is (indptr, indices) of rows to leave out."""
+        plan, width = self.plan, self.corpus.width
+        wanted = min(ids.shape[1], self.corpus.n)
+        pairs = OpenPairs(plan.rows, wanted, plan.capacity)
+        query_codes = Rounded.empty(self.engine, plan.rows, width)
+        corpus_codes = Rounded.empty(self.engine, plan.columns if self.kept is None else 0, width)
+        multiply = [product(self.engine.name, plan.strip, plan.columns, self.device) for _ in range(plan.threads)]
+        indptr, indices = excluded
+        for start in range(0, queries.n, plan.rows):
+            stop = min(start + plan.rows, queries.n)
+            rows = floats(queries.rows(start, stop))
+            norms = norms_of(rows) if query_norms is None else query_norms[start:stop]
+            rounded = query_codes.part(0, stop - start)
+            block = _QueryBlock(self, rows, norms, rounded, indptr[start : stop + 1], indices, pairs, multiply)
+            block.scan(corpus_codes, on_progress)
+            block.write_best(ids[start:stop, :wanted], scores[start:stop, :wanted])
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Block:
+class _QueryBlock:
     """A block of queries against the whole corpus."""
 
     task: Scan
-    start: int
     queries: NDArray[Any]
-    norms: NDArray[np.float64]
-    caps: NDArray[np.float32]
-    cap_sides: NDArray[np.float32]
+    norms: Floats
     rounded: Rounded
-    pairs: UnresolvedPairs
-    products: list[Any]
+    indptr: Ids
+    indices: NDArray[Any]
+    pairs: OpenPairs
+    multiply: list[Any]  # a function for each thread
 
-    def scan(self, buffer: Rounded) -> None:
-        """Leave in `pairs` what the bounds leave unresolved of all corpus rows; `buffer` is for some of them."""
-        task, size, count = self.task, len(self.queries), self.task.workers.count
-        self.pairs.reset()
-        round_rows(task.workers, task.engine, self.queries, self.rounded)
-        sides, codes = row_sides(task.engine, task.units, self.rounded), moved(self.rounded.codes, task.device)
-        strips = range(0, size, task.plan.strip)
+    def scan(self, buffer: Rounded, on_progress: Callable[[float], None] | None) -> None:
+        """Leave in `pairs` what the bounds leave open of all corpus rows; `buffer` is for a block of them."""
+        task, n_queries, n_threads = self.task, len(self.queries), self.task.plan.threads
+        self.pairs.clear()
+        task.workers.rows(round_rows, n_queries, self.queries, self.rounded)
+        terms = query_terms(task.units, self.rounded)
+        codes = moved(self.rounded.codes, task.device)
+        strips = range(0, n_queries, task.plan.strip)
         for first in range(0, task.corpus.n, task.plan.columns):
-            rows = frozen(floats(task.corpus.rows(first, first + task.plan.columns)))
-            block = buffer.part(0, len(rows)) if task.kept is None else task.kept.part(first, first + len(rows))
-            if task.kept is None:
-                round_rows(task.workers, task.engine, rows, block)
-            columns, block_codes = column_sides(task.engine, task.units, block), moved(block.codes, task.device)
-            row_norms = norms_of(rows) if not task.engine.rounds else np.empty(0)
+            last = min(first + task.plan.columns, task.corpus.n)
+            if task.kept is not None:
+                block = task.kept.part(first, last)
+            else:
+                block = buffer.part(0, last - first)
+                task.workers.rows(round_rows, last - first, floats(task.corpus.rows(first, last)), block)
+            row_terms = corpus_terms(task.engine, task.units, block)
+            row_codes = moved(block.codes, task.device)
 
-            def work(worker: int, first: int = first, rows: Any = rows, norms: Any = row_norms,
-                     block: Any = block_codes, columns: Any = columns) -> None:  # fmt: skip
-                for start in strips[worker::count]:
-                    stop = min(start + task.plan.strip, size)
-                    if task.engine.rounds:
-                        products = self.products[worker](codes[start:stop], block)
-                    else:
-                        products = self.products[worker][: stop - start, : len(rows)]
-                        arguments = (self.queries[start:stop], self.norms[start:stop], rows, norms, products)
-                        dots.all_scores(0, stop - start, task.units.metric, *arguments)
-                    self._absorb(start, stop, first, products, tuple(side[start:stop] for side in sides), columns)
+            def work(thread: int, first: int = first, row_terms: Terms = row_terms, row_codes: Any = row_codes) -> None:
+                for start in strips[thread::n_threads]:
+                    stop = min(start + task.plan.strip, n_queries)
+                    products = self.multiply[thread](codes[start:stop], row_codes)
+                    strip_terms = tuple(term[start:stop] for term in terms)
+                    self._absorb(start, stop, first, products, strip_terms, row_terms)
 
-            task.workers.each(work, range(min(count, len(strips))))
-            if task.on_progress is not None:
-                task.on_progress(size * len(rows) / task.corpus.n)
-        task.workers.rows(bounds_scan.settle, size, self.pairs.wanted, *self.pairs.part(0, size))
+            task.workers.each(work, range(min(n_threads, len(strips))))
+            if on_progress is not None:
+                on_progress(n_queries * (last - first) / task.corpus.n)
+        task.workers.rows(bounds_scan.tighten, n_queries, self.pairs.wanted, *self.pairs.part(0, n_queries))
 
-    def _absorb(self, start: int, stop: int, first: int, products: Any, sides: Any, columns: Any) -> None:
-        """Add the pairs of a strip of products; queries that reach their capacity are resolved and go on."""
-        task, pairs = self.task, self.pairs.part(start, stop)
-        reached = np.zeros(stop - start, np.int64)
+    def _absorb(self, start: int, stop: int, first: int, products: Any, terms: Any, row_terms: Terms) -> None:
+        """Add the pairs of a strip of products; queries whose buffer is full are resolved and go on."""
+        pairs = self.pairs.part(start, stop)
+        columns = np.zeros(stop - start, np.int64)
+        excluded = self.indptr[start : stop + 1], self.indices
         while True:
-            row, caps, above = self.start + start, self.cap_sides[start:stop], self.pairs.above[start:stop]
-            wanted = self.pairs.wanted
-            arguments = (products, first, row, sides, columns, wanted, task.excluded, caps, reached, above, *pairs)
-            bounds_scan.scan(0, stop - start, *arguments)
-            full = np.flatnonzero(reached < 0)
+            given = products, first, terms, row_terms, self.pairs.wanted, *excluded
+            bounds_scan.scan(0, stop - start, *given, columns, *pairs)
+            full = np.flatnonzero(columns < 0)
             if not len(full):
                 return
-            reached[full] = -1 - reached[full]
-            for part in range(0, len(full), task.plan.at_once):
-                self._resolve(full[part : part + task.plan.at_once] + start)
+            columns[full] = -1 - columns[full]
+            for part in range(0, len(full), self.task.plan.at_once):
+                self._resolve(start + full[part : part + self.task.plan.at_once])
 
-    def _resolve(self, rows: NDArray[np.int64]) -> None:
-        """Score all unresolved pairs of these queries exactly and keep the best within the caps, ties by id.
+    def _resolve(self, rows: Ids) -> None:
+        """Score all open pairs of these queries exactly and keep the best as pairs with sharp bounds.
 
         This bounds the memory where thousands of corpus rows have nearly the same score.
         """
-        pairs, wanted = self.pairs, self.pairs.wanted
-        counts, ids, above = pairs.counts[rows], pairs.ids[rows], pairs.above[rows]
-        scores = self.task.exact.of(self.queries[rows], self.norms[rows], counts, ids)
-        bounds_scan.drop_above(0, len(rows), self.caps[rows], above, counts, ids, scores)
-        pairs.above[rows] = above
-        best, best_scores = np.empty((len(rows), wanted), np.int64), np.empty((len(rows), wanted), np.float32)
-        bounds_scan.best(0, len(rows), counts, ids, scores, best, best_scores)
-        kept = np.minimum(counts, wanted)
-        order = np.argsort(np.where(best < 0, np.iinfo(np.int64).max, best), axis=1)
-        pairs.ids[rows, :wanted] = np.take_along_axis(best, order, 1)
-        bounds = self.task.units.of_scores(np.take_along_axis(best_scores, order, 1), self.norms[rows, None])
-        pairs.uppers[rows, :wanted] = pairs.lowers[rows, :wanted] = bounds
+        pairs = self.pairs
+        ids, scores = self._best(rows)
+        order = np.argsort(np.where(ids < 0, _NO_ID, ids), axis=1)
+        ids, scores = np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+        bounds = self.task.units.of_scores(scores, self.norms[rows, None])
+        width = ids.shape[1]
+        pairs.ids[rows, :width] = ids
+        pairs.uppers[rows, :width] = pairs.lowers[rows, :width] = bounds
+        pairs.counts[rows] = np.count_nonzero(ids >= 0, axis=1)
         # The lowest of as many as are wanted; with fewer than that the limit stays.
-        pairs.limits[rows] = np.where(kept == wanted, bounds.min(axis=1), pairs.limits[rows])
-        pairs.counts[rows] = kept
+        complete = pairs.counts[rows] == pairs.wanted
+        pairs.limits[rows] = np.where(complete, bounds.min(axis=1), pairs.limits[rows])
 
-    def finish(self, ids: NDArray[np.int64], scores: NDArray[np.float32], above: NDArray[np.int64]) -> None:
-        """Score what is unresolved and write the best in order."""
-        task, size = self.task, len(self.queries)
-        _, counts, pair_ids, uppers, _ = self.pairs.part(0, size)
-        corpus, whole = task.corpus, task.corpus.whole
-        step = corpus.n if whole is not None else task.plan.columns
-        for first in range(0, corpus.n, step):
-            rows = frozen(whole if whole is not None else floats(corpus.rows(first, first + step)))
-            norms = task.exact.norms if task.exact.norms is not None else norms_of(rows)
-            arguments = (task.units.metric, self.queries, self.norms, rows, frozen(norms), first, counts, pair_ids)
-            task.workers.rows(dots.listed_scores, size, *arguments, uppers)
-        task.workers.rows(bounds_scan.drop_above, size, self.caps, self.pairs.above, counts, pair_ids, uppers)
-        task.workers.rows(bounds_scan.best, size, counts, pair_ids, uppers, ids, scores)
-        above[:] = self.pairs.above[:size]
+    def _best(self, rows: Any) -> tuple[Ids, NDArray[np.float32]]:
+        """The best open pairs of some queries by their exact scores."""
+        task, counts = self.task, self.pairs.counts[rows]
+        ids = np.ascontiguousarray(self.pairs.ids[rows, : counts.max()])
+        queries = self.queries[rows], self.norms[rows]
+        scores = listed_scores(task.units.metric, *queries, task.corpus, task.corpus_norms, counts, ids)
+        return top(ids, scores, self.pairs.wanted)
+
+    def write_best(self, ids: Ids, scores: NDArray[np.float32]) -> None:
+        """Score what is open and write the best in order."""
+        at_once = max(self.task.plan.at_once, 1)
+
+        def work(start: int) -> None:
+            part = slice(start, min(start + at_once, len(ids)))
+            best_ids, best_scores = self._best(part)
+            width = best_ids.shape[1]
+            ids[part, :width], scores[part, :width] = best_ids, best_scores
+
+        self.task.workers.each(work, range(0, len(ids), at_once))

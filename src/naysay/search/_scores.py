@@ -1,13 +1,9 @@
-"""What all searches share: exact scores of pairs, and threads.
-
-A score is the float64 sum over the coordinates in order, rounded to float32, by one kernel.
-"""
+"""What all searches share: exact scores of listed pairs, and threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self, final
 
@@ -26,45 +22,41 @@ from naysay.search.vectors import Vectors, floats
 Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
 _NUMBERS = 1 << 20  # coordinates of either side that are copied at a time
-_RUN = 64  # pairs of one query that are scored together
-_GROUPED = 2  # with so many pairs to a run of one query, pairs are not sorted before
-_FEW = 8  # with fewer pairs than corpus rows / 8, rows are copied instead of using the whole corpus
+_FEW_NUMBERS = 1 << 22  # coordinates up to which NumPy takes some milliseconds, and compiling a loop a second
+_FEW = 8  # with fewer pairs than corpus rows / 8, rows are copied instead of measuring the norms of all
 FETCHED = 2048  # rows of a file that are scored at a time
+norms_of = plain.norms
 
 
-def norms_of(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the norms of rows."""
-    return plain.norms(frozen(rows))
+def listed_scores(
+    metric: int,
+    queries: NDArray[Any],
+    query_norms: Floats,
+    corpus: Vectors,
+    corpus_norms: Floats | None,
+    counts: Ids,
+    ids: NDArray[Any],
+) -> NDArray[np.float32]:
+    """(n, m) scores of the first counts[row] ids of each row, which ascend; the rest is -inf.
 
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class ExactScores:
-    """Scores of listed pairs of query vectors and rows of a corpus, whose norms are given if it is in memory."""
-
-    metric: int
-    corpus: Vectors
-    norms: NDArray[np.float64] | None
-
-    def of(
-        self, queries: NDArray[Any], query_norms: NDArray[np.float64], counts: Any, ids: NDArray[np.int32]
-    ) -> NDArray[np.float32]:
-        """(n, m) scores of the first counts[row] ids of each row, which ascend; the rest is undefined."""
-        out = np.empty(ids.shape, np.float32)
-        whole, norms = self.corpus.whole, self.norms
-        if whole is not None and norms is not None:
-            arguments = (queries, query_norms, frozen(whole), frozen(norms), 0, counts, ids, out)
-            dots.listed_scores(0, len(ids), self.metric, *arguments)
-            return out
-        used = np.arange(ids.shape[1]) < counts[:, None]
-        wanted, inverse = np.unique(ids[used], return_inverse=True)
-        places = np.zeros_like(ids)
-        places[used] = inverse
-        for first in range(0, len(wanted), FETCHED):
-            rows = floats(self.corpus.take(wanted[first : first + FETCHED].astype(np.int64)))
-            arguments = (queries, query_norms, frozen(rows), frozen(norms_of(rows)), first, counts, places, out)
-            dots.listed_scores(0, len(ids), self.metric, *arguments)
-        return out
+    The norms of the corpus are given if it is in memory.
+    """
+    scores = np.full(ids.shape, -np.inf, np.float32)
+    starts = np.arange(len(ids)) * ids.shape[1]
+    left = metric, frozen(queries), frozen(query_norms)
+    if corpus.whole is not None and corpus_norms is not None:
+        right = frozen(corpus.whole), frozen(corpus_norms), 0
+        dots.listed_scores(0, len(ids), *left, *right, starts, starts + counts, ids.reshape(-1), scores.reshape(-1))
+        return scores
+    used = np.arange(ids.shape[1]) < counts[:, None]
+    wanted, inverse = np.unique(ids[used], return_inverse=True)
+    places = np.zeros_like(ids)
+    places[used] = inverse
+    for first in range(0, len(wanted), FETCHED):
+        rows = floats(corpus.take(wanted[first : first + FETCHED].astype(np.int64)))
+        right = frozen(rows), frozen(norms_of(rows)), first
+        dots.listed_scores(0, len(ids), *left, *right, starts, starts + counts, places.reshape(-1), scores.reshape(-1))
+    return scores
 
 
 def pair_scores(
@@ -74,59 +66,45 @@ def pair_scores(
 
     Pairs of a corpus on disk are scored in the order of their items, so that it is read once. O(p d).
     """
-    if corpus.whole is not None and (norms is not None or len(items) >= corpus.n // _FEW):
-        return _whole_pair_scores(queries, corpus, anchors, items, METRICS[metric], norms)
     scores = np.empty(len(items), np.float32)
-    order = np.argsort(items, kind="stable")
-    step = max(1, _NUMBERS // max(1, corpus.width))
-    for start in range(0, len(order), step):
-        part = order[start : start + step]
-        sides = [frozen(taken(side, ids[part])) for side, ids in ((queries, anchors), (corpus, items))]
-        lengths = [_lengths(side) for side in sides]
-        if plain.is_few(*sides):
-            scores[part] = plain.pair_scores(METRICS[metric], sides[0], lengths[0], sides[1], lengths[1])
+    whole = corpus.whole if norms is not None or len(items) >= corpus.n // _FEW else None
+    if whole is not None and norms is None:
+        norms = norms_of(whole)
+    are_few = 2 * len(items) * corpus.width <= _FEW_NUMBERS
+    order = np.argsort(items if whole is None else anchors, kind="stable")
+    pairs_at_once = max(1, _NUMBERS // max(1, corpus.width))
+    for start in range(0, len(order), pairs_at_once):
+        part = order[start : start + pairs_at_once]
+        part = part[np.lexsort((items[part], anchors[part]))]
+        left_ids, starts, owners = np.unique(anchors[part], return_index=True, return_inverse=True)
+        left = floats(np.asarray(queries.take(left_ids)))
+        left_norms = norms_of(left)
+        right, right_norms, places = whole, norms, items[part]
+        if right is None or right_norms is None:
+            right_ids, places = np.unique(items[part], return_inverse=True)
+            right = floats(np.asarray(corpus.take(right_ids)))
+            right_norms = norms_of(right)
+        if are_few:
+            sides = left[owners], left_norms[owners], right[places], right_norms[places]
+            scores[part] = plain.pair_scores(METRICS[metric], *sides)
             continue
-        out = np.empty((len(part), 1), np.float32)
-        own, one = frozen(np.arange(len(part))[:, None]), frozen(np.ones(len(part), np.int64))
-        arguments = (METRICS[metric], sides[0], lengths[0], sides[1], lengths[1], 0, one, own, out)
-        in_rows(dots.listed_scores, len(part), sides[0].size, *arguments)
-        scores[part] = out[:, 0]
+        out = np.empty(len(part), np.float32)
+        sides = frozen(left), frozen(left_norms), frozen(right), frozen(right_norms)
+        ends = np.append(starts[1:], len(part))
+        in_rows(
+            dots.listed_scores,
+            len(left),
+            len(part) * corpus.width,
+            METRICS[metric],
+            *sides,
+            0,
+            starts,
+            ends,
+            places,
+            out,
+        )
+        scores[part] = out
     return scores
-
-
-def _whole_pair_scores(
-    queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: int, given: Floats | None
-) -> NDArray[np.float32]:
-    """The same for a corpus in memory, which is not copied: runs of pairs with one query, at most 64, at a time."""
-    whole = frozen(floats(corpus.rows(0, corpus.n)))
-    if 2 * len(items) * corpus.width <= plain.FEW_NUMBERS:
-        row_norms = _lengths(whole) if given is None else given
-        left = taken(queries, anchors)
-        return plain.pair_scores(metric, left, plain.norms(left), whole[items], row_norms[items])
-    norms, scores = _lengths(whole) if given is None else frozen(given), np.empty(len(items), np.float32)
-    runs = np.count_nonzero(np.diff(anchors))
-    order = np.arange(len(items)) if _GROUPED * runs < len(items) else np.lexsort((items, anchors))
-    ordered = anchors[order]
-    first = np.flatnonzero(np.diff(ordered, prepend=-1))
-    place = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    starts = np.append(np.flatnonzero(place % _RUN == 0), len(order))  # of runs
-    step = max(1, _NUMBERS // (2 * max(_RUN, corpus.width)))
-    for at in range(0, len(starts) - 1, step):
-        edges = starts[at : at + step + 1]
-        counts, part = np.diff(edges), order[edges[0] : edges[-1]]
-        used = np.arange(counts.max()) < counts[:, None]
-        ids, out = np.zeros(used.shape, np.int64), np.empty(used.shape, np.float32)
-        ids[used] = items[part]
-        rows = frozen(taken(queries, ordered[edges[:-1]]))
-        arguments = (metric, rows, _lengths(rows), whole, norms, 0, frozen(counts), frozen(ids), out)
-        in_rows(dots.listed_scores, len(rows), len(part) * corpus.width, *arguments)
-        scores[part] = out[used]
-    return scores
-
-
-def _lengths(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """The norms of rows, read-only."""
-    return frozen(plain.norms(rows))
 
 
 def taken(vectors: Vectors, ids: Ids) -> NDArray[Any]:
@@ -157,10 +135,10 @@ class Workers:
     def __init__(self, count: int, *, torch: bool) -> None:
         self.count = count
         self.torch = need_torch() if torch else None
-        self.before = self.torch.get_num_threads() if self.torch else 0
-        self.pool = ThreadPoolExecutor(count, thread_name_prefix="naysay-search", initializer=self._alone)
+        self.torch_threads = self.torch.get_num_threads() if self.torch else 0
+        self.pool = ThreadPoolExecutor(count, thread_name_prefix="naysay-search", initializer=self._limit_torch)
 
-    def _alone(self) -> None:
+    def _limit_torch(self) -> None:
         if self.torch:
             self.torch.set_num_threads(1)
 
@@ -185,4 +163,4 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.pool.shutdown()
         if self.torch:
-            self.torch.set_num_threads(self.before)
+            self.torch.set_num_threads(self.torch_threads)

@@ -8,9 +8,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
-from naysay.kernels.threads import in_rows
-from naysay.kernels.top import merge_lists
 from naysay.positives import Positives
 from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
@@ -59,8 +56,8 @@ def known_in(indptr: NDArray[np.int64], items: NDArray[Any], shard: Shard) -> Po
 
 
 def merged(one: Found, other: Found) -> Found:
-    """The best of two results for the same queries, as one search over both corpora lists them. O(n depth)."""
-    out = Found.empty(*one.ids.shape)
-    given = [frozen(array) for found in (one, other) for array in (found.ids, found.scores)]
-    in_rows(merge_lists, len(one), 2 * one.ids.size, *given, out.ids, out.scores)
-    return out
+    """The best of two results for the same queries, as one search over both corpora lists them."""
+    ids = np.concatenate([one.ids, other.ids], axis=1)
+    scores = np.concatenate([one.scores, other.scores], axis=1)
+    order = np.lexsort((ids, -scores), axis=1)[:, : one.ids.shape[1]]  # empty slots have the score -inf
+    return Found(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))

@@ -9,16 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
 from naysay.checks import at_row, raise_invalid
-from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.search import _plain as plain
 from naysay.search._scores import Workers
 from naysay.search.vectors import Vectors, floats
 
-_SURVEYED = 1 << 21  # coordinates that are checked at a time
-_FEW = 1 << 14  # coordinates that one thread checks sooner than two
+_NUMBERS_AT_ONCE = 1 << 21  # coordinates that are checked at a time
+_FEW_NUMBERS = 1 << 18  # coordinates that one thread checks sooner than two
 SMALLEST_NORM = 1e-140  # below it, the square of a norm loses digits in float64
 _LARGEST_NORM = 1e140  # above it, too
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -33,7 +31,6 @@ class Survey:
 
     largest: float
     norms: NDArray[np.float64] | None
-    rounded: dict[str, Any] | None = None  # {engine: rounded vectors}, kept for the next search; None: not kept
 
 
 @final
@@ -48,27 +45,26 @@ class Measured:
 
 def measured(vectors: Vectors, metric: int, threads: int) -> Measured:
     """Measure the norms of vectors in one pass, and look for rows that have no score."""
-    step = max(1, _SURVEYED // vectors.width)
-    all_norms = np.empty(vectors.n if vectors.whole is not None else 0)
+    rows_at_once = max(1, _NUMBERS_AT_ONCE // vectors.width)
+    all_norms = None if vectors.whole is None else np.empty(vectors.n)
     largest, bad, first = 0.0, 0, None
-    with Workers(threads if vectors.n * vectors.width > _FEW else 1, torch=False) as workers:
-        for start in range(0, vectors.n, step):
-            rows = floats(vectors.rows(start, start + step))
-            block = all_norms[start : start + step] if vectors.whole is not None else np.empty(len(rows))
-            if plain.is_few(rows):
-                block[:] = plain.norms(rows)
-            else:
-                workers.rows(dots.norms, len(rows), frozen(rows), block)
-            wrong = ~(block < _LARGEST_NORM)
+    with Workers(threads if vectors.n * vectors.width > _FEW_NUMBERS else 1, torch=False) as workers:
+        for start in range(0, vectors.n, rows_at_once):
+            rows = floats(vectors.rows(start, start + rows_at_once))
+            norms = np.empty(len(rows))
+            workers.rows(plain.fill_norms, len(rows), rows, norms)
+            if all_norms is not None:
+                all_norms[start : start + len(rows)] = norms
+            wrong = ~(norms < _LARGEST_NORM)
             if metric == COSINE:
-                wrong |= block < SMALLEST_NORM
+                wrong |= norms < SMALLEST_NORM
             if wrong.any():
                 places = np.flatnonzero(wrong)
                 bad += len(places)
                 if first is None:
                     first = (start + int(places[0]), *_reason(metric, rows[places[0]]))
-            largest = max(largest, float(block[~wrong].max(initial=0.0)))
-    return Measured(Survey(largest, all_norms if vectors.whole is not None else None), bad, first)
+            largest = max(largest, float(norms[~wrong].max(initial=0.0)))
+    return Measured(Survey(largest, all_norms), bad, first)
 
 
 def check_measured(parameter: str, parts: Sequence[Measured]) -> float:
@@ -87,13 +83,6 @@ def survey(parameter: str, vectors: Vectors, metric: int, threads: int) -> Surve
     return found.survey
 
 
-def survey_both(queries: Vectors, corpus: Vectors, metric: int, threads: int) -> tuple[Survey, Survey]:
-    """Survey both sides of a search; raise also if a score can be too large for float32."""
-    left, right = (survey(name, side, metric, threads) for name, side in (("queries", queries), ("corpus", corpus)))
-    check_score_range(metric, left.largest, right.largest)
-    return left, right
-
-
 def check_score_range(metric: int, query_norm: float, corpus_norm: float) -> None:
     """Raise if vectors of up to these norms can have scores too large for float32, or only scores too small for it."""
     largest = {DOT: query_norm * corpus_norm, COSINE: 1.0, L2: query_norm + corpus_norm}[metric]
@@ -107,9 +96,9 @@ def check_score_range(metric: int, query_norm: float, corpus_norm: float) -> Non
 
 def _reason(metric: int, row: NDArray[Any]) -> tuple[str, str]:
     """The rule that a row breaks, and what it has instead."""
-    odd = row[~np.isfinite(row)]
-    if len(odd):
-        return "finite", str(odd[0])
+    not_finite = row[~np.isfinite(row)]
+    if len(not_finite):
+        return "finite", str(not_finite[0])
     if metric == COSINE and not row.any():
         return "without zero vectors, which have no cosine", "a zero vector"
     return f"of norms between {SMALLEST_NORM} and {_LARGEST_NORM}", f"a largest coordinate of {np.abs(row).max()}"

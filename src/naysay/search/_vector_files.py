@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
@@ -56,22 +57,17 @@ class RawFile:
 
     def take(self, ids: NDArray[np.int64]) -> NDArray[Any]:
         """Read the rows of ascending ids; those near each other at once, with the rows between them."""
-        size, steps = self.width * self.stored.itemsize, np.diff(ids)
-        ends = (steps > 1 + _GAP // size) | (np.diff(ids // max(1, WINDOW // size)) > 0)
-        edges = np.unique([0, *(np.flatnonzero(ends) + 1), len(ids)])
-        firsts, lasts = ids[edges[:-1]], ids[edges[1:] - 1]
-        gaps = np.cumsum(np.concatenate([[0], steps != 1]))
-        whole = gaps[edges[1:] - 1] == gaps[edges[:-1]]  # whether a run has all rows from its first to its last
+        row_bytes = self.width * self.stored.itemsize
+        is_far = np.diff(ids) > 1 + _GAP // row_bytes
+        in_next_window = np.diff(ids // max(1, WINDOW // row_bytes)) > 0
+        run_edges = np.unique([0, *(np.flatnonzero(is_far | in_next_window) + 1), len(ids)])
         out = np.empty((len(ids), self.width), self.stored)
-        runs = zip(*(part.tolist() for part in (edges[:-1], edges[1:], firsts, lasts, whole)), strict=True)
         with self._opened() as file:
-            for start, stop, first, last, all_rows in runs:
-                if all_rows:
-                    self._fill(file, first, out[start:stop])
-                else:
-                    rows = np.empty((last - first + 1, self.width), self.stored)
-                    self._fill(file, first, rows)
-                    out[start:stop] = rows[ids[start:stop] - first]
+            for start, stop in pairwise(run_edges.tolist()):
+                run = ids[start:stop]
+                rows = np.empty((int(run[-1] - run[0]) + 1, self.width), self.stored)
+                self._fill(file, int(run[0]), rows)
+                out[start:stop] = rows[run - run[0]]
         return self._floats(out)
 
     @contextmanager

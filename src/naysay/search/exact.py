@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.arrays import to_numpy
-from naysay.checks import (
-    as_array,
-    check_all,
-    check_device,
-    check_kind,
-    check_one_of,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-)
+from naysay.checks import check_device, check_kind, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.positives import Positives
 from naysay.search import _plain as plain
 from naysay.search._multiply import torch_is_loaded
-from naysay.search._plan import plan
-from naysay.search._products import NAMES, Engine, Rounded, Units, choose, is_small
-from naysay.search._scan import Scan, round_rows
-from naysay.search._scores import METRICS, ExactScores, Workers, thread_count
-from naysay.search._survey import Survey, survey_both
-from naysay.search.vectors import Vectors, as_vectors, floats
+from naysay.search._plan import budget_bytes, plan
+from naysay.search._products import NAMES, PLAIN, Engine, Rounded, Units, choose, is_small, round_rows
+from naysay.search._scan import Scan
+from naysay.search._scores import METRICS, Workers, thread_count
+from naysay.search._survey import Survey, check_score_range, survey
+from naysay.search.vectors import as_vectors, floats
 
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
+_MOST_ROWS = 1 << 31  # of a corpus: ids of open pairs are int32
 
 
 @final
@@ -82,6 +73,122 @@ class Found:
         return np.asarray(self.ids >= 0)
 
 
+@final
+class Exact:
+    """A corpus to be searched several times: its vectors are checked once, and rounded once.
+
+    Options are those of `search`. The corpus must not change meanwhile.
+
+    Args:
+        corpus: (m, d) vectors.
+        metric: "cosine", "dot" or "l2".
+        engine: "auto", "int8", "float32" or "float64".
+        budget: Bytes of memory that each search may take.
+        threads: Threads of each search.
+        device: Where torch multiplies.
+        measured: The survey of the corpus, where it has been checked already.
+    """
+
+    def __init__(
+        self,
+        corpus: Any,
+        metric: str = "cosine",
+        *,
+        engine: str = "auto",
+        budget: int | None = None,
+        threads: int | None = None,
+        device: Any = None,
+        measured: Survey | None = None,
+    ) -> None:
+        check_one_of("metric", metric, tuple(METRICS))
+        check_one_of("engine", engine, NAMES)
+        budget_bytes(budget)
+        if device is not None:
+            check_device("device", device)
+        self.metric, self.corpus = metric, as_vectors("corpus", corpus)
+        if self.corpus.n >= _MOST_ROWS:
+            raise_invalid("corpus", "of fewer than 2^31 rows", self.corpus.n, "Search its parts and merge.")
+        count = thread_count(threads)
+        if measured is None:
+            measured = survey("corpus", self.corpus, METRICS[metric], count)
+        self.norms, self.largest_norm = measured.norms, measured.largest
+        self._engine, self._budget, self._threads, self._device = engine, budget, threads, device
+        self._codes: tuple[Engine, Rounded] | None = None  # the rounded corpus, kept for the next search
+        self._work = 0  # products of numbers of all searches so far
+        self._checked: Survey | None = None  # of all queries, if `check` was called
+
+    def check(self, queries: Any) -> None:
+        """Raise if a query has no score. Later searches of some of these queries do not check them again."""
+        vectors, metric = as_vectors("queries", queries), METRICS[self.metric]
+        largest = survey("queries", vectors, metric, thread_count(self._threads)).largest
+        check_score_range(metric, largest, self.largest_norm)
+        self._checked = Survey(largest, None)  # its norms are of other rows than those of a search
+
+    def search(
+        self,
+        queries: Any,
+        depth: int,
+        *,
+        exclude: Positives | None = None,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> Found:
+        """Find the `depth` best corpus rows of each query, as `search` does."""
+        depth = check_whole("depth", depth, 1)
+        if on_progress is not None and not callable(on_progress):
+            raise_invalid("on_progress", "a function of a number, or None", shown(on_progress))
+        vectors = as_vectors("queries", queries)
+        if vectors.width != self.corpus.width:
+            raise_invalid("queries", f"of width {self.corpus.width}, like the corpus", vectors.width)
+        excluded = excluded_rows(exclude, vectors.n, self.corpus.n)
+        threads, metric = thread_count(self._threads), METRICS[self.metric]  # the library's setting may have changed
+        measured = self._checked
+        if measured is None:
+            measured = survey("queries", vectors, metric, threads)
+            check_score_range(metric, measured.largest, self.largest_norm)
+        if vectors.n == 0 or self.corpus.n == 0:
+            return Found.empty(vectors.n, depth)
+        engine = self._choose(vectors.n)
+        sizes = plan(vectors.n, self.corpus, depth, engine, threads, self._budget)
+        found = Found.empty(vectors.n, depth)
+        if engine is PLAIN:
+            sides = vectors, measured.norms, self.corpus, self.norms
+            plain.search(metric, *sides, excluded, found.ids, found.scores, on_progress)
+            return found
+        units = Units(metric, self.largest_norm or 1.0, max(self.largest_norm, measured.largest) or 1.0)
+        with Workers(sizes.threads, torch=torch_is_loaded()) as workers:
+            codes = self._rounded(engine, workers) if sizes.keeps else None
+            scan = Scan(self.corpus, self.norms, engine, units, sizes, workers, codes, self._device)
+            scan.run(vectors, measured.norms, excluded, found.ids, found.scores, on_progress)
+        return found
+
+    def release(self) -> None:
+        """Free the rounded corpus that is kept for the next search; to round it again takes little time."""
+        self._codes = None
+
+    def _choose(self, n_queries: int) -> Engine:
+        """The engine of a search."""
+        work = n_queries * self.corpus.n * self.corpus.width
+        self._work += work
+        codes = self._codes
+        if codes is not None and not is_small(work):
+            return codes[0]
+        return choose(self._engine, work, self._work, self.corpus.width, lambda: self._sample, self._device)
+
+    @cached_property
+    def _sample(self) -> NDArray[Any]:
+        """Some corpus rows, evenly spaced."""
+        n = self.corpus.n
+        return floats(self.corpus.take(np.unique(np.linspace(0, n - 1, min(_SAMPLE, n)).astype(np.int64))))
+
+    def _rounded(self, engine: Engine, workers: Workers) -> Rounded:
+        """The whole corpus on the grid of an engine."""
+        if self._codes is None:
+            rounded = Rounded.empty(engine, self.corpus.n, self.corpus.width)
+            workers.rows(round_rows, self.corpus.n, self.corpus.rows(0, self.corpus.n), rounded)
+            self._codes = engine, rounded
+        return self._codes[1]
+
+
 @public
 def search(
     queries: Any,
@@ -99,13 +206,13 @@ def search(
     """Find the `depth` best corpus rows of each query, exactly.
 
     The score of a pair is the float64 sum over the coordinates in order, rounded to float32. The order is score
-    descending, id ascending. The engine multiplies rounded vectors, which is fast. Pairs that its error bound cannot
+    descending, id ascending. An engine multiplies rounded vectors, which is fast. Pairs that its error bound cannot
     rule out are scored by the float64 kernel at the end. The result is therefore the same, to the byte, for every
     engine, budget and number of threads, and as if all pairs had been scored.
 
     Cost: O(n_queries n_corpus d) in the engine, O(d) for each pair that is not ruled out (a few times `depth` per
-    query, more with a coarser engine), and one pass over all vectors before. If the budget cannot hold the unresolved
-    pairs of all queries at once, the corpus is read once for each block of queries.
+    query, more with a coarser engine), and one pass over all vectors before. If the budget cannot hold the open pairs
+    of all queries at once, the corpus is read once for each block of queries.
 
     Args:
         queries: (n, d) vectors: `Vectors`, or anything that `open_vectors` takes.
@@ -115,7 +222,7 @@ def search(
         exclude: Pairs (query row, corpus row) that are never returned, including those with the relation "ignore".
         engine: "auto", "int8", "float32" or "float64". It changes the speed, never the result.
         budget: Bytes of memory that the call may take, including its result. 1 GiB by default.
-        threads: Threads of this call. `naysay.kernels.threads` by default.
+        threads: Threads of this call, or as many as the budget holds. `naysay.kernels.threads` by default.
         on_progress: Called during the search with the number of further queries done; the fractions sum to n.
         device: Where torch multiplies the rounded vectors, such as "cuda"; None for the processor. The bounds hold for
             any device, and pairs that they leave are scored on the processor, so the result is the same.
@@ -132,137 +239,17 @@ def search(
         >>> found.ids.tolist()
         [[1, 0], [0, 1]]
     """
-    how = SearchOptions(metric, exclude, engine, budget, threads, on_progress, device)
-    return how.run(queries, corpus, depth)[0]
+    exact = Exact(corpus, metric, engine=engine, budget=budget, threads=threads, device=device)
+    return exact.search(queries, depth, exclude=exclude, on_progress=on_progress)
 
 
-@public
-def search_below(
-    queries: Any,
-    corpus: Any,
-    depth: int,
-    below: Any,
-    *,
-    metric: str = "cosine",
-    exclude: Positives | None = None,
-    engine: str = "auto",
-    budget: int | None = None,
-    threads: int | None = None,
-    on_progress: Callable[[float], None] | None = None,
-    device: Any = None,
-) -> tuple[Found, NDArray[np.int64]]:
-    """Find the `depth` best corpus rows of each query that score at most `below`, and count those that score higher.
-
-    The rank of a row among all is the count plus its place in the result. One pass is enough, however many rows score
-    higher: they are counted by their bounds, and scored only where a bound cannot decide.
-
-    `below` is (n,) float32, the highest score that is returned for each query; None for no limit. All other arguments
-    are those of `search`.
-
-    Returns:
-        The rows found, and (n,) how many corpus rows score higher than `below`.
-
-    Examples:
-        >>> import numpy as np
-        >>> corpus = np.array([[1.0, 0], [0.8, 0.6], [0.0, 1]])
-        >>> found, higher = search_below(corpus[:1], corpus, 1, np.array([0.9], np.float32))
-        >>> found.ids.tolist(), higher.tolist()
-        ([[1]], [1])
-    """
-    how = SearchOptions(metric, exclude, engine, budget, threads, on_progress, device)
-    return how.run(queries, corpus, depth, below)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchOptions:
-    """The options that both searches have."""
-
-    metric: str = "cosine"
-    exclude: Positives | None = None
-    engine: str = "auto"
-    budget: int | None = None
-    threads: int | None = None
-    on_progress: Callable[[float], None] | None = None
-    device: Any = None
-    surveys: tuple[Survey, Survey] | None = None  # of these queries (or more of them) and this corpus, if known
-
-    def run(self, queries: Any, corpus: Any, depth: int, below: Any = None) -> tuple[Found, NDArray[np.int64]]:
-        """Check everything, plan the blocks, and scan."""
-        depth = check_whole("depth", depth, 1)
-        check_one_of("metric", self.metric, tuple(METRICS))
-        check_one_of("engine", self.engine, NAMES)
-        if self.on_progress is not None and not callable(self.on_progress):
-            raise_invalid("on_progress", "a function of a number, or None", shown(self.on_progress))
-        if self.device is not None:
-            check_device("device", self.device)
-        threads = thread_count(self.threads)
-        left, right = as_vectors("queries", queries), as_vectors("corpus", corpus)
-        if left.width != right.width:
-            raise_invalid("queries", f"of width {right.width}, like the corpus", left.width)
-        if right.n >= 1 << 31:
-            raise_invalid("corpus", "of fewer than 2^31 rows", right.n, "Search its parts and merge.")
-        excluded, caps = excluded_rows(self.exclude, left.n, right.n), _caps(below, left.n)
-        metric = METRICS[self.metric]
-        norms = self.surveys or survey_both(left, right, metric, threads)
-        sample = floats(right.take(np.unique(np.linspace(0, right.n - 1, min(_SAMPLE, right.n)).astype(np.int64))))
-        total = 0 if norms[0].norms is None else len(norms[0].norms)
-        kept = norms[1].rounded
-        many = not is_small(left.n, right.n, right.width)
-        name = next(iter(kept)) if kept and many and self.engine == "auto" and self.device is None else self.engine
-        engine = choose(name, left.n, right.n, right.width, sample, total, self.device)
-        largest = max(norms[0].largest, norms[1].largest)
-        units = Units(metric, norms[1].largest or 1.0, largest or 1.0, raw=not engine.rounds)
-        sizes = plan(left, right, depth, engine, threads, self.budget)
-        found, above = Found.empty(left.n, depth), np.zeros(left.n, np.int64)
-        if left.n == 0 or right.n == 0:
-            return found, above
-        if engine.name == "float64" and self.engine == "auto":
-            query_rows = floats(left.rows(0, left.n))
-            corpus_rows = floats(right.rows(0, right.n))
-            corpus_norms = plain.norms(corpus_rows) if norms[1].norms is None else norms[1].norms
-            written = found.ids, found.scores, above
-            plain.best_rows(metric, query_rows, corpus_rows, corpus_norms, excluded, caps, written, self.on_progress)
-            return found, above
-        with Workers(threads, torch=engine.rounds and torch_is_loaded()) as workers:
-            exact = ExactScores(metric, right, norms[1].norms)
-            whole = _rounded(engine, right, workers, kept) if sizes.keeps else None
-            parts = left, right, excluded, caps, engine, units, sizes, exact, workers, whole
-            scan = Scan(*parts, self.on_progress, self.device)
-            scan.run(found.ids, found.scores, above)
-        return found, above
-
-
-def _rounded(engine: Engine, corpus: Vectors, workers: Workers, kept: dict[str, Any] | None) -> Rounded:
-    """The whole corpus on the grid of an engine; `kept` is where an earlier search left it, or None."""
-    found: Rounded | None = None if kept is None else kept.get(engine.name)
-    if found is None:
-        found = Rounded.empty(engine, corpus.n, corpus.width)
-        round_rows(workers, engine, frozen(corpus.rows(0, corpus.n)), found)
-        if kept is not None:
-            kept[engine.name] = found
-    return found
-
-
-def _caps(below: Any, n: int) -> NDArray[np.float32]:
-    """(n,) the highest score that may be returned, infinity for no limit."""
-    if below is None:
-        return np.full(n, np.inf, np.float32)
-    caps = as_array("below", to_numpy(below))
-    if caps.shape != (n,) or caps.dtype.kind != "f":
-        raise_invalid("below", f"({n},) numbers, one for each query", f"shape {caps.shape} {caps.dtype}")
-    check_all("below", caps, ~np.isnan(caps), "numbers")
-    return caps.astype(np.float32)
-
-
-def excluded_rows(exclude: Positives | None, n_queries: int, n_corpus: int) -> tuple[NDArray[Any], ...]:
-    """(indptr, indices, filter) of the excluded pairs; a query past the last anchor has none."""
+def excluded_rows(exclude: Positives | None, n_queries: int, n_corpus: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """(indptr, indices) of the excluded pairs; a query past the last anchor has none."""
     if exclude is None:
-        parts: tuple[Any, ...] = (np.zeros(n_queries + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
-        return tuple(frozen(part) for part in parts)
+        return frozen(np.zeros(n_queries + 1, np.int64)), frozen(np.empty(0, np.int32))
     check_kind("exclude", exclude, Positives, "a Positives, or None")
     if exclude.n_anchors > n_queries or exclude.n_items > n_corpus:
         rule = f"of at most {n_queries} anchors and {n_corpus} items, the rows of queries and corpus"
         raise_invalid("exclude", rule, f"{exclude.n_anchors} x {exclude.n_items}")
     indptr = np.pad(exclude.indptr, (0, n_queries - exclude.n_anchors), mode="edge")
-    return frozen(indptr), exclude.indices, exclude.filter
+    return frozen(indptr), exclude.indices

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay._rows import frozen
 from naysay.kernels.dots import COSINE, DOT, L2
-from naysay.search import _products as bounds
 from naysay.search import _products as engines
 from naysay.search._multiply import moved, product
 
@@ -17,12 +15,12 @@ FAST = ("int8", "float32")
 
 
 def engine_of(name, width, device=None):
-    return engines.choose(name, 1, 1, width, np.empty((0, width), np.float32), device=device)
+    return engines.choose(name, 1, 1, width, lambda: np.empty((0, width), np.float32), device)
 
 
 def rounded(engine, rows):
-    found = bounds.Rounded.empty(engine, *rows.shape)
-    engine.round(0, len(rows), frozen(rows), found.codes, found.scales, found.sizes, found.errors)
+    found = engines.Rounded.empty(engine, *rows.shape)
+    engines.round_rows(0, len(rows), rows, found)
     return found
 
 
@@ -31,13 +29,13 @@ def limits(name, metric, queries, corpus, device=None):
     engine = engine_of(name, queries.shape[1], device)
     one, two = rounded(engine, queries), rounded(engine, corpus)
     norms = [np.sqrt((rows.astype(np.float64) ** 2).sum(1)) for rows in (queries, corpus)]
-    units = bounds.Units(metric, norms[1].max() or 1.0, max(norms[0].max(), norms[1].max()) or 1.0)
-    a, b, c, slack = (side[:, None] for side in bounds.row_sides(engine, units, one))
-    scale, size, error, offset = bounds.column_sides(engine, units, two)
+    units = engines.Units(metric, norms[1].max() or 1.0, max(norms[0].max(), norms[1].max()) or 1.0)
+    a, b, c, slack = (term[:, None] for term in engines.query_terms(units, one))
+    scale, size, lost, offset = engines.corpus_terms(engine, units, two)
     multiply = product(engine.name, len(queries), len(corpus), device)
     products = multiply(moved(one.codes, device), moved(two.codes, device)).astype(np.float32)
-    upper = products * (a * scale) + (b * size + c * error) + offset + slack
-    lower = upper - np.float32(2) * ((b * size + c * error) + slack) + np.float32(2.0**-17) * offset
+    upper = products * (a * scale) + (b * size + c * lost) + offset + slack
+    lower = upper - np.float32(2) * ((b * size + c * lost) + slack) + np.float32(2.0**-17) * offset
     assert upper.dtype == lower.dtype == np.float32
     return upper, lower, units, norms[0][:, None]
 
@@ -135,18 +133,5 @@ def test_whole_numbers_of_eight_bits_lose_nothing():
 def test_zero_rows_have_no_error():
     for name in FAST:
         found = rounded(engine_of(name, 3), np.zeros((2, 3)))
-        assert found.scales.tolist() == [1, 1]
         assert found.errors.tolist() == found.sizes.tolist() == [0, 0]
         assert not found.codes.any()
-
-
-def test_a_part_of_a_large_search_is_worth_loading_torch(monkeypatch):
-    def loaded():
-        raise LookupError
-
-    monkeypatch.setattr(engines, "torch_is_loaded", lambda: False)
-    monkeypatch.setattr(engines, "need_torch", loaded)
-    sample = np.random.default_rng(0).normal(size=(50, 384))
-    assert engines.choose("auto", 2000, 20_000, 384, sample).name == "float32"
-    with pytest.raises(LookupError):
-        engines.choose("auto", 2000, 20_000, 384, sample, 8000)
