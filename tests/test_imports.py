@@ -40,6 +40,7 @@ LAYERS = [
     "_mapped",
     "plots",
     "types",
+    "_state",
     "_processes",
     "_slots",
     "rng",
