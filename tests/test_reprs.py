@@ -37,7 +37,7 @@ class Optimizer:
         return "Optimizer()"
 
 
-MEMBERS = {name: ns.detectors.Absolute(0.7) for name in "ab"}
+MEMBERS = {name: ns.detectors.MaxScore(0.7) for name in "ab"}
 SHORT = {"on_short": "raise"}
 # Every setting of every class, none of them its default.
 SETTINGS = {
@@ -332,7 +332,7 @@ SETTINGS = {
         "Walk": {"n": 17, "size": 3, "neighbours": 5, "candidates": 7, "restart": 0.25, "cover": False},
     },
     "detectors": {
-        "Absolute": {"high": 0.75},
+        "MaxScore": {"high": 0.75},
         "Calibrated": {"alpha": 0.125, "standardise": True},
         "Combined": {"detectors": MEMBERS, "rule": "mean"},
         "Duplicates": {

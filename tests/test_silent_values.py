@@ -80,8 +80,8 @@ TIED = {
         lambda: sample(lambda anchors, ids: ids - LARGEST - 99, ns.Query(torch.arange(3), positives=torch.arange(3))),
         "score",
     ),
-    "Absolute": (
-        lambda: ns.detectors.Absolute(0.5).suspicion(QUERY, ns.Negatives(TABLE, scores=MERGED_TABLE)),
+    "MaxScore": (
+        lambda: ns.detectors.MaxScore(0.5).suspicion(QUERY, ns.Negatives(TABLE, scores=MERGED_TABLE)),
         "negatives.scores",
     ),
     "lowest_scores": (lambda: ns.detectors.lowest_scores([0, 1], MERGED), "scores"),

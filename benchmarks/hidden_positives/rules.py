@@ -187,12 +187,12 @@ def clusterings(item_vectors: Floats) -> dict[int, ns.detectors.SoftClusters]:
 
 
 def rules(groups: dict[int, ns.detectors.SoftClusters]) -> dict[str, Rule]:
-    """All rules. Absolute, Bands, Calibrated and Mixture have one threshold for all anchors."""
+    """All rules. MaxScore, Bands, Calibrated and Mixture have one threshold for all anchors."""
     d: Any = ns.detectors
     most = max(groups)
     return {
         "rank window": Rule(by_detector(lambda b, n: d.RankWindow(int(n))), SKIPS, {"naive": 0, "rank window, 10": 10}),
-        "absolute": Rule(by_detector(lambda b, high: d.Absolute(high)), HIGHS, {"absolute, 0.7": 0.7}),
+        "absolute": Rule(by_detector(lambda b, high: d.MaxScore(high)), HIGHS, {"absolute, 0.7": 0.7}),
         "margin": Rule(by_detector(lambda b, m: d.Margin(m, b.own)), MARGINS, {"margin, 0.05": 0.05}),
         "share of the positive": Rule(
             by_detector(lambda b, share: d.ShareOfPositive(b.own, share)), SHARES, {"95 % of the positive": 0.95}

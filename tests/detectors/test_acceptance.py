@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay import NaysayError
-from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance, accepted
+from naysay.detectors.incremental import LinearAcceptance, StepAcceptance, accepted
 
 confidences = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]) | st.floats(0, 1), max_size=12)
 rates = st.floats(0, 1)

@@ -4,10 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
+from naysay.detectors._states import Entry, read_state
 
 import naysay as ns
 from naysay import detectors
-from naysay.detectors._states import Entry, read_state
 
 QUERY = ns.Query(np.arange(3), positives=np.arange(3))
 NEGATIVES = ns.Negatives(np.array([[4, 5], [6, 7], [8, -1]]), scores=np.array([[0.1, 0.9], [0.5, 0.2], [0.7, 0.0]]))
@@ -27,10 +27,10 @@ def embed(ids):
 
 # What each is called with: all arguments that have no default, and some that have one.
 CALLS = {
-    "Absolute": {"high": 0.5},
+    "MaxScore": {"high": 0.5},
     "Bands": {"low": 0.1, "high": 0.5},
     "Calibrated": {},
-    "Combined": {"detectors": {"a": detectors.Absolute(0.5)}},
+    "Combined": {"detectors": {"a": detectors.MaxScore(0.5)}},
     "Duplicates": {"item_texts": TEXTS, "anchor_texts": TEXTS[:3], "positives": KNOWN, "transitive": 0.5},
     "Ecdf": {"scores": SCORES[0], "positive_scores": [0.5, 0.6, 0.7]},
     "Guide": {"score_pairs": of_pairs, "threshold": 0.5, "first": 0.3, "budget": 3, "total_budget": 9},
@@ -55,7 +55,7 @@ CALLS = {
     "detection_rates": {"labels": [0, 0, 1], "classes": [0, 1, 1]},
     "drop": {"negatives": NEGATIVES, "suspicion": SUSPICION},
     "evaluate": {
-        "detector": detectors.Absolute(0.5),
+        "detector": detectors.MaxScore(0.5),
         "query": QUERY,
         "negatives": NEGATIVES,
         "truth": SUSPICION > 0.5,

@@ -6,12 +6,12 @@ from in_threads import in_threads
 
 import naysay as ns
 from naysay.detectors import (
-    Absolute,
     Calibrated,
     Guide,
     Incremental,
     Labelled,
     LearnedQuantile,
+    MaxScore,
     Scoreboard,
     ScoreSketch,
     SoftClusters,
@@ -82,7 +82,7 @@ def test_no_batch_of_a_scoreboard_is_lost():
 
     def add():
         for _ in range(ROUNDS):
-            board.add(Absolute(0.1), QUERY, NEGATIVES, truth)
+            board.add(MaxScore(0.1), QUERY, NEGATIVES, truth)
             board.result()
 
     in_threads(add, add)

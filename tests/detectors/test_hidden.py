@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from naysay.detectors.hidden import hidden_positives, split_known
 from scipy import stats
 
 import naysay as ns
-from naysay.detectors.hidden import hidden_positives, split_known
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.testing import planted_world
 
 WORLD = planted_world(400, 300, per_anchor=12, known_share=0.5, noise=0.5)
@@ -227,11 +227,11 @@ def test_the_interval_holds_the_true_rate():
 
 def test_it_says_what_it_assumes():
     found = hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores)
-    assert isinstance(found, Share)
+    assert isinstance(found, RateEstimate)
     lines = str(found).splitlines()
     assert lines[0].startswith("hidden positives that are flagged: ")
     assert [line.partition(":")[0] for line in lines[1:]] == ["assumes"] * 3 + ["note"] * len(found.notes)
-    assert str(Share("x", 0.0123, 0.00012, 0.5, 0.9, 1200, ("a",), ("b",))) == (
+    assert str(RateEstimate("x", 0.0123, 0.00012, 0.5, 0.9, 1200, ("a",), ("b",))) == (
         "x: 1.2 % (90% CI 0.012 to 50.0, n = 1,200)\nassumes: a\nnote: b"
     )
 
@@ -277,11 +277,11 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
             "`embed` must be given if `negatives` have vectors, got None. The hidden slot needs its own.",
         ),
         (
-            {"detector": ns.detectors.Absolute(0.5)},
+            {"detector": ns.detectors.MaxScore(0.5)},
             "`score` must be given for a detector that uses scores, got None. Pass a function score(anchors, ids).",
         ),
         (
-            {"detector": ns.detectors.Absolute(0.5), "negatives": ns.Negatives(SCORED.ids)},
+            {"detector": ns.detectors.MaxScore(0.5), "negatives": ns.Negatives(SCORED.ids)},
             "`score` must be given for a detector that uses scores, got None. Pass a function score(anchors, ids).",
         ),
         ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),

@@ -12,14 +12,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naysay.detectors.truth import detection_rates, normalised_mutual_information
 
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors import _clusters as clusters
 from naysay.detectors._clusters import cluster_confidence, sample_confidence
-from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
-from naysay.detectors.incremental import Incremental
-from naysay.detectors.truth import detection_rates, normalised_mutual_information
+from naysay.detectors.incremental import Incremental, LinearAcceptance, StepAcceptance
 from naysay.losses import attract, eliminate, in_batch
 from naysay.pools import Memory
 from naysay.testing import check_detector

@@ -117,7 +117,7 @@ def test_judged_by_a_posterior_keeps_its_target():
     detector = ns.detectors.Posterior(k=8, false_share=0.05, positive_scores=own).fit(scores, own)
     assert detector.suspicion_threshold < 0.4
     anchors = np.arange(len(own))
-    for rule in (detector, {"posterior": detector}, {"posterior": detector, "absolute": ns.detectors.Absolute(99.0)}):
+    for rule in (detector, {"posterior": detector}, {"posterior": detector, "absolute": ns.detectors.MaxScore(99.0)}):
         sampler = ns.samplers.Judged(Listed(scores), rule, refill=5)
         taken = sampler.sample(ns.Query(anchors), 8, rng=ns.rng_for(0)).ids
         assert truth[anchors[:, None], taken].mean() == pytest.approx(0.05, abs=0.02)

@@ -10,16 +10,13 @@ import torch
 from five_encoders import ENCODERS, positive_scores
 from hypothesis import example, given
 from hypothesis import strategies as st
+from naysay.detectors.ecdf import Ecdf
 
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors._slots import UNDER, by_distance, by_share
-from naysay.detectors.absolute import Absolute
+from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive, lowest_scores
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.ecdf import Ecdf
-from naysay.detectors.margin import Margin, ShareOfPositive
-from naysay.detectors.positive_scores import lowest_scores
-from naysay.detectors.rank_window import RankWindow
 from naysay.testing import check_detector
 from naysay.types import Detector
 
@@ -28,7 +25,7 @@ KNOWN = np.arange(101) / 100
 
 RULES = {
     "RankWindow": lambda: RankWindow(2),
-    "Absolute": lambda: Absolute(0.4),
+    "MaxScore": lambda: MaxScore(0.4),
     "Margin": lambda: Margin(0.1, OWN),
     "ShareOfPositive": lambda: ShareOfPositive(OWN),
     "Ecdf": lambda: Ecdf(KNOWN, OWN, beta=0.5),
@@ -83,7 +80,7 @@ def test_higher_scores_are_no_less_suspect(slots):
 @pytest.mark.parametrize(
     ("name", "thresholds"),
     [
-        ("Absolute", [0.4, 0.4, 0.4]),
+        ("MaxScore", [0.4, 0.4, 0.4]),
         ("Margin", [0.8 - 0.1, 0.5 - 0.1, -0.4 - 0.1]),
         ("ShareOfPositive", [0.8 - 0.8 * (1 - 0.95), 0.5 - 0.5 * (1 - 0.95), -0.4 - 0.4 * (1 - 0.95)]),
         ("Ecdf", [0.4, 0.25, 0.0]),
@@ -371,8 +368,8 @@ TABLE = "`positive_scores` must be a function of the query, or a score for each 
     [
         (lambda: RankWindow(-1), "RankWindow: `skip` must be at least 0, got -1."),
         (lambda: RankWindow(2.0), "RankWindow: `skip` must be a whole number, got 2.0."),
-        (lambda: Absolute(math.nan), "Absolute: `high` must be a finite number, got nan."),
-        (lambda: Absolute(math.inf), "Absolute: `high` must be a finite number, got inf."),
+        (lambda: MaxScore(math.nan), "MaxScore: `high` must be a finite number, got nan."),
+        (lambda: MaxScore(math.inf), "MaxScore: `high` must be a finite number, got inf."),
         (lambda: Margin(math.inf, OWN), "Margin: `margin` must be a finite number, got inf."),
         (lambda: Margin("a", OWN), "Margin: `margin` must be a finite number, got 'a'."),
         (lambda: Margin(0.1, object()), f"Margin: {TABLE}, got object of shape ()."),
