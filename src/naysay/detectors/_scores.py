@@ -181,7 +181,7 @@ def _chosen_column(schema: Any, wanted: str | None) -> str:
     if wanted is not None:
         check_one_of("column", wanted, schema.names)
         if wanted not in numeric:
-            raise_invalid("column", "the name of one column of numbers", f"{wanted!r} of {schema.field(wanted).type}")
+            raise_invalid("column", "the name of one column of numbers", shown(wanted))
         return wanted
     named = [name for name in _NAMES if name in numeric]
     if not named and len(numeric) != 1:
