@@ -342,7 +342,6 @@ SETTINGS = {
             "punctuation": False,
             "shingle": 3,
         },
-        "Ecdf": {"scores": np.arange(5.0), "positive_scores": np.arange(5.0), "beta": 0.125, "floor": 0.0625},
         "Guide": {
             "score_pairs": score,
             "margin": 0.25,
@@ -378,8 +377,6 @@ SETTINGS = {
             "seed": 5,
         },
         "RankWindow": {"skip": 3},
-        "ScoreSketch": {"size": 17},
-        "Scoreboard": {"threshold": 0.75, "bins": 7, "confidence": 0.875},
         "ShareOfPositive": {"share": 0.75, "positive_scores": score},
         "SoftClusters": {"n_clusters": 3, "embed": embed, "embed_anchors": embed, "freedom": 2.5, "iterations": 7},
         "SupportViews": {"views": VECTORS[:, None], "embed": embed, "top": 3, "threshold": 0.75},

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from naysay.detectors.hidden import hidden_positives
 from numpy.typing import NDArray
 
 import naysay as ns
 from benchmarks.harness import write
+from naysay.detectors import hidden_positives
 from naysay.detectors.calibrated import Calibrated, rank_of
 from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.testing import World, planted_world

@@ -40,7 +40,6 @@ ALPHAS = (
     0.98,
 )
 SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
-BETAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 MARGINS = (-0.6, -0.4, -0.3, -0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 FALSE_SHARES = (
     0.0001,
@@ -197,7 +196,6 @@ def rules(groups: dict[int, ns.detectors.SoftClusters]) -> dict[str, Rule]:
         "share of the positive": Rule(
             by_detector(lambda b, share: d.ShareOfPositive(b.own, share)), SHARES, {"95 % of the positive": 0.95}
         ),
-        "ECDF": Rule(by_detector(lambda b, beta: d.Ecdf(b.calibration, b.own, beta)), BETAS, {"ECDF, 0.01": 0.01}),
         "bands": Rule(by_detector(_bands), FALSE_SHARES, {"bands, 0.1 %": 0.001}),
         "calibrated": Rule(
             by_detector(lambda b, alpha: d.Calibrated(alpha).fit(b.calibration)),

@@ -90,7 +90,6 @@ DETECTORS = {
     "Calibrated": (lambda: ns.detectors.Calibrated(0.1), False),
     "Combined": (lambda: ns.detectors.Combined({"a": ns.detectors.MaxScore(0.5)}), False),
     "Duplicates": (lambda: ns.detectors.Duplicates(item_texts=[str(item) for item in IDS]), False),
-    "Ecdf": (lambda: ns.detectors.Ecdf(np.linspace(0, 1, 50), np.ones(N)), False),
     "Guide": (lambda: ns.detectors.Guide(lambda anchors, ids: ids * 1.0, 0.1), True),
     "Incremental": (lambda: ns.detectors.Incremental(N, (3,)), False),
     "Labelled": (ns.detectors.Labelled, False),

@@ -98,9 +98,7 @@ def test_torch_gets_the_same_answer_in_torch(name):
     np.testing.assert_allclose(found.numpy(), wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "name", ["MaxScore", "Margin", "ShareOfPositive", "Bands", "Calibrated", "LearnedQuantile"]
-)
+@pytest.mark.parametrize("name", ["MaxScore", "Margin", "ShareOfPositive", "Bands", "Calibrated", "LearnedQuantile"])
 def test_detectors_by_threshold_suspect_what_is_above_it(name):
     detector = PARTS[name]()
     threshold = detector.threshold(QUERY)

@@ -146,7 +146,7 @@ def test_the_share_of_any_set_and_of_what_is_behind_the_lists():
     assert share.low < truth[mask].mean() < share.high
     n = int(mask.sum())
     wider = detector.share(scores, own, mask, behind=n)
-    assert wider.estimate == pytest.approx((share.estimate + detector.state()["model/beyond"]) / 2, abs=1e-7)
+    assert wider.estimate == pytest.approx((share.estimate + detector.state()["beyond"]) / 2, abs=1e-7)
     assert detector.share(scores, own, np.zeros_like(mask)).high == 1
 
 

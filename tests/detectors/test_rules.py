@@ -114,6 +114,17 @@ def test_another_window_is_another_threshold():
         assert ((suspicion >= 4 / (4 + m)) == flagged(RankWindow(m), query, negatives)).all()
 
 
+def test_a_window_skips_ranks_of_the_row_and_not_of_survivors():
+    """sentence-transformers cuts `range_min` after its margin: with both, safe negatives are skipped as well."""
+    scores = np.array([[0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.2, 0.1]])
+    query, negatives = asked(scores)
+    margin, window = Margin(0.05, OWN), RankWindow(2)
+    either = np.maximum(margin.suspicion(query, negatives), window.suspicion(query, negatives)) >= 0.5
+    assert either.tolist() == [[True] * 3 + [False] * 5]  # the peer: five
+    ignored = replace(negatives, relation=np.where(flagged(margin, query, negatives), 2, 0).astype(np.int8))
+    assert flagged(window, query, ignored).tolist() == [[True] * 2 + [False] * 6]  # those that are ignored have ranks
+
+
 @pytest.mark.parametrize("width", [2, 10, 11, 300])
 def test_a_window_is_never_skipped(width):
     """RAGatouille compares its guard of ten ranks with the length of a pair, and returns the nearest after all."""

@@ -234,37 +234,35 @@ class Model:
 
     def state(self) -> dict[str, Any]:
         """All of it: arrays and numbers."""
-        values = {f"model/{field.name}": getattr(self, field.name) for field in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in values.items()}
 
 
 MODEL_STATE = {
-    "model/knots": Entry((PASSES, FEATURES, KNOTS)),
-    "model/weights": Entry((PASSES, WIDTH)),
-    "model/c": Entry(),
-    "model/beyond": Entry(),
-    "model/depth": Entry(whole=True),
-    "model/scale": Entry((4,)),
-    "model/similar": Entry(("terms",)),
-    "model/edges": Entry(("edges",)),
-    "model/ratios": Entry(("bins",)),
-    "model/shift": Entry(),
-    "model/slope": Entry(),
-    "model/error": Entry(),
-    "model/reach": Entry((2,)),
-    "model/draws": Entry(("draws", WIDTH + 2)),
-    "model/level": Entry(),
-    "model/length": Entry(whole=True),
-    "model/anchors": Entry(("anchors",), whole=True),
-    "model/levels": Entry(("anchors",)),
+    "knots": Entry((PASSES, FEATURES, KNOTS)),
+    "weights": Entry((PASSES, WIDTH)),
+    "c": Entry(),
+    "beyond": Entry(),
+    "depth": Entry(whole=True),
+    "scale": Entry((4,)),
+    "similar": Entry(("terms",)),
+    "edges": Entry(("edges",)),
+    "ratios": Entry(("bins",)),
+    "shift": Entry(),
+    "slope": Entry(),
+    "error": Entry(),
+    "reach": Entry((2,)),
+    "draws": Entry(("draws", WIDTH + 2)),
+    "level": Entry(),
+    "length": Entry(whole=True),
+    "anchors": Entry(("anchors",), whole=True),
+    "levels": Entry(("anchors",)),
 }
 
 
 def model_of_state(parts: dict[str, NDArray[Any]]) -> Model:
     """The model from the entries of its state."""
-    values: dict[str, Any] = {
-        name.removeprefix("model/"): part if part.ndim else part.item() for name, part in parts.items()
-    }
+    values: dict[str, Any] = {name.removeprefix(""): part if part.ndim else part.item() for name, part in parts.items()}
     n_bins = len(values["ratios"])
     for name, size in {"edges": max(0, n_bins - 1), "similar": TERMS if n_bins else 0}.items():
         if len(values[name]) != size:
@@ -461,8 +459,6 @@ def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
 
     Slots of about the same prior count as one: the n slots are sorted by prior, in 500 groups.
     """
-    from scipy.optimize import isotonic_regression
-
     smooth = np.maximum(np.bincount(bins, minlength=n_bins), 1) / len(bins)  # one slot's worth of what all look like
     group = np.empty(len(bins), np.intp)
     group[np.lexsort((bins, prior))] = np.arange(len(bins)) * _PRIORS // len(bins)
@@ -477,7 +473,23 @@ def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
         before, ratio = ratio, (positive / positive.sum()) / (other / other.sum())
         if np.abs(np.log(ratio) - np.log(before)).max() < _EM_TOLERANCE:
             break
-    return np.log(isotonic_regression(ratio, weights=other / other.sum()).x)
+    return np.log(_ascending(ratio, other / other.sum()))
+
+
+def _ascending(values: Floats, weights: Floats) -> Floats:
+    """The nearest ascending sequence in weighted least squares: adjacent values that fall are averaged.
+
+    SciPy has it too, but loading scipy.optimize takes longer than a small call of `mine`.
+    """
+    blocks: list[tuple[float, float, int]] = []  # mean, weight and number of the values of each block
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, total, count = value, weight, 1
+        while blocks and blocks[-1][0] > mean:
+            last_mean, last_total, last_count = blocks.pop()
+            mean = (last_mean * last_total + mean * total) / (last_total + total)
+            total, count = last_total + total, last_count + count
+        blocks.append((mean, total, count))
+    return np.repeat([mean for mean, _, _ in blocks], [count for _, _, count in blocks])
 
 
 def tail_of(v: Floats, posterior: Floats, k: int) -> tuple[float, float, float]:

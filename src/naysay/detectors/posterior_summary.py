@@ -291,32 +291,32 @@ class PosteriorSummary:
 
     def state(self) -> dict[str, Any]:
         """All of it as numbers and arrays, NaN for what is None."""
-        state: dict[str, Any] = {f"summary/{name}": getattr(self, name) for name in _NUMBERS}
+        state: dict[str, Any] = {f"summary_{name}": getattr(self, name) for name in _NUMBERS}
         for name in ("before", "after"):
             rate = getattr(self, name)
             numbers = [np.nan] * 4 if rate is None else [rate.estimate, rate.low, rate.high, rate.n]
-            state[f"summary/{name}"] = np.array(numbers, np.float64)
-        state["summary/check"] = np.full(5, np.nan) if self.check is None else np.array(astuple(self.check), np.float64)
+            state[f"summary_{name}"] = np.array(numbers, np.float64)
+        state["summary_check"] = np.full(5, np.nan) if self.check is None else np.array(astuple(self.check), np.float64)
         return state
 
 
 _COUNTS = ("code", "labelled", "dropped", "short")
 _NUMBERS = (*_COUNTS, "gain", "c", "tau", "hardness_before", "hardness_after", "balance", "balance_error")
 SUMMARY_STATE = {
-    **{f"summary/{name}": Entry(whole=name in _COUNTS) for name in _NUMBERS},
-    "summary/before": Entry((4,)),
-    "summary/after": Entry((4,)),
-    "summary/check": Entry((5,)),
+    **{f"summary_{name}": Entry(whole=name in _COUNTS) for name in _NUMBERS},
+    "summary_before": Entry((4,)),
+    "summary_after": Entry((4,)),
+    "summary_check": Entry((5,)),
 }
 
 
 def summary_of_state(parts: Mapping[str, NDArray[Any]]) -> PosteriorSummary:
     """The summary from the entries of its state."""
-    values: dict[str, Any] = {name: parts[f"summary/{name}"].item() for name in _NUMBERS}
+    values: dict[str, Any] = {name: parts[f"summary_{name}"].item() for name in _NUMBERS}
     for name in ("before", "after"):
-        estimate, low, high, n = parts[f"summary/{name}"].tolist()
+        estimate, low, high, n = parts[f"summary_{name}"].tolist()
         values[name] = None if np.isnan(estimate) else posterior_rate(estimate, low, high, int(n))
-    check = parts["summary/check"].tolist()
+    check = parts["summary_check"].tolist()
     values["check"] = None if np.isnan(check[0]) else LabelCheck(*check)
     return PosteriorSummary(**values)
 
