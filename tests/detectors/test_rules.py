@@ -1,6 +1,7 @@
 """The rules of other miners: each against its formula in plain loops, and the defects that theirs have."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest

@@ -94,12 +94,10 @@ def unlabelled_share(
     """Estimate an upper bound on pi, the share of unlabelled positives among the candidates (the class prior).
 
     `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` is that bound with
-    sampling error. Both exceed pi if true negatives reach the top scores too; if none do, the estimate is as often
-    below pi as above, so quote `high`. `low` is 0: all candidates might be negatives with just these scores.
-
-    P_pos(S) and P_cand(S) are bounded by Clopper and Pearson, P_cand(S) at the effective number of independent
-    observations. The error is divided among the tails tried. `losses.debiased` takes this prior. O(B n) for each of
-    about ten tails.
+    sampling error (Clopper and Pearson, the error divided among the tails tried). Both exceed pi if true negatives reach
+    the top scores too; if none do, the estimate is as often below pi as above, so quote `high`. `low` is 0: all
+    candidates might be negatives with just these scores. `losses.debiased` takes this prior. O(B n) for each of about
+    ten tails.
 
     Blanchard, Lee and Scott. Semi-Supervised Novelty Detection. JMLR 2010: the mixture and its bound. Elkan and Noto.
     Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008: the assumption that labels are random.

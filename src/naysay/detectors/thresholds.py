@@ -325,7 +325,7 @@ def _keys(scores: Scores) -> NDArray[np.int64]:
     raw = plain.view(f"u{scores.dtype.itemsize}")
     sign = raw.dtype.type(1 << (n_bits - 1))
     ordered = np.where(raw & sign, ~raw, raw | sign)
-    return (ordered >> raw.dtype.type(max(0, n_bits - _KEY_BITS))).astype(np.int64)
+    return np.asarray(ordered >> raw.dtype.type(max(0, n_bits - _KEY_BITS))).astype(np.int64)
 
 
 def _lowest_values(blocks: ScoreBlocks, histogram: _Histogram, allowed: tuple[int, int]) -> list[tuple[float, int]]:
@@ -347,8 +347,8 @@ def _lowest_values(blocks: ScoreBlocks, histogram: _Histogram, allowed: tuple[in
         if number == histogram.n:
             found.append((histogram.smallest, histogram.n))
             continue
-        values, place = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
-        counts = np.bincount(place, np.concatenate([counts for _, counts in parts])).astype(np.int64)
+        values, of_value = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
+        counts = np.bincount(of_value, np.concatenate([counts for _, counts in parts])).astype(np.int64)
         n_above = int(from_top[key] - counts.sum())
         reached = np.cumsum(counts[::-1])[::-1] + n_above
         few_enough = np.flatnonzero(reached <= number)
