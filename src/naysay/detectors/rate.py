@@ -94,8 +94,8 @@ def unlabelled_share(
     """Estimate an upper bound on pi, the share of unlabelled positives among the candidates (the class prior).
 
     `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` is that bound with
-    sampling error (Clopper and Pearson, the error divided among the tails tried). Both exceed pi if true negatives reach
-    the top scores too; if none do, the estimate is as often below pi as above, so quote `high`. `low` is 0: all
+    sampling error (Clopper and Pearson, the error divided among the tails tried). Both exceed pi if true negatives
+    reach the top scores too; if none do, the estimate is as often below pi as above, so quote `high`. `low` is 0: all
     candidates might be negatives with just these scores. `losses.debiased` takes this prior. O(B n) for each of about
     ten tails.
 
