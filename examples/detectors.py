@@ -30,7 +30,7 @@ def compare(noise: float, anisotropy: float) -> None:
     positive = world.scores(anchors, items[:, None])[:, 0]
     held_out = ns.detectors.one_per_anchor(anchors, rng=ns.rng_for(seed=0))
     rules = {
-        "no rule": ns.detectors.Absolute(2.0),
+        "no rule": ns.detectors.MaxScore(2.0),
         "95 % of the positive": ns.detectors.ShareOfPositive(ns.detectors.lowest_scores(anchors, positive)),
         "calibrated, 5 %": ns.detectors.Calibrated(0.05).fit(positive[held_out], anchors[held_out]),
     }

@@ -222,7 +222,6 @@ SHARE = "a number at least 0 and at most 1"
             ["--column", "a"],
             "naysay: thresholds: `--column` must be left out, unless scores is a .parquet file, got 'a'.\n",
         ),
-        (["--scope", "rows"], "naysay: thresholds: `--scope` must be one of 'all', 'anchor', got 'rows'.\n"),
     ],
 )
 def test_wrong_options_of_thresholds_are_one_sentence(tmp_path, options, sentence):

@@ -135,7 +135,7 @@ def test_ctrl_c_leaves_a_job_that_can_be_resumed(folder, whole):
         (["-o", "x.parquet", "--budget", "much"], "`--budget` must be a size such as 2GB or 500MB, got 'much'."),
         (
             ["-o", "x.parquet", "--judge", "margn:0.1"],
-            "`--judge` must be one of 'auto', 'none', 'calibrated', 'margin', 'share', 'absolute', 'bands', "
+            "`--judge` must be one of 'auto', 'none', 'calibrated', 'margin', 'share', 'max_score', 'bands', "
             "got 'margn'. Did you mean 'margin'?",
         ),
         (

@@ -37,6 +37,7 @@ LAYERS = [
     "checks",
     "plots",
     "types",
+    "_state",
     "_processes",
     "_slots",
     "rng",

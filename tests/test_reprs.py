@@ -37,7 +37,7 @@ class Optimizer:
         return "Optimizer()"
 
 
-MEMBERS = {name: ns.detectors.Absolute(0.7) for name in "ab"}
+MEMBERS = {name: ns.detectors.MaxScore(0.7) for name in "ab"}
 SHORT = {"on_short": "raise"}
 # Every setting of every class, none of them its default.
 SETTINGS = {
@@ -314,7 +314,7 @@ SETTINGS = {
         "Walk": {"n": 17, "size": 3, "neighbours": 5, "candidates": 7, "restart": 0.25, "cover": False},
     },
     "detectors": {
-        "Absolute": {"high": 0.75},
+        "MaxScore": {"high": 0.75},
         "Calibrated": {"alpha": 0.125, "standardise": True},
         "Combined": {"detectors": MEMBERS, "rule": "mean"},
         "Duplicates": {
@@ -324,7 +324,6 @@ SETTINGS = {
             "punctuation": False,
             "shingle": 3,
         },
-        "Ecdf": {"scores": np.arange(5.0), "positive_scores": np.arange(5.0), "beta": 0.125, "floor": 0.0625},
         "Guide": {
             "score_pairs": score,
             "margin": 0.25,
@@ -360,8 +359,6 @@ SETTINGS = {
             "seed": 5,
         },
         "RankWindow": {"skip": 3},
-        "ScoreSketch": {"size": 17},
-        "Scoreboard": {"threshold": 0.75, "bins": 7, "confidence": 0.875},
         "ShareOfPositive": {"share": 0.75, "positive_scores": score},
         "SoftClusters": {"n_clusters": 3, "embed": embed, "embed_anchors": embed, "freedom": 2.5, "iterations": 7},
         "SupportViews": {"views": VECTORS[:, None], "embed": embed, "top": 3, "threshold": 0.75},

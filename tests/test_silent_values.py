@@ -50,7 +50,6 @@ MASKED = {
     "Calibrated": (lambda: ns.detectors.Calibrated(0.1).fit(MASKED_SCORES), "positive_scores"),
     "Posterior": (lambda: ns.detectors.Posterior().fit(MASKED_TABLE, [0.1, 0.2, 0.3]), "scores"),
     "choose_thresholds": (lambda: ns.detectors.choose_thresholds(MASKED_SCORES), "scores"),
-    "choose_thresholds, blocks": (lambda: ns.detectors.choose_thresholds(iter([MASKED_SCORES])), "scores"),
     "ranking": (lambda: ns.evaluate.ranking(MASKED_TABLE, FEW), "scores"),
     "info_nce": (lambda: ns.losses.info_nce(torch.rand(3), torch.rand(3, 4), weights=MASKED_TABLE), "weights"),
 }
@@ -80,8 +79,8 @@ TIED = {
         lambda: sample(lambda anchors, ids: ids - LARGEST - 99, ns.Query(torch.arange(3), positives=torch.arange(3))),
         "score",
     ),
-    "Absolute": (
-        lambda: ns.detectors.Absolute(0.5).suspicion(QUERY, ns.Negatives(TABLE, scores=MERGED_TABLE)),
+    "MaxScore": (
+        lambda: ns.detectors.MaxScore(0.5).suspicion(QUERY, ns.Negatives(TABLE, scores=MERGED_TABLE)),
         "negatives.scores",
     ),
     "lowest_scores": (lambda: ns.detectors.lowest_scores([0, 1], MERGED), "scores"),

@@ -35,12 +35,12 @@ from torch import Tensor
 
 from benchmarks.claims.detection_summary import draw, summary
 from benchmarks.claims.picture_worlds import PARTS, World, cosine_rates, kept_or_run, missing, parser, world
+from benchmarks.detectors.mutual_information import normalised_mutual_information
 from benchmarks.harness import RESULTS, write
 from benchmarks.training.image_encoder import Encoder, view
 from benchmarks.training.images import Kept, processor_minutes
-from naysay.detectors.acceptance import Accept, LinearAcceptance, StepAcceptance
-from naysay.detectors.incremental import Incremental
-from naysay.detectors.truth import detection_rates, normalised_mutual_information
+from naysay.detectors import detection_rates
+from naysay.detectors.incremental import Accept, Incremental, LinearAcceptance, StepAcceptance
 from naysay.losses import attract, eliminate, in_batch
 
 Labels = NDArray[np.int64]

@@ -46,7 +46,7 @@ import naysay as ns
 from benchmarks.detectors.coverage_worlds import World, planted, real_worlds
 from benchmarks.harness import RESULTS, write
 from benchmarks.hidden_positives.hardness import rounded
-from naysay.detectors import Absolute, Posterior, Share, false_negative_rate, hidden_positives, split_known
+from naysay.detectors import MaxScore, Posterior, RateEstimate, false_negative_rate, hidden_positives
 from naysay.detectors import unlabelled_share as prior
 
 K, SAMPLE = 10, 2000
@@ -143,12 +143,12 @@ def _hidden(world: World, seed: int) -> dict[str, Any]:
     if labelled.all() or not labelled.any():
         return {}
     sizes = (len(world.labels), len(world.items))
-    split = split_known(ns.Positives.from_pairs(anchors[labelled], items[labelled], *sizes), 0.1, rng=ns.rng_for(seed))
+    split = ns.Positives.from_pairs(anchors[labelled], items[labelled], *sizes).split(0.1, rng=ns.rng_for(seed))
     limit = float(np.quantile(own[labelled], 0.05))
     if not len(split.hidden):
         return {}
     found = hidden_positives(
-        *(Absolute(limit), ns.Query(np.arange(sizes[0])), split.hidden),
+        *(MaxScore(limit), ns.Query(np.arange(sizes[0])), split.hidden),
         rng=ns.rng_for(seed, 9),
         score=lambda rows, ids: np.einsum("bd,bnd->bn", world.queries[rows], world.items[ids]),
     )
@@ -161,7 +161,7 @@ def _false(world: World, ids: NDArray[np.int64]) -> float:
     return float(world.is_true(rows, np.maximum(ids, 0))[ids >= 0].mean()) if (ids >= 0).any() else 0.0
 
 
-def _held(share: Share | None, truth: float) -> dict[str, Any] | None:
+def _held(share: RateEstimate | None, truth: float) -> dict[str, Any] | None:
     """An interval and whether it holds the truth."""
     if share is None or any("inconclusive" in note or "unknown" in note for note in share.notes):
         return None

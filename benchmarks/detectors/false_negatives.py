@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 import naysay as ns
 from benchmarks.harness import write
+from naysay.detectors import hidden_positives
 from naysay.detectors.calibrated import Calibrated, rank_of
-from naysay.detectors.hidden import hidden_positives, split_known
 from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.testing import World, planted_world
 from naysay.testing.worlds import ENCODERS
@@ -169,7 +169,7 @@ def estimates(seeds: int) -> list[dict[str, Any]]:
 def _estimated(encoder: Any, seed: int) -> dict[str, tuple[float, float, float, float]]:
     """(truth, estimate, low, high) of each estimate in one world."""
     world = planted_world(300, 1000, per_anchor=10, known_share=0.3, seed=1000 + seed, **encoder)
-    split = split_known(world.known, 0.4, rng=ns.rng_for(seed))  # one or two of three
+    split = world.known.split(0.4, rng=ns.rng_for(seed))  # one or two of three
     seen = Seen(World(split.kept, world.truth, world.anchor_vectors, world.item_vectors))
     judge = Calibrated(ALPHA).fit(seen.positives, seen.anchors)
     query = ns.Query(seen.anchors)

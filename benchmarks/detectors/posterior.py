@@ -45,11 +45,9 @@ from benchmarks.hidden_positives.readers import (
     scifact,
 )
 from naysay.detectors import Posterior
-from naysay.detectors._posterior_alike import Similar, check_labels, with_evidence
-from naysay.detectors._posterior_fit import fit_scores
-from naysay.detectors._posterior_lists import Lists, read_lists
-from naysay.detectors._posterior_model import Model
-from naysay.detectors.cut import cut_at
+from naysay.detectors._posterior_fit import Lists, fit_scores, read_lists
+from naysay.detectors._posterior_model import Model, Similar, check_labels, with_evidence
+from naysay.detectors.posterior_summary import cut_at
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -58,7 +58,7 @@ GOOD = {
     "encoded": ["out/vectors"],
     "out": ["out/demo"],
     "format": [*FORMATS, "trec"],
-    "judge": ["none", "auto", "margin:0.05", "absolute:0.9", "bands:0.1:0.9", "perc:0.95", "ratio"],
+    "judge": ["none", "auto", "margin:0.05", "max_score:0.9", "bands:0.1:0.9", "perc:0.95", "ratio"],
     "select": ["top", "random", "softmax", "mmr", "balanced"],
     "source": ["bm25"],
     "budget": ["200MB", "2GB", "152MiB"],

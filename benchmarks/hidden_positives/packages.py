@@ -96,10 +96,9 @@ def detectors(
     return {
         "naive": Nobody(),
         "rank window, 10": d.RankWindow(10),
-        "absolute, 0.7": d.Absolute(0.7),
+        "absolute, 0.7": d.MaxScore(0.7),
         "margin, 0.05": d.Margin(0.05, own),
         "95 % of the positive": d.ShareOfPositive(own),
-        "ECDF, 0.01": d.Ecdf(own[fitted], own),
         "bands, 0.1 %": d.Bands(bands.low, bands.high),
         **thresholds,
         "mixture, 0.5": kinds,

@@ -40,7 +40,6 @@ ALPHAS = (
     0.98,
 )
 SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
-BETAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0)
 MARGINS = (-0.6, -0.4, -0.3, -0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 FALSE_SHARES = (
     0.0001,
@@ -187,17 +186,16 @@ def clusterings(item_vectors: Floats) -> dict[int, ns.detectors.SoftClusters]:
 
 
 def rules(groups: dict[int, ns.detectors.SoftClusters]) -> dict[str, Rule]:
-    """All rules. Absolute, Bands, Calibrated and Mixture have one threshold for all anchors."""
+    """All rules. MaxScore, Bands, Calibrated and Mixture have one threshold for all anchors."""
     d: Any = ns.detectors
     most = max(groups)
     return {
         "rank window": Rule(by_detector(lambda b, n: d.RankWindow(int(n))), SKIPS, {"naive": 0, "rank window, 10": 10}),
-        "absolute": Rule(by_detector(lambda b, high: d.Absolute(high)), HIGHS, {"absolute, 0.7": 0.7}),
+        "absolute": Rule(by_detector(lambda b, high: d.MaxScore(high)), HIGHS, {"absolute, 0.7": 0.7}),
         "margin": Rule(by_detector(lambda b, m: d.Margin(m, b.own)), MARGINS, {"margin, 0.05": 0.05}),
         "share of the positive": Rule(
             by_detector(lambda b, share: d.ShareOfPositive(b.own, share)), SHARES, {"95 % of the positive": 0.95}
         ),
-        "ECDF": Rule(by_detector(lambda b, beta: d.Ecdf(b.calibration, b.own, beta)), BETAS, {"ECDF, 0.01": 0.01}),
         "bands": Rule(by_detector(_bands), FALSE_SHARES, {"bands, 0.1 %": 0.001}),
         "calibrated": Rule(
             by_detector(lambda b, alpha: d.Calibrated(alpha).fit(b.calibration)),

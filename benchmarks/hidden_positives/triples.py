@@ -139,11 +139,10 @@ def within(evaluated: Evaluated, scores: dict[str, Floats]) -> float:
     return float(np.average(found, weights=weights))
 
 
-def learned(evaluated: Evaluated, n_relations: int, told: Told | None = None, cost: float = 1) -> dict[str, Floats]:
+def learned(evaluated: Evaluated, told: Told | None = None, cost: float = 1) -> dict[str, Floats]:
     """{set: suspicion} of `Labelled` by both kinds of validation triples: the score, or the features in its place."""
     features = None if told is None else lambda _, corrupted: told(corrupted)
-    relations = np.arange(n_relations)
-    judge = ns.detectors.Labelled(groups=relations, features=features, scores=told is None, cost=cost)
+    judge = ns.detectors.Labelled(features=features, scores=told is None, cost=cost)
     true = np.repeat([True, False], [len(evaluated.triples[kind]) for kind in KINDS])[:, None]
     judge.fit(*evaluated.as_triples(*KINDS), true)
     return {name: np.asarray(judge.suspicion(*evaluated.as_triples(name)))[:, 0] for name in SETS[2:]}
@@ -218,7 +217,7 @@ def study(
             for name, detector in detectors(evaluated, np.random.default_rng(seed)).items():
                 suspicion = {kind: evaluated.suspicion(detector, kind) for kind in SETS[2:]}
                 tally.add(name, evaluated, suspicion, getattr(detector, "bound", np.nan))
-            tally.add("labelled, by relation", evaluated, learned(evaluated, sizes[1]))
+            tally.add("labelled", evaluated, learned(evaluated))
             for name, value in measured(model, evaluated, data, sizes[0]).items():
                 measures[title].setdefault(name, []).append(rounded(value, 4))
 
@@ -226,7 +225,7 @@ def study(
             return np.concatenate([*(model.parts(triples) for model in models.values()), counts(triples)], axis=1)
 
         for cost in COSTS:
-            suspicion = learned(evaluated, sizes[1], told, cost)
+            suspicion = learned(evaluated, told, cost)
             tallies["both"].add(f"labelled, by relation, cost {cost}", evaluated, suspicion)
             if cost == 1:
                 best.append(suspicion)

@@ -38,11 +38,12 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 from torch import Tensor
 
+from benchmarks.detectors.mutual_information import normalised_mutual_information
 from benchmarks.harness import RESULTS, write
 from benchmarks.training.image_encoder import Encoder, Pictures, pictures, probe, view
 from benchmarks.training.image_posterior import PosteriorPairs
+from naysay.detectors import detection_rates
 from naysay.detectors.incremental import Incremental
-from naysay.detectors.truth import detection_rates, normalised_mutual_information
 from naysay.losses import attract, eliminate, in_batch
 
 ARMS = ("plain", "eliminate", "attract", "oracle eliminate", "oracle attract")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from naysay.checks import (
     raise_invalid,
     shown,
 )
+from naysay.rng import key_from, rng_for
 from naysay.vocabulary import (
     Vocabulary,
     arrays_of_names,
@@ -426,6 +427,54 @@ class Positives:
         ignore = np.full(len(added), IGNORE, np.int8)
         return self.union(Positives(added.indptr, added.indices, self.n_items, relation=ignore))
 
+    def split(self, share: float = 0.1, *, rng: np.random.Generator, keep_one: bool = False) -> Split:
+        """Hide a share of the positives, each with the same probability, whatever else its anchor has.
+
+        Of c positives of an anchor floor(c share + u) are hidden, u uniform in [0, 1): c share on average. So hidden
+        positives represent all known ones, and an anchor with one positive may lose it. O(pairs log pairs).
+
+        Args:
+            share: The share to hide, above 0 and below 1.
+            rng: The generator of the choice.
+            keep_one: Whether every anchor keeps at least one positive, for detectors that need it. Hidden positives
+                then represent anchors with several only, which are often easier, and `hidden_positives` promises too
+                much.
+
+        Returns:
+            (kept, hidden), with the same sizes and names. Ignored pairs are kept.
+
+        Examples:
+            >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])
+            >>> kept, hidden = known.split(0.5, rng=np.random.default_rng(0))
+            >>> len(kept), len(hidden), hidden.count().tolist()
+            (2, 3, [2, 1])
+        """
+        part = check_number("share", share, above=0, below=1)
+        generator = rng_for(int(key_from(rng)))
+        counts = self.count()
+        most = np.maximum(counts - 1, 0) if check_bool("keep_one", keep_one) else counts
+        n_hidden = np.minimum(np.floor(counts * part + generator.random(len(counts))), most)
+        order = generator.random(len(self))
+        if self.relation is not None:
+            order[self.relation != POSITIVE] = 1.0  # above any random number: ignored pairs come last, and are kept
+        anchors = np.repeat(np.arange(self.n_anchors), np.diff(self.indptr))
+        ranked = np.lexsort((order, anchors))
+        hidden = np.zeros(len(self), bool)
+        hidden[ranked] = np.arange(len(self)) - self.indptr[anchors] < n_hidden[anchors]
+        return Split(self._part(~hidden, anchors), self._part(hidden, anchors))
+
+    def _part(self, chosen: NDArray[np.bool_], anchors: NDArray[np.int64]) -> Positives:
+        """The chosen pairs, with the same sizes and names."""
+        relation = None if self.relation is None else self.relation[chosen]
+        return Positives(
+            rows.offsets(np.bincount(anchors[chosen], minlength=self.n_anchors)),
+            self.indices[chosen],
+            self.n_items,
+            relation=None if relation is None or (relation == POSITIVE).all() else relation,
+            anchor_names=self.anchor_names,
+            item_names=self.item_names,
+        )
+
     def save(self, path: str | Path) -> None:
         """Write a folder of .npy arrays, a JSON header and the names, atomically."""
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
@@ -508,3 +557,15 @@ def _renumbered(
     order = np.lexsort((items, anchors))
     indptr = rows.offsets(np.bincount(anchors, minlength=n_anchors))
     return rows.Rows(indptr, items[order], None if known.relation is None else known.relation[order])
+
+
+class Split(NamedTuple):
+    """Known pairs in two parts: `Positives.split` makes it.
+
+    Args:
+        kept: The pairs that stay known, ignored pairs included: fit, train and exclude with these.
+        hidden: The positives to treat as unknown.
+    """
+
+    kept: Positives
+    hidden: Positives

@@ -310,12 +310,19 @@ class Detector(Protocol):
     """Which negatives are likely false.
 
     An optional attribute `suspicion_threshold` in [0, 1] is the suspicion from which a slot counts as a false negative;
-    0.5 without it. All that acts on a detector's suspicion uses it by default. `threshold` is another thing: the score
-    from which a detector by scores suspects a slot. For `needs_main_process` see `Sampler`.
+    0.5 without it. All that acts on a detector's suspicion uses it by default. For `needs_main_process` see `Sampler`.
     """
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1]: how likely each slot is a false negative; 0 where it is empty."""
+        ...
+
+
+class ThresholdDetector(Detector, Protocol):
+    """A detector that suspects the scores of a row from one threshold on. `threshold` of others is no method."""
+
+    def threshold(self, query: Query) -> NDArray[np.float64]:
+        """(B,) the score of each row above which slots are suspected. Whether one equal to it is, a detector says."""
         ...
 
 

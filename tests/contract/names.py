@@ -6,9 +6,9 @@ The names on the left are those of 0.2, the expressions on the right are those o
 import naysay as ns
 
 # Detectors
-MaxScore = ns.detectors.Absolute
+MaxScore = ns.detectors.MaxScore
 Reviewer = ns.detectors.Guide
-max_score_judge = "absolute:{}".format
+max_score_judge = "max_score:{}".format
 
 # Samplers and batches
 PercentileRange = ns.samplers.Ring
@@ -39,7 +39,7 @@ def from_table(table, **columns):
 
 def split_positives(positives, share, rng):
     """(kept, hidden): some known positives are hidden, for tests of detectors."""
-    split = ns.detectors.split_known(positives, share, rng=rng)
+    split = positives.split(share, rng=rng)
     return split.kept, split.hidden
 
 

@@ -361,7 +361,7 @@ RESULTS = {
     *("Cut", "DetectionRates", "Evaluation", "Judgement", "LabelCheck", "PairLabels", "PosteriorSummary"),
     *("Reliability", "Split", "Thresholds", "TwoComponentMixture", "Estimate", "OnlineEstimate", "Shares"),
     *("TurningSweep", "Batch", "Loader", "LoaderOptions", "Found", "Index", "Recall", "Vectors", "Adaptive"),
-    *("Beir", "Run", "TrainingFile", "Written", "FORMATS", "Share", "World"),
+    *("Beir", "Run", "TrainingFile", "Written", "FORMATS", "RateEstimate", "World"),
 }
 # What 0.2 does not have, or has in another form.
 LEAVING = {

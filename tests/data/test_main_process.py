@@ -63,7 +63,7 @@ SAMPLERS = {
     "Exposed": (lambda: ns.samplers.Exposed({"all": KNOWN}, (1,), EVERYTHING), False),
     "Generated": (generated, True),
     "GraphPolicy": (lambda: ns.samplers.GraphPolicy(GRAPH, ns.samplers.Factors(N, N, 3), score), True),
-    "Judged": (lambda: ns.samplers.Judged(STATIC, ns.detectors.Absolute(0.5)), False),
+    "Judged": (lambda: ns.samplers.Judged(STATIC, ns.detectors.MaxScore(0.5)), False),
     "Learned": (lambda: ns.samplers.Learned(EVERYTHING, ns.samplers.Factors(N, N, 3), score), True),
     "MarkovChain": (lambda: ns.samplers.MarkovChain(KNOWN, score), True),
     "MixGCF": (lambda: ns.samplers.MixGCF(EVERYTHING, embed, 3), True),
@@ -82,12 +82,11 @@ SAMPLERS = {
     "Warp": (lambda: ns.samplers.Warp(EVERYTHING, score, 4), True),
 }
 DETECTORS = {
-    "Absolute": (lambda: ns.detectors.Absolute(0.5), False),
+    "MaxScore": (lambda: ns.detectors.MaxScore(0.5), False),
     "Bands": (lambda: ns.detectors.Bands(0.2, 0.5), False),
     "Calibrated": (lambda: ns.detectors.Calibrated(0.1), False),
-    "Combined": (lambda: ns.detectors.Combined({"a": ns.detectors.Absolute(0.5)}), False),
+    "Combined": (lambda: ns.detectors.Combined({"a": ns.detectors.MaxScore(0.5)}), False),
     "Duplicates": (lambda: ns.detectors.Duplicates(item_texts=[str(item) for item in IDS]), False),
-    "Ecdf": (lambda: ns.detectors.Ecdf(np.linspace(0, 1, 50), np.ones(N)), False),
     "Guide": (lambda: ns.detectors.Guide(lambda anchors, ids: ids * 1.0, 0.1), True),
     "Incremental": (lambda: ns.detectors.Incremental(N, (3,)), False),
     "Labelled": (ns.detectors.Labelled, False),
@@ -136,7 +135,7 @@ def test_a_pool_that_training_changes_needs_the_main_process(name):
     check_side(ns.samplers.Static(pool), needs_main_process)
     check_side(ns.samplers.Dynamic(pool, fixed, candidates=2), needs_main_process)
     mixed = ns.samplers.Mixed({"a": STATIC, "b": ns.samplers.Static(pool)}, (1, 1))
-    check_side(ns.samplers.Judged(mixed, ns.detectors.Absolute(0.5)), needs_main_process)
+    check_side(ns.samplers.Judged(mixed, ns.detectors.MaxScore(0.5)), needs_main_process)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -151,7 +150,7 @@ def test_a_sampler_that_learns_or_calls_a_function_needs_the_main_process(name):
 def test_judged_needs_the_main_process_if_its_detector_does(name):
     make, needs_main_process = DETECTORS[name]
     check_side(ns.samplers.Judged(STATIC, make()), needs_main_process)
-    check_side(ns.samplers.Judged(STATIC, {"one": ns.detectors.Absolute(0.5), "two": make()}), needs_main_process)
+    check_side(ns.samplers.Judged(STATIC, {"one": ns.detectors.MaxScore(0.5), "two": make()}), needs_main_process)
 
 
 @pytest.mark.parametrize(

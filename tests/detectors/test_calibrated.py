@@ -8,15 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from five_encoders import ENCODERS, positive_scores
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
 from naysay import NaysayError
-from naysay.detectors.calibrated import Calibrated, least_alpha, least_positives, one_per_anchor, rank_of
-from naysay.testing import check_detector, planted_world
+from naysay.detectors.calibrated import Calibrated, least_positives, one_per_anchor, rank_of
+from naysay.testing import check_detector
 from naysay.types import Detector, Stateful
 
 RAMP = np.arange(1, 41) / 40
@@ -73,18 +72,6 @@ def test_floor_holds_what_ceil_does_not():
     assert found.bound <= 0.05 < ceil / 31
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_the_bound_holds_for_any_encoder(name):
-    """Worlds with 30 labelled positives and one unlabelled one: 1 / 31 of them pass, within chance."""
-    worlds = positive_scores(name, 31 * 4000, 1, seed=7, dimensions=8).reshape(4000, 31)
-    ordered = np.sort(worlds[:, :30], axis=1)
-    assert all(Calibrated().fit(row[:30]).high == low for row, low in zip(worlds[:99], ordered[:99, 0], strict=True))
-    through, by_ceil = ((worlds[:, 30] < ordered[:, rank]).sum() for rank in (0, 1))
-    assert stats.binomtest(through, 4000, 1 / 31).pvalue > 1e-3
-    assert stats.binomtest(through, 4000, 0.05, "less").pvalue < 1e-3  # so ceil would be seen
-    assert stats.binomtest(by_ceil, 4000, 0.05, "greater").pvalue < 1e-2
-
-
 def test_the_share_let_through_by_one_calibration_is_beta_distributed():
     rng = np.random.default_rng(0)
     shares = np.array([Calibrated(0.1).fit(rng.random(49)).high for _ in range(500)])  # of uniform scores
@@ -111,21 +98,6 @@ def test_positives_of_one_anchor_are_not_independent():
     assert stats.binomtest(through["one"], 800, 1 / 11).pvalue > 1e-3
 
 
-def test_it_keeps_its_word_in_a_planted_world():
-    """Unlabelled positives are known there: about alpha of them pass, and those that are caught are caught."""
-    world = planted_world(400, 200, per_anchor=10)
-    anchors, items = np.nonzero(world.known.contains(np.arange(400), np.tile(np.arange(200), (400, 1))))
-    scores = world.scores(anchors, items[:, None])[:, 0]
-    found = Calibrated(0.1).fit(scores, anchors, rng=ns.rng_for(0))
-    everything = np.tile(np.arange(200), (400, 1))
-    false = world.is_false_negative(np.arange(400), everything)
-    assert found.n == 400
-    query = ns.Query(np.arange(400))
-    flagged = found.suspicion(query, ns.Negatives(everything, scores=world.scores(np.arange(400), everything))) >= 0.5
-    assert 0.05 < (false & ~flagged).sum() / false.sum() < 0.13
-    assert flagged.mean() < 0.5
-
-
 # ---- the rank -------------------------------------------------------------------------------------------------------
 
 
@@ -135,26 +107,6 @@ def test_the_rank_is_exact_in_decimals(n, thousandths):
     assert rank_of(alpha, n) == thousandths * (n + 1) // 1000
     assert (rank_of(alpha, n) > 0) == (n >= least_positives(alpha))
     assert Fraction(rank_of(alpha, n), n + 1) <= Fraction(thousandths, 1000)
-
-
-def test_an_alpha_that_has_no_exact_double():
-    assert math.floor(0.29 * 100) == 28
-    assert rank_of(0.29, 99) == 29
-    assert rank_of(5e-05, 19_999) == 1
-    assert [least_positives(alpha) for alpha in (0.05, 0.1, 0.01, 0.3)] == [19, 9, 99, 3]
-    assert [least_alpha(n) for n in (12, 18, 19, 99)] == [0.076924, 0.052632, 0.05, 0.01]
-    assert rank_of(least_alpha(12), 12) == 1
-
-
-def test_nineteen_positives_hold_five_per_cent_and_eighteen_do_not():
-    assert Calibrated().fit(np.arange(19.0)).bound == 0.05
-    with pytest.raises(
-        NaysayError,
-        match=r"^Calibrated\.fit: `positive_scores` must be at least 19 of different anchors to hold alpha = 0\.05, "
-        r"got 18\. Label more, or take an alpha of at least 0\.052632\.$",
-    ):
-        Calibrated().fit(np.arange(18.0))
-    assert Calibrated(0.052632).fit(np.arange(18.0)).rank == 1
 
 
 # ---- suspicion ------------------------------------------------------------------------------------------------------
@@ -200,14 +152,6 @@ def test_suspicion_is_that_of_the_loops(positives, slots, alpha):
     ].all()
 
 
-def test_the_threshold_is_at_one_half():
-    found = Calibrated(0.1).fit(RAMP)
-    assert (found.rank, found.high, found.bound) == (4, 0.1, 4 / 41)
-    below = np.nextafter(0.1, 0)
-    suspicion = found.suspicion(*asked([[below, 0.1, 0.0, 5.0]]))
-    assert suspicion.tolist() == [[0.375, 0.5, 0.0, 0.5 + 0.5 * 36 / 37]]
-
-
 @pytest.mark.parametrize("other", [0.03, 0.05, 0.1, 0.2, 0.5])
 def test_another_alpha_is_another_threshold_of_the_same_suspicion(other):
     found, wanted = Calibrated(0.1).fit(RAMP), Calibrated(other).fit(RAMP)
@@ -234,10 +178,6 @@ def test_it_answers_in_the_array_type_of_the_negatives():
     assert isinstance(found, Detector)
     assert isinstance(found, Stateful)
     assert found.suspicion(*asked(np.zeros((0, 3)))).shape == (0, 3)
-
-
-def test_torch_scores_of_positives_are_scores():
-    assert Calibrated(0.1).fit(torch.tensor(RAMP), torch.arange(40)).high == 0.1
 
 
 # ---- one per anchor -------------------------------------------------------------------------------------------------
@@ -363,144 +303,7 @@ def test_the_threshold_in_raw_scores():
     assert found.threshold(ns.Query([[4, 0, 900]])).tolist() == [0.1]
 
 
-def test_fit_returns_itself_and_leaves_its_input():
-    given, found = RAMP[::-1].copy(), Calibrated()
-    assert found.fit(given) is found
-    assert given[0] == 1.0
-    assert found.fit(RAMP + 1).high == RAMP[1] + 1  # fitted anew
-
-
-def test_a_state_of_tensors_is_restored():
-    found, other = standardised(), Calibrated(standardise=True)
-    other.restore({name: torch.as_tensor(part) for name, part in found.state().items()})
-    query, negatives = asked(np.linspace(-1, 6, 40)[:, None])
-    assert other.suspicion(query, negatives).tolist() == found.suspicion(query, negatives).tolist()
-    other.restore(Calibrated().state())
-    assert other.n == 0
-
-
 # ---- refusals -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"alpha": 0}, "`alpha` must be a number above 0 and below 1, got 0."),
-        ({"alpha": 1}, "`alpha` must be a number above 0 and below 1, got 1."),
-        ({"alpha": math.nan}, "`alpha` must be a number above 0 and below 1, got nan."),
-        ({"alpha": "5 %"}, "`alpha` must be a number above 0 and below 1, got '5 %'."),
-        ({"standardise": 1}, "`standardise` must be True or False, got 1."),
-    ],
-)
-def test_what_it_cannot_be_made_of(options, message):
-    with pytest.raises(NaysayError) as caught:
-        Calibrated(**options)
-    assert str(caught.value) == f"Calibrated: {message}"
-
-
-TABLE = np.arange(80.0).reshape(40, 2)
-BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
-
-
-@pytest.mark.parametrize(
-    ("standardise", "given", "message"),
-    [
-        (False, {"positive_scores": []}, "`positive_scores` must be at least one score, got none."),
-        (False, {"positive_scores": [[1.0]]}, "`positive_scores` must be of shape (n,), got shape (1, 1)."),
-        (False, {"positive_scores": ["a"]}, "`positive_scores` must be numbers, got dtype <U1."),
-        (
-            False,
-            {"positive_scores": [0.1, math.nan, math.inf]},
-            "`positive_scores` must be finite, got nan at row 1 (2 such rows).",
-        ),
-        (
-            False,
-            {"positive_scores": np.ones(40)},
-            "`positive_scores` must be of more than one value, got 40 times 1. Is the encoder trained?",
-        ),
-        (
-            False,
-            {"anchors": np.arange(39)},
-            "`anchors` must be of the same length as the others, got anchors 39, positive_scores 40.",
-        ),
-        (False, {"anchors": np.zeros(40)}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
-        (
-            False,
-            {"anchors": np.arange(40) // 2},
-            "`anchors` must be different, got 40 positives of 20 anchors. "
-            "Positives of one anchor are not independent: pass `rng` to take one of each at random.",
-        ),
-        (
-            False,
-            {"anchors": np.arange(40) // 4, "rng": np.random.default_rng(0)},
-            "`positive_scores` must be at least 19 of different anchors to hold alpha = 0.05, got 10. "
-            "Label more, or take an alpha of at least 0.09091.",
-        ),
-        (
-            False,
-            {"rng": np.random.default_rng(0)},
-            "`anchors` must be given along with `rng`, got None. Pass whose positives they are.",
-        ),
-        (
-            False,
-            {"anchors": np.arange(40), "rng": 0},
-            "`rng` must be a numpy Generator, got 0. Pass rng=naysay.rng_for(seed, step).",
-        ),
-        (
-            False,
-            BY_ANCHOR,
-            "`background` must be left out without standardise=True, got ndarray. "
-            "Make it Calibrated(alpha, standardise=True) to use it.",
-        ),
-        (True, {}, "`background` must be given for standardise=True, got None."),
-        (
-            True,
-            {"background": TABLE},
-            "`anchors` must be given along with `background`, got None. Pass whose positives they are.",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": TABLE[:39]},
-            "`anchors` must be between 0 and 38 (39 anchors with a background), got 39 at row 39 (1 such row).",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": TABLE[:, :1]},
-            "`background` must be at least 2 scores for each anchor, got 1.",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": np.full((40, 3), 0.1)},
-            "`background` must be of a deviation above 0, got 0.0 at",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": (TABLE[:, 0],) * 3},
-            "`background` must be a pair (mean, deviation), got a tuple",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": (TABLE[:, 0], np.ones(39))},
-            "`background` must be a mean and a deviation for each anchor, got 40 and 39.",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": (TABLE[:, 0], -np.ones(40))},
-            "`background` must be of a deviation above 0, got -1.0 at row 0 (40 such rows).",
-        ),
-        (
-            True,
-            {**BY_ANCHOR, "background": np.where(TABLE == 5, math.nan, TABLE)},
-            "`background` must be finite, got nan at row 2, slot 1 (1 such row).",
-        ),
-    ],
-)
-def test_what_cannot_be_fitted(standardise, given, message):
-    found = Calibrated(standardise=standardise)
-    with pytest.raises(NaysayError) as caught:
-        found.fit(**{"positive_scores": RAMP, **given})
-    assert str(caught.value).startswith(f"Calibrated.fit: {message}")
-    assert found.n == 0
 
 
 @pytest.mark.parametrize(
@@ -516,143 +319,3 @@ def test_a_error_leaves_the_generator_where_it_was(scores, anchors):
     with pytest.raises(NaysayError, match="positive_scores"):
         Calibrated().fit(scores, anchors, rng=rng)
     assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)
-
-
-def test_a_fit_moves_the_generator():
-    rng, ids = ns.rng_for(0), np.arange(60) // 2
-    one, other = (Calibrated().fit(np.arange(60.0), ids, rng=rng).state()["scores"] for _ in range(2))
-    assert not (one == other).all()
-    rng = ns.rng_for(0)
-    for wanted in (one, other):
-        assert (wanted == one_per_anchor(ids, rng=rng)).all()
-
-
-UNFITTED = "`positive_scores` must be fitted first, got none. Call fit(positive_scores)."
-
-
-@pytest.mark.parametrize("name", ["rank", "high", "bound"])
-def test_nothing_is_known_before_it_is_fitted(name):
-    with pytest.raises(NaysayError) as caught:
-        getattr(Calibrated(), name)
-    assert str(caught.value) == f"Calibrated.{name}: {UNFITTED}"
-    assert Calibrated().n == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("threshold", (ns.Query([0]),)),
-        ("describe", ()),
-        ("bound_at", ()),
-        ("threshold_at", (0.1,)),
-        ("flag", (0.5,)),
-        ("suspicion", asked([[0.5]])),
-    ],
-)
-def test_nothing_is_answered_before_it_is_fitted(name, arguments):
-    with pytest.raises(NaysayError) as caught:
-        getattr(Calibrated(), name)(*arguments)
-    assert str(caught.value) == f"Calibrated.{name}: {UNFITTED}"
-
-
-def standardised():
-    return Calibrated(standardise=True).fit(np.arange(40.0), np.arange(40), background=TABLE % 7)
-
-
-@pytest.mark.parametrize(
-    ("question", "message"),
-    [
-        (lambda one, _: one.flag([0.1, math.nan]), "flag: `scores` must be finite, got nan at row 1 (1 such row)."),
-        (
-            lambda one, _: one.flag(np.where(np.arange(60).reshape(2, 30) == 50, math.nan, 0.0)),
-            "flag: `scores` must be finite, got nan at row 1, slot 20 (1 such row).",
-        ),
-        (lambda one, _: one.flag(["a"]), "flag: `scores` must be numbers, got dtype <U1."),
-        (
-            lambda one, _: one.threshold_at(0.01),
-            "threshold_at: `alpha` must be at least 0.024391 with 40 positives, got 0.01.",
-        ),
-        (lambda one, _: one.bound_at(1), "bound_at: `confidence` must be a number above 0 and below 1, got 1."),
-        (
-            lambda one, _: one.suspicion(*asked([[0.1, math.nan]])),
-            "suspicion: `negatives.scores` must be finite, got nan at row 0, slot 1 (1 such row).",
-        ),
-        (
-            lambda one, _: one.suspicion(ns.Query([0]), ns.Negatives(np.array([[1]]))),
-            "suspicion: `negatives.scores` must be given, got None. Use a sampler that scores, or pass "
-            "dataclasses.replace(negatives, scores=...).",
-        ),
-        (
-            lambda one, _: one.suspicion([0], None),
-            "suspicion: `query` must be a Query, got list. Write naysay.Query(anchors).",
-        ),
-        (
-            lambda _, two: two.flag([1.0]),
-            "flag: `anchors` must be given for standardised scores, got None. Each anchor has its own threshold.",
-        ),
-        (lambda _, two: two.flag([1.0, 2.0], [3]), "flag: `scores` must be of 1 rows, like anchors, got shape (2,)."),
-        (
-            lambda one, _: one.threshold([0]),
-            "threshold: `query` must be a Query, got list. Write naysay.Query(anchors).",
-        ),
-        (
-            lambda _, two: two.threshold(ns.Query([[0, 1, 2]])),
-            "threshold: `query.anchors` must be of shape (B,), got shape (1, 3).",
-        ),
-        (
-            lambda _, two: two.threshold(ns.Query([40])),
-            "threshold: `anchors` must be between 0 and 39 (40 anchors with a background), "
-            "got 40 at row 0 (1 such row).",
-        ),
-        (
-            lambda _, two: two.suspicion(*asked([[1.0]], anchors=[41])),
-            "suspicion: `anchors` must be between 0 and 39 (40 anchors with a background), "
-            "got 41 at row 0 (1 such row).",
-        ),
-        (
-            lambda _, two: two.suspicion(ns.Query([[0, 1, 2]]), asked([[1.0]])[1]),
-            "suspicion: `query.anchors` must be of shape (B,), got shape (1, 3).",
-        ),
-    ],
-)
-def test_what_it_rejects_to_answer(question, message):
-    with pytest.raises(NaysayError) as caught:
-        question(Calibrated().fit(RAMP), standardised())
-    assert str(caught.value) == f"Calibrated.{message}"
-
-
-@pytest.mark.parametrize(
-    ("standardise", "state", "message"),
-    [
-        (False, [1], "`state` must be what `state` returned, got list."),
-        (False, {"mean": 1}, "`state` must be what `state` returned, got no 'scores' in ['mean']."),
-        (False, {"scores": RAMP[:9]}, "`scores` must be at least 19 of different anchors to hold alpha = 0.05, got 9."),
-        (False, {"scores": np.full(40, math.nan)}, "`scores` must be finite, got nan at row 0 (40 such rows)."),
-        (False, standardised().state(), "`state` must be what `state` returned, got the unknown key 'mean'."),
-        (True, {"scores": RAMP}, "`state` must be what `state` returned, got no 'mean' in ['scores']."),
-        (True, {"scores": RAMP, "mean": RAMP}, "`state` must be what `state` returned, got no 'deviation' in"),
-    ],
-)
-def test_what_cannot_be_restored(standardise, state, message):
-    found = standardised() if standardise else Calibrated().fit(RAMP)
-    before = found.high
-    with pytest.raises(NaysayError) as caught:
-        found.restore(state)
-    assert str(caught.value).startswith(f"Calibrated.restore: {message}")
-    assert (found.high, found.n) == (before, 40)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"anchors": []}, "`anchors` must be at least one, got none."),
-        ({"share": 0}, "`share` must be a number above 0 and at most 1, got 0."),
-        ({"share": 1.5}, "`share` must be a number above 0 and at most 1, got 1.5."),
-        ({"anchors": [0.5]}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
-        ({"rng": 3}, "`rng` must be a numpy Generator, got 3. Pass rng=naysay.rng_for(seed, step)."),
-    ],
-)
-def test_what_cannot_be_held_out(given, message):
-    with pytest.raises(NaysayError) as caught:
-        one_per_anchor(**{"anchors": [0, 1], "rng": np.random.default_rng(0), **given})
-    assert str(caught.value) == f"one_per_anchor: {message}"

@@ -6,14 +6,11 @@ from in_threads import in_threads
 
 import naysay as ns
 from naysay.detectors import (
-    Absolute,
     Calibrated,
     Guide,
     Incremental,
     Labelled,
     LearnedQuantile,
-    Scoreboard,
-    ScoreSketch,
     SoftClusters,
 )
 
@@ -38,25 +35,6 @@ def test_no_observation_of_a_quantile_is_lost():
     assert alone.thresholds.tolist() == detector.thresholds.tolist()
 
 
-def test_no_score_of_a_sketch_is_lost():
-    sketch, other, scores = ScoreSketch(size=64), ScoreSketch(size=64), np.arange(1000.0)
-    other.update(scores)
-
-    def update():
-        for _ in range(ROUNDS):
-            sketch.update(scores)
-
-    def merge():
-        for _ in range(ROUNDS):
-            sketch.merge(other)
-            other.merge(ScoreSketch(size=64))
-
-    in_threads(update, merge, update)
-    assert sketch.n == 3 * ROUNDS * len(scores)
-    assert sketch.kept()[1][0] == sketch.n
-    assert abs(int(sketch.at_least(500.0)) - sketch.n // 2) <= max(sketch.over, sketch.under)
-
-
 def test_a_guide_keeps_its_total_budget_and_counts_every_pair():
     asked = []
 
@@ -75,18 +53,6 @@ def test_a_guide_keeps_its_total_budget_and_counts_every_pair():
     assert sum(asked) == guide.n_scored == 150
     pairs = guide.state()["pairs"]
     assert len(np.unique(pairs, axis=0)) == len(pairs) <= 150
-
-
-def test_no_batch_of_a_scoreboard_is_lost():
-    board, truth = Scoreboard(), np.asarray(NEGATIVES.scores) > 0
-
-    def add():
-        for _ in range(ROUNDS):
-            board.add(Absolute(0.1), QUERY, NEGATIVES, truth)
-            board.result()
-
-    in_threads(add, add)
-    assert board.result().slots == 2 * ROUNDS * ROWS * SLOTS
 
 
 def fitted(kind):

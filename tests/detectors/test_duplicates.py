@@ -1,8 +1,5 @@
 """Duplicates: the positive and the anchor under another id, whatever tells them apart."""
 
-import importlib
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -14,8 +11,6 @@ from naysay.arrays import to_numpy
 from naysay.detectors._slots import SUSPICION_THRESHOLD, by_probability
 from naysay.detectors._text_hash import Folding, fold
 from naysay.detectors.duplicates import REASONS, Duplicates
-from naysay.errors import NaysayError
-from naysay.testing import check_detector
 
 TEXTS = ["Paris.", "paris", "Rome", "", " \u200f", "the eternal city", "What is the capital of France?", "ROME!"]
 ASKED = ["what is the capital of france", "Where is the Colosseum", ""]
@@ -266,157 +261,4 @@ def test_all_known_positives_count_not_only_the_querys():
     assert Duplicates(item_texts=["Paris", "rome.", "Rome"]).suspicion(*asked).tolist() == [[0]]
 
 
-def test_anchors_of_which_nothing_is_known_have_no_positives():
-    known = ns.Positives.from_pairs([0], [0])
-    duplicates = Duplicates(item_texts=["a", "b"], anchor_texts=["x", "y", "B"], positives=known)
-    assert duplicates.suspicion(ns.Query([2, 1]), ns.Negatives(np.array([[1, 0], [1, 0]]))).tolist() == [[1, 0], [0, 0]]
-
-
-# ---- the contract ---------------------------------------------------------------------------------------
-
-RNG = np.random.default_rng(3)
-VECTORS = RNG.standard_normal((len(TEXTS), 4))
-KNOWN = ns.Positives.from_pairs([0, 1, 1], [0, 2, 5], 3, len(TEXTS))
-KINDS = {
-    "texts": {"item_texts": TEXTS},
-    "both texts": {"item_texts": TEXTS, "anchor_texts": ASKED},
-    "vectors": {"item_vectors": VECTORS, "anchor_vectors": VECTORS[:3]},
-    "known": {"positives": KNOWN, "transitive": 0.6},
-    "shared": {"shared_ids": True, "item_texts": TEXTS, "item_vectors": VECTORS},
-    "all": {"item_texts": TEXTS, "anchor_texts": ASKED, "item_vectors": VECTORS, "positives": KNOWN, "transitive": 1},
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_is_a_detector(kind):
-    duplicates = Duplicates(**KINDS[kind])
-    query = ns.Query([0, 1, 2, 0], positives=[0, 2, 4, 1])
-    negatives = ns.Negatives(RNG.integers(-1, len(TEXTS), (4, 5)))
-    check_detector(duplicates, query, negatives)
-    in_torch = ns.Query(torch.tensor([0, 1, 2, 0]), positives=torch.tensor([0, 2, 4, 1]))
-    check_detector(duplicates, in_torch, negatives.to("cpu"))
-    found = duplicates.suspicion(in_torch, negatives.to("cpu"))
-    assert isinstance(found, torch.Tensor)
-    assert np.array_equal(found.numpy(), duplicates.suspicion(query, negatives))
-    why = duplicates.reasons(in_torch, negatives.to("cpu"))
-    assert why.dtype == torch.int8
-    assert np.array_equal(why.numpy(), duplicates.reasons(query, negatives))
-    assert ((why.numpy() > 0) == (found.numpy() > 0)).all()
-    assert repr(duplicates).startswith("Duplicates(")
-
-
-def test_no_torch_is_loaded_by_the_module():
-    assert not hasattr(importlib.import_module("naysay.detectors.duplicates"), "torch")
-
-
 # ---- refusals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {},
-            r"^Duplicates: `item_texts` must be given, or something else to compare by, got None\. Or pass `item_vec",
-        ),
-        ({"item_texts": []}, r"^Duplicates: `item_texts` must be at least one text, got none\.$"),
-        ({"item_texts": TEXTS, "shared_ids": 1}, r"^Duplicates: `shared_ids` must be True or False, got 1\.$"),
-        ({"item_texts": TEXTS, "punctuation": "no"}, r"^Duplicates: `punctuation` must be True or False, got 'no'\.$"),
-        ({"item_texts": TEXTS, "positives": [1]}, r"^Duplicates: `positives` must be Positives, got list\.$"),
-        (
-            {"item_vectors": VECTORS, "anchor_texts": ASKED},
-            r"`anchor_texts` must be given with `item_texts`, .* no item_t",
-        ),
-        (
-            {"item_texts": TEXTS, "anchor_texts": ASKED, "shared_ids": True},
-            r"`anchor_texts` must be given with `item_texts`, and without `shared_ids`, got shared_ids=True\.$",
-        ),
-        (
-            {"item_texts": TEXTS, "jaccard": 1.0},
-            r"^Duplicates: `jaccard` must be a number above 0 and below 1, got 1",
-        ),
-        (
-            {"item_texts": TEXTS, "cosine": float("nan")},
-            r"^Duplicates: `cosine` must be a number above 0 and below 1, got nan",
-        ),
-        (
-            {"item_texts": TEXTS, "transitive": 0.5},
-            r"^Duplicates: `positives` must be given with `transitive`, got None",
-        ),
-        (
-            {"positives": KNOWN, "transitive": 2},
-            r"^Duplicates: `transitive` must be a number at least 0 and at most 1, got 2\.$",
-        ),
-        ({"item_texts": TEXTS, "shingle": 0}, r"^Duplicates: `shingle` must be at least 1, got 0\.$"),
-        ({"item_texts": TEXTS, "signature": 1.5}, r"^Duplicates: `signature` must be a whole number, got 1\.5\.$"),
-        (
-            {"item_texts": TEXTS, "item_vectors": VECTORS[:3]},
-            r"^Duplicates: `item_texts` must be as many as `item_vectors`, got 3",
-        ),
-        (
-            {"item_texts": TEXTS[:2], "positives": KNOWN},
-            r"^Duplicates: `positives` must be of at most 2 items, like the texts",
-        ),
-        (
-            {"item_texts": TEXTS, "anchor_texts": ["a"], "positives": KNOWN},
-            r"^Duplicates: `positives` must be of at most 1 anchors, like the texts or vectors, got 3\.$",
-        ),
-        (
-            {"item_vectors": np.zeros(3)},
-            r"^Duplicates: `item_vectors` must be numbers of shape \(n, d\), n at least 1, got shape",
-        ),
-        (
-            {"item_vectors": [[1.0, 0], [0, 0]]},
-            r"^Duplicates: `item_vectors` must be vectors other than 0, got 0\.0 at row 1",
-        ),
-        (
-            {"item_vectors": [[1.0, np.nan]]},
-            r"^Duplicates: `item_vectors` must be finite, got nan at row 0, slot 1 \(1 such row\)\.$",
-        ),
-        (
-            {"item_vectors": VECTORS, "anchor_vectors": VECTORS[:, :2]},
-            r"^Duplicates: `anchor_vectors` must be of dimension 4, like `item_vectors`, got 2\.$",
-        ),
-    ],
-)
-def test_settings_that_are_rejected(settings, message):
-    with pytest.raises(NaysayError, match=message):
-        Duplicates(**settings)
-
-
-def test_questions_that_are_rejected():
-    duplicates = Duplicates(item_texts=TEXTS, anchor_texts=ASKED)
-    negatives = ns.Negatives(np.array([[1, 2]]))
-    for query, asked, message in (
-        ([0], negatives, r"^Duplicates\.suspicion: `query` must be a Query, got list"),
-        (ns.Query([0]), negatives.ids, r"^Duplicates\.suspicion: `negatives` must be Negatives, got ndarray"),
-        (
-            ns.Query([0, 1]),
-            negatives,
-            r"^Duplicates\.suspicion: `negatives` must be of 2 rows, like the query, got 1 rows",
-        ),
-        (
-            ns.Query([3]),
-            negatives,
-            r"^Duplicates\.suspicion: `query.anchors` must be between 0 and 2 \(3 anchors\), got 3",
-        ),
-        (
-            ns.Query([[0, 0, 0]]),
-            negatives,
-            r"^Duplicates\.suspicion: `query.anchors` must be of shape \(B,\), got shape \(1, 3\)",
-        ),
-        (
-            ns.Query([0], positives=[-1]),
-            negatives,
-            r"^Duplicates\.suspicion: `query.positives` must be between 0 and 7 \(8 items\), got -1 at row 0",
-        ),
-        (
-            ns.Query([0]),
-            replace(negatives, ids=np.array([[8, 1]])),
-            r"^Duplicates\.suspicion: `negatives.ids` must be between -1 and 7 \(8 items\), got 8 at row 0, slot 0",
-        ),
-    ):
-        with pytest.raises(NaysayError, match=message):
-            duplicates.suspicion(query, asked)
-    with pytest.raises(NaysayError, match=r"`query.positives` must be given, got None\. Pass Query\("):
-        Duplicates(item_texts=TEXTS).reasons(ns.Query([0]), negatives)

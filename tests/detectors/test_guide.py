@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors._pairs import ScoreCache
 from naysay.detectors.guide import Guide
 from naysay.errors import NaysayError
-from naysay.testing import check_detector, planted_world
 
 TABLE = np.random.default_rng(0).integers(-6, 7, (5, 9)) / 2.0
 
@@ -161,12 +159,6 @@ def test_probabilities(chance, line):
     assert (found >= 0.5) == (chance >= line)
 
 
-def test_a_probability_is_its_own_suspicion_at_one_half():
-    guide = Guide(lambda anchors, ids: np.array([0.2, 0.9]), 0.5, output="probabilities")
-    found = guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1, 2]])))
-    assert np.allclose(found, [[0.2, 0.9]])
-
-
 def test_gist_agrees_with_the_guided_loss():
     rng = np.random.default_rng(0)
     anchors, ids = np.array([0, 1, 2, 3]), rng.integers(0, 9, (4, 5))
@@ -260,15 +252,6 @@ def test_a_cache_is_bounded_and_keeps_the_newest():
     assert len(fresh.state()["scores"]) == 0
 
 
-def test_without_a_cache_a_guide_in_training_is_heard_anew():
-    table = TABLE.copy()
-    guide = Guide(Teacher(table), 0.0)
-    asked = ns.Query([0]), ns.Negatives(np.array([[1]]))
-    before = guide.suspicion(*asked)
-    table += 1.0
-    assert guide.suspicion(*asked) > before
-
-
 def test_answers_before_a_failure_are_not_lost():
     query, negatives = question()
     calls = []
@@ -296,42 +279,6 @@ def test_answers_before_a_failure_are_not_lost():
     assert len(guide.state()["scores"]) == 0  # kept for the one call after, no longer
 
 
-def test_answers_are_put_together_once_a_call(monkeypatch):
-    """Joining them batch by batch would be quadratic in the pairs of a call."""
-    added = []
-    monkeypatch.setattr(ScoreCache, "add", lambda self, pairs, scores: added.append((len(pairs), len(scores))))
-    guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, batch_size=2)
-    guide.suspicion(ns.Query([0, 1]), ns.Negatives(np.arange(50).reshape(2, 25)))
-    assert added == [(50, 50)]
-
-
-def test_answers_before_an_interruption_are_kept_too():
-    calls = []
-
-    def interrupted(anchors, ids):
-        calls.append(len(ids))
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return TABLE[anchors, ids]
-
-    guide = Guide(interrupted, 0.0, batch_size=2)
-    asked = ns.Query([0]), ns.Negatives(np.array([[1, 2, 3, 4, 5, 6, 7]]))
-    with pytest.raises(KeyboardInterrupt):
-        guide.suspicion(*asked)
-    assert guide.n_scored == len(guide.state()["scores"]) == 4
-    guide.suspicion(*asked)
-    assert calls == [2, 2, 2, 2, 1]
-    assert guide.n_scored == 7
-
-
-@pytest.mark.parametrize("more", [{"cache_size": 100}, {"total_budget": 7}])
-def test_with_a_budget_and_a_cache_or_with_a_total_asking_again_may_change_the_answer(more):
-    query, negatives = question()
-    guide, forgetful = (Guide(Teacher(), 0.0, first=0.5, budget=5, **given) for given in (more, {}))
-    assert not np.array_equal(guide.suspicion(query, negatives), guide.suspicion(query, negatives))
-    assert np.array_equal(forgetful.suspicion(query, negatives), forgetful.suspicion(query, negatives))
-
-
 # ---- answers that are none ------------------------------------------------------------------------------
 
 
@@ -354,19 +301,6 @@ def test_an_answer_that_is_none_is_rejected_with_its_pair(answer, message):
     assert guide.n_scored == 0
 
 
-def test_a_probability_beyond_one_is_rejected():
-    guide = Guide(lambda anchors, ids: 2.0 * ids, 0.5, output="probabilities")
-    with pytest.raises(NaysayError, match=r"returns 2 probabilities for 2 pairs, got 8\.0 for anchor 0, id 4 \(2 s"):
-        guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[4, 7]])))
-
-
-def test_lists_columns_and_half_precision_are_answers():
-    asked = ns.Query([0]), ns.Negatives(np.array([[4, 7]]))
-    for answer in ([1, 2], [[1.0], [2.0]], torch.tensor([1.0, 2.0]).bfloat16(), np.array([1, 2], np.float16)):
-        found = Guide(lambda anchors, ids, answer=answer: answer, 1.5).suspicion(*asked)
-        assert np.allclose(found, [logistic(np.array([-0.5, 0.5]))])
-
-
 def test_it_runs_without_gradients_on_the_querys_arrays():
     weight = torch.ones(9, requires_grad=True)
     seen = []
@@ -381,86 +315,6 @@ def test_it_runs_without_gradients_on_the_querys_arrays():
 
 
 # ---- the contract ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"threshold": 0.0},
-        {"margin": 0.5},
-        {"threshold": 0.0, "first": 0.5, "budget": 3},
-        {"threshold": 0.0, "first": 0.5, "max_distance": 0.2, "cache_size": 50},
-        {"threshold": 0.0, "first": Fixed(np.random.default_rng(0).random((5, 4)))},
-    ],
-)
-def test_it_is_a_detector(settings):
-    query, negatives = question()
-    check_detector(Guide(Teacher(), **settings), query, negatives)
-    in_torch = ns.Query(torch.from_numpy(query.anchors), positives=torch.from_numpy(query.positives))
-    check_detector(Guide(Teacher(), **settings), in_torch, negatives.to("cpu"))
-
-
-def test_a_guide_that_knows_the_truth_finds_what_the_first_opinion_misses():
-    world = planted_world(60, 80, per_anchor=8, known_share=0.5, seed=1)
-    query = ns.Query(np.arange(60))
-    ids = ns.pools.Everything(world.known).draw(query, 40, rng=ns.rng_for(0)).ids
-    truth = world.is_false_negative(query.anchors, ids)
-    scores = world.scores(query.anchors, ids)
-    line = float(np.quantile(scores, 0.9))
-    negatives = ns.Negatives(ids, scores=scores)
-
-    def oracle(anchors, items):
-        return world.truth.contains(anchors, items) * 2.0 - 1.0
-
-    wrong = [int(((scores >= line) != truth).sum())]
-    for budget in (200, 600, None):
-        guide = Guide(oracle, 0.0, first=line, budget=budget)
-        found = guide.suspicion(query, negatives) >= 0.5
-        wrong.append(int((found != truth).sum()))
-        assert wrong[0] - wrong[-1] == guide.n_changed
-    assert wrong == sorted(wrong, reverse=True)
-    assert wrong[-1] == 0
-    # The nearest to the line are worth more than as many at random.
-    assert (wrong[0] - wrong[1]) / 200 > 1.5 * wrong[0] / ids.size
-
-
-def test_state_is_all_of_it():
-    query, negatives = question()
-    guide = Guide(Teacher(), 0.0, first=0.5, budget=4, total_budget=9, cache_size=50)
-    guide.suspicion(query, negatives)
-    state = guide.state()
-    other = Guide(Teacher(), 0.0, first=0.5, budget=4, total_budget=9, cache_size=50)
-    other.restore(state)
-    assert (other.n_scored, other.n_changed, other.remaining) == (guide.n_scored, guide.n_changed, guide.remaining)
-    other.suspicion(query, negatives)
-    guide.suspicion(query, negatives)
-    assert np.array_equal(other.score_pairs.pairs, guide.score_pairs.pairs[4:])
-
-
-def test_a_state_that_does_not_fit_changes_nothing():
-    guide = Guide(Teacher(), 0.0, cache_size=5)
-    guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1, 2]])))
-    good = guide.state()
-    for bad, message in (
-        ([1], r"`state` must be what `state` returned, got list"),
-        ({"n_scored": 1}, r"`state` must be .* got no 'n_changed' in \['n_scored'\]"),
-        (good | {"n_scored": -1}, r"`n_scored` must be at least 0, got -1"),
-        (good | {"n_scored": np.array([1, 2])}, r"`n_scored` must be a whole number, got array\(\[1, 2\]\)"),
-        (good | {"n_scored": None}, r"`n_scored` must be a whole number, got None"),
-        (good | {"odd": 1}, r"`state` must be what `state` returned, got the unknown key 'odd'"),
-        (good | {"first/values": 1}, r"`state` must be .* got the key 'first/values'"),
-        (good | {"pairs": np.zeros((2, 3), np.int64)}, r"`pairs` must be of shape \(n, 2\), or \(n, 6\) for triples"),
-        (
-            good | {"pairs": np.zeros(2, np.int64)},
-            r"`pairs` must be whole numbers of shape \(n, w\), got int64 of shape \(2,\)",
-        ),
-        (good | {"scores": np.zeros(3)}, r"`scores` must be numbers of shape \(2,\), got float64 of shape \(3,\)"),
-        (good | {"scores": np.array([np.nan, 0])}, r"`scores` must be finite, got nan at row 0"),
-    ):
-        with pytest.raises(NaysayError, match=rf"^Guide\.restore: {message}"):
-            guide.restore(bad)
-        assert guide.n_scored == 2
-        assert np.array_equal(guide.state()["pairs"], good["pairs"])
 
 
 class Learner(Fixed):
@@ -480,53 +334,3 @@ def test_the_state_of_the_first_opinion_goes_along():
     guide.first.values = guide.first.values * 2
     guide.restore(state)
     assert guide.first.values.tolist() == [[0.1, 0.2]]
-
-
-# ---- refusals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"score_pairs": 3, "threshold": 0}, r"`score_pairs` must be a function score_pairs\(anchors, ids\), got int"),
-        ({}, r"`threshold` must be given, or `margin` in its place, got neither"),
-        ({"threshold": 0, "margin": 0}, r"`threshold` must be given, or `margin` in its place, got both"),
-        ({"threshold": np.nan}, r"`threshold` must be a finite number, got nan"),
-        (
-            {"threshold": 1.0, "output": "probabilities"},
-            r"`threshold` must be a number above 0 and below 1, got 1\.0",
-        ),
-        ({"threshold": 0.5, "output": "logits"}, r"`output` must be one of 'scores', 'probabilities', got 'logits'"),
-        ({"margin": -1}, r"`margin` must be a finite number at least 0, got -1"),
-        ({"margin": 0.1, "output": "probabilities"}, r"`output` must be 'scores' with a margin, got probabilities"),
-        ({"threshold": 0, "relative": True}, r"`relative` must be False without a margin, got True"),
-        ({"threshold": 0, "relative": "no"}, r"`relative` must be True or False, got 'no'"),
-        ({"threshold": 0, "scale": 0}, r"`scale` must be a finite number above 0, got 0"),
-        ({"threshold": 0, "first": "0.5"}, r"`first` must be a finite number, or a detector, got '0\.5'"),
-        ({"threshold": 0, "first": Fixed}, r"`first` must be a finite number, or a detector, got <class"),
-        (
-            {"threshold": 0, "max_distance": 0.1},
-            r"`first` must be given with `max_distance`, for the slots that are not rescored, got None",
-        ),
-        ({"threshold": 0, "budget": 3}, r"`first` must be given with `budget`, for the slots"),
-        ({"threshold": 0, "total_budget": 3}, r"`first` must be given with `total_budget`, for the slots"),
-        ({"threshold": 0, "first": 0, "max_distance": -1}, r"`max_distance` must be a number at least 0, got -1"),
-        ({"threshold": 0, "first": 0, "budget": 1.5}, r"`budget` must be a whole number, got 1\.5"),
-        ({"threshold": 0, "first": 0, "total_budget": -1}, r"`total_budget` must be at least 0, got -1"),
-        ({"threshold": 0, "batch_size": 0}, r"`batch_size` must be at least 1, got 0"),
-        ({"threshold": 0, "cache_size": -1}, r"`cache_size` must be at least 0, got -1"),
-    ],
-)
-def test_settings_that_are_rejected(arguments, message):
-    with pytest.raises(NaysayError, match=f"^Guide: {message}"):
-        Guide(**({"score_pairs": Teacher()} | arguments))
-
-
-def test_questions_that_are_rejected():
-    negatives = ns.Negatives(np.array([[1, 2]]))
-    with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives.scores` must be given, got None\. Use a sam"):
-        Guide(Teacher(), 0.0, first=0.5).suspicion(ns.Query([0]), negatives)
-    with pytest.raises(NaysayError, match=r"`query.positives` must be given, got None\. Pass Query"):
-        Guide(Teacher(), margin=0.5).suspicion(ns.Query([0]), negatives)
-    with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives` must be of 2 rows, like the query, got 1 r"):
-        Guide(Teacher(), 0.0).suspicion(ns.Query([0, 1]), negatives)

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay.detectors.hidden import hidden_positives, split_known
-from naysay.detectors.share import Share
+from naysay.detectors import hidden_positives
 from naysay.testing import planted_world
 
 WORLD = planted_world(400, 300, per_anchor=12, known_share=0.5, noise=0.5)
-SPLIT = split_known(WORLD.known, 0.3, rng=ns.rng_for(0))
+SPLIT = WORLD.known.split(0.3, rng=ns.rng_for(0))
 QUERY = ns.Query(np.arange(400))
 
 
@@ -34,7 +33,7 @@ class Recorder:
         return scores.clamp(0, 1).double() if isinstance(scores, torch.Tensor) else np.clip(scores, 0, 1).astype(float)
 
 
-# ---- split_known ----------------------------------------------------------------------------------------------------
+# ---- Positives.split ------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -48,7 +47,7 @@ def test_a_split_hides_a_share_of_each_anchor(positive, ignored, share, seed, ke
     known = ns.Positives.from_pairs([a for a, _ in positive], [i for _, i in positive], 7, 10)
     if ignored:
         known = known.with_ignored([a for a, _ in ignored], [i for _, i in ignored])
-    split = split_known(known, share, rng=np.random.default_rng(seed), keep_one=keep_one)
+    split = known.split(share, rng=np.random.default_rng(seed), keep_one=keep_one)
     kept, hidden = pairs_of(split.kept), pairs_of(split.hidden)
     assert kept | hidden == pairs_of(known)
     assert not kept & hidden
@@ -70,7 +69,7 @@ def test_a_split_hides_every_positive_as_often():
     known = ns.Positives.from_pairs([0] * 6 + [1, 1, 2], [0, 2, 3, 5, 7, 8, 1, 4, 6], 3, 9)
     counts = np.zeros((3, 9))
     for seed in range(800):
-        counts[split_known(known, 0.25, rng=np.random.default_rng(seed)).hidden.pairs()] += 1
+        counts[known.split(0.25, rng=np.random.default_rng(seed)).hidden.pairs()] += 1
     assert counts[0].sum() / 800 == pytest.approx(1.5, abs=0.08)  # 6 * 0.25
     assert counts[1].sum() / 800 == pytest.approx(0.5, abs=0.07)
     assert counts[2].sum() / 800 == pytest.approx(0.25, abs=0.06)  # the only one of its anchor, as often
@@ -80,13 +79,13 @@ def test_a_split_hides_every_positive_as_often():
 
 def test_a_split_is_repeatable_moves_the_generator_by_one_key_and_keeps_names():
     known = ns.Positives.from_pairs(["a", "a", "a", "b"], ["x", "y", "z", "x"])
-    one, same = (split_known(known, 0.5, rng=ns.rng_for(3)) for _ in range(2))
+    one, same = (known.split(0.5, rng=ns.rng_for(3)) for _ in range(2))
     assert pairs_of(one.hidden) == pairs_of(same.hidden)
-    kept = split_known(known, 0.9, rng=ns.rng_for(3), keep_one=True).kept
+    kept = known.split(0.9, rng=ns.rng_for(3), keep_one=True).kept
     assert kept.contains(["b"], ["x"]).all()
     assert one.hidden.anchor_names is known.anchor_names
     used, fresh = ns.rng_for(5), ns.rng_for(5)
-    split_known(WORLD.known, 0.5, rng=used)
+    WORLD.known.split(0.5, rng=used)
     fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
     assert used.integers(1 << 40) == fresh.integers(1 << 40)
 
@@ -126,7 +125,7 @@ def test_anchors_with_one_positive_count_and_many_hidden_ones_weigh_more():
         easy = rng.random(len(anchors)) < np.where(counts == 1, 0.3, 0.9)[anchors]
         known = ns.Positives.from_pairs(anchors, np.arange(len(anchors)), 300, len(anchors))
         for keep_one in (False, True):
-            hidden = split_known(known, 0.3, rng=ns.rng_for(seed), keep_one=keep_one).hidden
+            hidden = known.split(0.3, rng=ns.rng_for(seed), keep_one=keep_one).hidden
             found = hidden_positives(Flags(easy), ns.Query(np.arange(300)), hidden, rng=ns.rng_for(seed, 1))
             inside = found.low <= easy.mean() <= found.high
             held, promised = held + (inside and not keep_one), promised + (inside and keep_one)
@@ -142,16 +141,6 @@ class Flags:
 
     def suspicion(self, query, negatives):
         return self.flagged[negatives.ids].astype(float)
-
-
-def test_which_of_an_anchors_hidden_positives_is_chance():
-    hidden = ns.Positives.from_pairs([0] * 4, [1, 3, 4, 7], 1, 8).with_ignored([0, 0], [0, 5])
-    counts, detector = np.zeros(8), Recorder()
-    for seed in range(400):
-        hidden_positives(detector, ns.Query([0]), hidden, rng=np.random.default_rng(seed))
-        counts[detector.negatives.ids[0, 0]] += 1
-    assert counts[[0, 2, 5, 6]].sum() == 0  # what is ignored is no positive
-    assert stats.chisquare(counts[[1, 3, 4, 7]]).pvalue > 0.001
 
 
 def test_it_is_asked_about_along_with_the_negatives_of_its_row():
@@ -210,7 +199,7 @@ def test_the_interval_holds_the_true_rate():
     held, runs = 0, 60
     for seed in range(runs):
         world = planted_world(150, 100, per_anchor=10, known_share=0.4, noise=0.6, seed=seed)
-        split = split_known(world.known, 0.3, rng=ns.rng_for(seed))
+        split = world.known.split(0.3, rng=ns.rng_for(seed))
         anchors = np.arange(150)
         found = hidden_positives(
             Recorder(), ns.Query(anchors), split.hidden, rng=ns.rng_for(seed, 1), score=world.scores, threshold=0.4
@@ -223,109 +212,3 @@ def test_the_interval_holds_the_true_rate():
         held += found.low <= truth <= found.high
         assert found.high - found.low < 0.2
     assert held >= 54, held
-
-
-def test_it_says_what_it_assumes():
-    found = hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores)
-    assert isinstance(found, Share)
-    lines = str(found).splitlines()
-    assert lines[0].startswith("hidden positives that are flagged: ")
-    assert [line.partition(":")[0] for line in lines[1:]] == ["assumes"] * 3 + ["note"] * len(found.notes)
-    assert str(Share("x", 0.0123, 0.00012, 0.5, 0.9, 1200, ("a",), ("b",))) == (
-        "x: 1.2 % (90% CI 0.012 to 50.0, n = 1,200)\nassumes: a\nnote: b"
-    )
-
-
-GIVEN = {"detector": Recorder(), "query": QUERY, "hidden": SPLIT.hidden}
-SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"query": [0, 1]}, "`query` must be a Query, got list."),
-        ({"query": ns.Query([[0, 1, 2]])}, "`query.anchors` must be of shape (B,), got shape (1, 3)."),
-        ({"query": ns.Query([400])}, "`query.anchors` must be between 0 and 399 (400 anchors), got 400 at row 0"),
-        ({"hidden": [(0, 1)]}, "`hidden` must be a Positives, got list. Pass split_known(positives, rng=rng).hidden."),
-        (
-            {"hidden": ns.Positives.from_pairs([0], [1], 400, 300), "query": ns.Query([1, 2])},
-            "`hidden` must be positives of at least one anchor of the query, got none.",
-        ),
-        ({"query": ns.Query([])}, "`hidden` must be positives of at least one anchor of the query, got none."),
-        (
-            {"query": ns.Query(SPLIT.hidden.pairs()[0][:3], positives=SPLIT.hidden.pairs()[1][:3])},
-            "`query.positives` must be pairs that are not hidden, got 3 hidden. Use those of Split.kept.",
-        ),
-        ({"rng": 3}, "`rng` must be a numpy Generator, got 3."),
-        ({"score": 3}, "`score` must be a function score(anchors, ids), got int."),
-        ({"embed": 3}, "`embed` must be a function embed(ids), got int."),
-        (
-            {"embed": lambda ids: ids},
-            "`embed` must be a function that returns shape (400, 1, 'd'), got shape (400, 1).",
-        ),
-        ({"negatives": 3}, "`negatives` must be Negatives, got int."),
-        (
-            {"negatives": ns.Negatives(np.ones((2, 1), np.int64))},
-            "`negatives` must be of 400 rows, like the query, got 2",
-        ),
-        (
-            {"negatives": SCORED},
-            "`score` must be given if `negatives` have scores, got None. The hidden slot needs its own.",
-        ),
-        (
-            {"negatives": ns.Negatives(SCORED.ids, vectors=np.ones((400, 1, 2)))},
-            "`embed` must be given if `negatives` have vectors, got None. The hidden slot needs its own.",
-        ),
-        (
-            {"detector": ns.detectors.Absolute(0.5)},
-            "`score` must be given for a detector that uses scores, got None. Pass a function score(anchors, ids).",
-        ),
-        (
-            {"detector": ns.detectors.Absolute(0.5), "negatives": ns.Negatives(SCORED.ids)},
-            "`score` must be given for a detector that uses scores, got None. Pass a function score(anchors, ids).",
-        ),
-        ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),
-        ({"threshold": 0}, "`threshold` must be a number above 0 and at most 1, got 0."),
-        ({"confidence": 0}, "`confidence` must be a number above 0 and below 1, got 0."),
-    ],
-)
-def test_what_it_rejects(changed, message):
-    rng = ns.rng_for(0)
-    given_arguments = GIVEN | {"rng": rng} | changed
-    query = given_arguments.pop("query")
-    detector = given_arguments.pop("detector")
-    hidden = given_arguments.pop("hidden")
-    with pytest.raises(ns.NaysayError) as caught:
-        hidden_positives(detector, query, hidden, **given_arguments)
-    assert str(caught.value).startswith(f"hidden_positives: {message}")
-    assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)  # it is where it was
-
-
-def test_other_errors_of_a_detector_are_its_own():
-    unfitted = ns.detectors.Calibrated()
-    with pytest.raises(ns.NaysayError, match=r"^Calibrated\.suspicion: `positive_scores` must be fitted first"):
-        hidden_positives(unfitted, QUERY, SPLIT.hidden, rng=ns.rng_for(0))
-
-
-def test_it_moves_the_generator_by_one_key():
-    used, fresh = ns.rng_for(5), ns.rng_for(5)
-    hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=used)
-    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
-    assert used.integers(1 << 40) == fresh.integers(1 << 40)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([(0, 1)], 0.5), "`positives` must be a Positives, got list."),
-        ((WORLD.known, 0.0), "`share` must be a number above 0 and below 1, got 0.0."),
-        ((WORLD.known, 1), "`share` must be a number above 0 and below 1, got 1."),
-        ((WORLD.known, "half"), "`share` must be a number above 0 and below 1, got 'half'."),
-    ],
-)
-def test_what_a_split_rejects(arguments, message):
-    with pytest.raises(ns.NaysayError) as caught:
-        split_known(*arguments, rng=ns.rng_for(0))
-    assert str(caught.value) == f"split_known: {message}"
-    with pytest.raises(ns.NaysayError, match="split_known: `rng` must be a numpy Generator, got 0"):
-        split_known(WORLD.known, 0.5, rng=0)

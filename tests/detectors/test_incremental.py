@@ -16,14 +16,11 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors import _clusters as clusters
+from naysay.detectors import detection_rates
 from naysay.detectors._clusters import cluster_confidence, sample_confidence
-from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
-from naysay.detectors.incremental import Incremental
-from naysay.detectors.truth import detection_rates, normalised_mutual_information
+from naysay.detectors.incremental import Incremental, LinearAcceptance, StepAcceptance
 from naysay.losses import attract, eliminate, in_batch
 from naysay.pools import Memory
-from naysay.testing import check_detector
-from naysay.types import Detector, Stateful
 
 
 def world(n=300, d=6, groups=5, seed=0, spread=0.4):
@@ -52,7 +49,7 @@ def cosine(one, other):
 @pytest.mark.parametrize("temperature", [0.01, 0.2, 5.0])
 @pytest.mark.parametrize("block", [1, 40, 1 << 20])
 def test_the_confidence_of_samples_in_plain_loops(temperature, block, monkeypatch):
-    monkeypatch.setattr(clusters, "BLOCK", block)
+    monkeypatch.setattr(clusters, "_BLOCK", block)
     vectors, _ = world(60, seed=2)
     rng = np.random.default_rng(1)
     means, assigned = rng.standard_normal((7, 6)).astype(np.float32), rng.integers(0, 7, 60)
@@ -160,31 +157,10 @@ def test_schedules(accept, wanted):
         assert np.count_nonzero(found.labels >= 0) == count
 
 
-def test_a_decimal_of_progress_is_that_decimal():
-    found = Incremental(100, 5)
-    found.update(world(100)[0], 0.29)
-    assert np.count_nonzero(found.labels >= 0) == 29
-
-
 def test_one_sample_is_a_cluster():
     found = Incremental(1, 1)
     found.update(world(1)[0], 1.0)
     assert found.labels.tolist() == [[0]]
-
-
-def test_it_tells_how_far_it_is_and_an_interrupt_changes_nothing():
-    told, found = [], updated(k=(5, 20, 7))
-    before = found.state()
-    found.update(world(seed=1)[0], 0.6, on_progress=told.append)
-    assert told == [1, 1, 1]
-    found.restore(before)
-
-    def interrupt(more):
-        raise KeyboardInterrupt(more)
-
-    with pytest.raises(KeyboardInterrupt):
-        found.update(world(seed=1)[0], 0.9, on_progress=interrupt)
-    assert same(found, updated(k=(5, 20, 7)))
 
 
 def test_groups_are_found_and_the_surest_first():
@@ -193,9 +169,8 @@ def test_groups_are_found_and_the_surest_first():
     found = Incremental(2000, 10, accept=0.3, restarts=3)
     found.update(vectors, 0.0)
     some = found.labels[0] >= 0
-    early = normalised_mutual_information(found.labels, which)[0]
-    assert early > normalised_mutual_information(found.assigned, which)[0] + 0.05
     rates = detection_rates(found.labels[0][some], which[some])
+    assert rates.true_positive > detection_rates(found.assigned[0], which).true_positive + 0.05
     assert rates.true_negative > 0.97
 
 
@@ -214,16 +189,6 @@ def test_answers_are_read_only():
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 1
     assert found.labels[:, [1, 2]].flags.writeable
-
-
-def test_the_order_of_samples_does_not_matter_for_who_is_similar():
-    """k as many as samples: each its own centroid, so that only the order of ids could show."""
-    vectors, _ = world(20)
-    order = np.random.default_rng(0).permutation(20)
-    one, other = (Incremental(20, 20, accept=1.0) for _ in range(2))
-    one.update(vectors, 1.0)
-    other.update(vectors[order], 1.0)
-    np.testing.assert_allclose(other.confidence[0], one.confidence[0][order], rtol=1e-5)
 
 
 # ---- suspicion ------------------------------------------------------------------------------------------
@@ -245,31 +210,6 @@ def test_suspicion_in_plain_loops():
             assert value == sum(same) / len(same)
             seen[value] += 1
     assert set(seen) == {0.0, 0.5, 1.0}
-
-
-@given(st.permutations(range(5)), st.permutations(range(20)))
-@settings(max_examples=10)
-def test_names_of_clusters_do_not_matter(small, large):
-    found = updated()
-    query, negatives = question(300)
-    before = found.suspicion(query, negatives)
-    state = found.state()
-    for name in ("labels", "assigned"):
-        renamed = [np.append(order, -1)[row] for order, row in zip((small, large), state[name], strict=True)]
-        state[name] = np.stack(renamed)
-    found.restore(state)
-    assert (found.suspicion(query, negatives) == before).all()
-
-
-@pytest.mark.parametrize("make", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
-@pytest.mark.parametrize("progress", [0.0, 0.6, 1.0])
-def test_it_is_a_detector(make, progress):
-    found = updated(progress=progress)
-    query, negatives = question(300, make=make)
-    check_detector(found, query, negatives)
-    assert type(found.suspicion(query, negatives)) is type(negatives.ids)
-    assert isinstance(found, Detector)
-    assert isinstance(found, Stateful)
 
 
 # ---- losses ---------------------------------------------------------------------------------------------
@@ -369,82 +309,6 @@ def test_seeds():
 
 # ---- refusals -------------------------------------------------------------------------------------------
 
-BAD_SETTINGS = {
-    "no samples": ({"n_samples": 0}, r"`n_samples` must be at least 1, got 0\."),
-    "more clusters than samples": (
-        {"clusters": (3, 11)},
-        r"`clusters` must be at most n_samples, 10, got 11\. A cluster needs a sample\.",
-    ),
-    "no clusters": ({"clusters": ()}, r"`clusters` must be one whole number or several, got \(\)\."),
-    "clusters as text": ({"clusters": "many"}, r"`clusters` must be one whole number or several, got 'many'\."),
-    "half a cluster": ({"clusters": [2.5]}, r"`clusters` must be a whole number, got 2\.5\."),
-    "a cluster of none": ({"clusters": [0]}, r"`clusters` must be at least 1, got 0\."),
-    "cold": ({"temperature": 0}, r"`temperature` must be a finite number above 0, got 0\."),
-    "infinitely hot": ({"temperature": math.inf}, r"`temperature` must be a finite number above 0, got inf\."),
-    "an unknown confidence": (
-        {"confidence": "samples"},
-        r"`confidence` must be one of 'sample', 'cluster', got 'samples'\. Did you mean 'sample'\?",
-    ),
-    "more than all": ({"accept": 1.01}, r"`accept` must be a number at least 0 and at most 1, got 1\.01\."),
-    "a schedule by name": ({"accept": "linear"}, r"`accept` must be a number at least 0 and at most 1, got 'linear'\."),
-    "no iterations": ({"iterations": 0}, r"`iterations` must be at least 1, got 0\."),
-    "no start": ({"restarts": 0}, r"`restarts` must be at least 1, got 0\."),
-    "a seed": ({"seed": -1}, r"`seed` must be at least 0, got -1\."),
-}
-
-
-@pytest.mark.parametrize(("wrong", "sentence"), BAD_SETTINGS.values(), ids=BAD_SETTINGS)
-def test_settings_that_are_rejected(wrong, sentence):
-    with pytest.raises(NaysayError, match="^Incremental: " + sentence):
-        Incremental(**({"n_samples": 10, "clusters": 2} | wrong))
-
-
-def nan_at(row):
-    vectors = world()[0]
-    vectors[row, 1] = np.nan
-    return vectors
-
-
-BAD_UPDATES = {
-    "too far": (
-        (world()[0], 1.01),
-        r"`progress` must be a number at least 0 and at most 1, got 1\.01\. It is the share of training",
-    ),
-    "too early": ((world()[0], -0.1), r"`progress` must be a number at least 0 and at most 1, got -0\.1\."),
-    "nowhere": ((world()[0], math.nan), r"`progress` must be a number at least 0 and at most 1, got nan\."),
-    "another length": (
-        (world(299)[0], 0.5),
-        r"`features` must be of shape \(300, d\), a row for each sample, got shape \(299, 6\)",
-    ),
-    "NaN": ((nan_at(7), 0.5), r"`features` must be finite, got nan at row 7 \(1 such row\)\."),
-    "a collapsed encoder": (
-        (np.ones((300, 6), np.float32), 1.0),
-        r"`features` must be different vectors, got 300 rows within 1e-05 of their norm\. Is the encoder tr",
-    ),
-    "a collapsed encoder that rounds": (
-        (1 + 1e-7 * world()[0], 1.0),
-        r"`features` must be different vectors, got 300 rows within",
-    ),
-    "zero": ((0 * world()[0], 0.5), r"`features` must be of a norm between .* got 0\.0 at row 0 \(300 such rows\)\."),
-}
-
-
-@pytest.mark.parametrize(("wrong", "sentence"), BAD_UPDATES.values(), ids=BAD_UPDATES)
-def test_updates_that_are_rejected_change_nothing(wrong, sentence):
-    found = updated()
-    with pytest.raises(NaysayError, match=r"^Incremental\.update: " + sentence):
-        found.update(*wrong)
-    assert same(found, updated())
-
-
-def test_nobody_to_tell_is_rejected():
-    found = updated()
-    with pytest.raises(
-        NaysayError, match=r"^Incremental\.update: `on_progress` must be a function, or left out, got True\.$"
-    ):
-        found.update(world()[0], 0.5, on_progress=True)
-    assert same(found, updated())
-
 
 def test_a_schedule_that_leaves_its_range_is_rejected_before_any_work():
     found = updated(accept=lambda progress: 2 * progress, progress=0.5)
@@ -453,85 +317,3 @@ def test_a_schedule_that_leaves_its_range_is_rejected_before_any_work():
     ):
         found.update(world()[0], 0.6)
     assert found.updates == 1
-
-
-BAD_QUESTIONS = {
-    "an anchor that is no sample": (
-        (ns.Query([300]), ns.Negatives(np.array([[1]]))),
-        r"`query\.anchors` must be between 0 and 299 \(300 samples\), got 300 at row 0 \(1 such row\)\.",
-    ),
-    "a slot that is no sample": (
-        (ns.Query([0]), ns.Negatives(np.array([[1, 300]]))),
-        r"`negatives\.ids` must be between -1 and 299 \(300 samples\), got 300 at row 0, slot 1 \(1 such row\)\.",
-    ),
-    "triples": (
-        (ns.Query([[0, 1, 2]]), ns.Negatives(np.array([[1]]))),
-        r"`query\.anchors` must be of shape \(B,\), got shape \(1, 3\)\.",
-    ),
-    "an array": (([0], ns.Negatives(np.array([[1]]))), r"`query` must be a Query, got list\."),
-    "other rows": ((ns.Query([0, 1]), ns.Negatives(np.array([[1]]))), r"`negatives` must be of 2 rows, like the query"),
-}
-
-
-@pytest.mark.parametrize(("wrong", "sentence"), BAD_QUESTIONS.values(), ids=BAD_QUESTIONS)
-def test_questions_that_are_rejected(wrong, sentence):
-    with pytest.raises(NaysayError, match=r"^Incremental\.suspicion: " + sentence):
-        updated().suspicion(*wrong)
-
-
-def moved(state):
-    labels = state["labels"].copy()
-    labels[labels >= 0] = 0
-    return labels
-
-
-BAD_STATES = {
-    "no state": (lambda state: [], r"`state` must be what `state` returned, got list\."),
-    "a part": (
-        lambda state: {"seed": 0},
-        r"`state` must be what `state` returned, got no 'n_samples' in \['seed'\]",
-    ),
-    "other samples": (
-        lambda s: s | {"n_samples": 9},
-        r"`state` must be of n_samples 300, got 9\. Create an Incremental with",
-    ),
-    "other clusters": (lambda s: s | {"clusters": [5]}, r"`state` must be of clusters \[5, 20\], got \[5\]\."),
-    "another seed": (lambda s: s | {"seed": 1}, r"`state` must be of seed 0, got 1\."),
-    "a count": (lambda s: s | {"updates": -1}, r"`updates` must be at least 0, got -1\."),
-    "short labels": (
-        lambda s: s | {"labels": s["labels"][:, :9]},
-        r"`labels` must be whole numbers of shape \(2, 300\), got int64 of shape \(2, 9\)",
-    ),
-    "labels beyond": (
-        lambda s: s | {"assigned": s["assigned"] + 1},
-        r"`assigned` must be between -1 and 4 \(5 clusters\), got 5",
-    ),
-    "labels of others": (
-        lambda s: s | {"labels": moved(s)},
-        r"`state` must be one whose labels match its clusters",
-    ),
-    "none assigned": (
-        lambda s: s | {"assigned": moved(s) * 0 - 1, "labels": moved(s) * 0 - 1},
-        r"labels match its clusters",
-    ),
-    "too sure": (
-        lambda s: s | {"confidence": s["confidence"] + 1},
-        r"`confidence` must be at most 1, got 1\.\d+ at row 0, slot 0",
-    ),
-}
-
-
-@pytest.mark.parametrize(("change", "sentence"), BAD_STATES.values(), ids=BAD_STATES)
-def test_states_that_are_rejected_change_nothing(change, sentence):
-    found = updated()
-    with pytest.raises(NaysayError, match=r"^Incremental\.restore: .*" + sentence):
-        found.restore(change(updated(seed=1).state()))
-    assert same(found, updated())
-
-
-def test_it_can_be_shown():
-    assert repr(updated()) == (
-        "Incremental(n_samples=300, clusters=(5, 20), temperature=0.2, "
-        "accept=LinearAcceptance(final=1.0, initial=0.0), confidence='sample', iterations=5, restarts=1, seed=0; "
-        "[180, 180] labels after 1 updates)"
-    )

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay import NaysayError
 from naysay.detectors.learned_quantile import LearnedQuantile
-from naysay.testing import check_detector
-from naysay.types import Detector, Stateful
 
 
 def seen(anchors, scores, ids=None, step=0):
@@ -102,14 +99,6 @@ def test_it_settles_at_the_quantile(alpha, quantile):
     assert np.abs(np.array(late) - quantile).max() < 0.15
 
 
-def test_every_anchor_has_its_own_threshold():
-    rng, learned = np.random.default_rng(0), LearnedQuantile(2, 0.1)
-    for step in range(300):
-        scores = np.stack([rng.uniform(-0.2, 0.0, 64), rng.uniform(0.3, 0.5, 64)])
-        learned.observe(*seen([0, 1], scores, step=step))
-    assert learned.thresholds == pytest.approx([-0.02, 0.48], abs=0.1)
-
-
 def test_rows_of_one_anchor_are_one_observation():
     one, two = LearnedQuantile(1, 0.3), LearnedQuantile(1, 0.3)
     rng = np.random.default_rng(0)
@@ -174,18 +163,6 @@ def test_what_is_above_its_threshold_is_flagged(seed):
     assert learned.threshold(query).tolist() == learned.thresholds[anchors].tolist()
 
 
-def test_it_is_a_detector():
-    learned = taught()
-    query, negatives = seen([0, 1, 2], np.random.default_rng(0).uniform(-1, 1, (3, 6)), step=9)
-    before = learned.state()
-    check_detector(learned, query, negatives)
-    check_detector(learned, ns.Query(torch.arange(3), step=9), negatives.to("cpu"))
-    assert isinstance(learned, Detector)
-    assert isinstance(learned, Stateful)
-    for name, part in learned.state().items():
-        assert part.tolist() == before[name].tolist()  # asking teaches nothing
-
-
 def test_torch_and_half_precision():
     """Cosines of bfloat16 may be 1.008; they are 1."""
     one, two = LearnedQuantile(2, 0.5), LearnedQuantile(2, 0.5)
@@ -211,104 +188,4 @@ def test_false_negatives_above_the_rest_are_found():
     assert flagged[:, 4:].mean() < 0.03
 
 
-# ---- state ----------------------------------------------------------------------------------------------------------
-
-
-def test_what_was_learnt_is_given_as_a_copy_and_restored_from_tensors():
-    learned, other = taught(), LearnedQuantile(4)
-    other.restore({name: torch.as_tensor(part) for name, part in learned.state().items()})
-    for name, part in learned.state().items():
-        assert other.state()[name].tolist() == part.tolist()
-    learned.thresholds[:] = 9
-    assert learned.thresholds.max() <= 1
-    settings = "n_anchors=4, alpha=0.01, rate=0.05, decay=(0.9, 0.98), bounds=(-1, 1), start=0"
-    assert repr(other) == f"LearnedQuantile({settings}; 4 anchors seen)"
-
-
 # ---- errors ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_anchors": 0}, "`n_anchors` must be at least 1, got 0."),
-        ({"alpha": 0}, "`alpha` must be a number above 0 and below 1, got 0."),
-        ({"alpha": 1}, "`alpha` must be a number above 0 and below 1, got 1."),
-        ({"rate": 0}, "`rate` must be a finite number above 0, got 0."),
-        ({"rate": math.inf}, "`rate` must be a finite number above 0, got inf."),
-        ({"decay": 0.9}, "`decay` must be two numbers, got 0.9."),
-        ({"decay": (0.9, 1.0)}, "`decay` must be a number at least 0 and below 1, got 1.0."),
-        ({"bounds": (1.0, -1.0)}, "`bounds` must be two finite numbers, the lower first, got (1.0, -1.0)."),
-        ({"bounds": (-math.inf, 1)}, "`bounds` must be two finite numbers, the lower first, got (-inf, 1)."),
-        ({"bounds": (0, "a")}, "`bounds` must be two finite numbers, the lower first, got (0, 'a')."),
-        ({"start": -1}, "`start` must be at least 0, got -1."),
-    ],
-)
-def test_what_it_cannot_be_made_of(settings, message):
-    with pytest.raises(NaysayError) as caught:
-        LearnedQuantile(**{"n_anchors": 3, **settings})
-    assert str(caught.value) == f"LearnedQuantile: {message}"
-
-
-@pytest.mark.parametrize("call", ["observe", "suspicion"])
-@pytest.mark.parametrize(
-    ("question", "message"),
-    [
-        (([0], None), "`query` must be a Query, got list."),
-        ((ns.Query([0]), None), "`negatives` must be Negatives, got NoneType."),
-        (seen([4], [[0.5]]), "`query.anchors` must be between 0 and 3 (4 anchors), got 4 at row 0 (1 such row)."),
-        (
-            (ns.Query([[0, 1, 2]]), seen([0], [[0.5]])[1]),
-            "`query.anchors` must be of shape (B,), got shape (1, 3). Number the triples, and pass that.",
-        ),
-        ((ns.Query([0]), ns.Negatives(np.array([[1]]))), "`negatives.scores` must be given, got None."),
-        (seen([0], [[math.nan]]), "`negatives.scores` must be finite, got nan at row 0, slot 0 (1 such row)."),
-        (
-            seen([0, 1], [[0.5, 0.1], [0.1, 7.5]]),
-            "`negatives.scores` must be between -1 and 1, got 7.5 at row 1, slot 1 (1 such row). "
-            "Pass `bounds`, (lowest, highest), for scores that are no cosines.",
-        ),
-    ],
-)
-def test_what_it_cannot_be_asked_or_told(call, question, message):
-    learned = taught()
-    before = learned.state()
-    with pytest.raises(NaysayError) as caught:
-        getattr(learned, call)(*question)
-    assert str(caught.value).startswith(f"LearnedQuantile.{call}: {message}")
-    for name, part in learned.state().items():
-        assert part.tolist() == before[name].tolist()
-
-
-def test_the_threshold_of_what_is_no_query_is_an_error():
-    with pytest.raises(NaysayError, match=r"^LearnedQuantile\.threshold: `query` must be a Query, got list\."):
-        taught().threshold([0])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"seen": None}, "`state` must be what `state` returned, got no "),
-        ({"first": np.zeros(3)}, "`first` must be numbers of shape (4,), got float64 of shape (3,)."),
-        ({"second": np.array(["a"] * 4)}, "`second` must be numbers of shape (4,), got <U1 of shape (4,)."),
-        ({"thresholds": np.full(4, 1.5)}, "`thresholds` must be at most 1, got 1.5 at row 0 (4 such rows)."),
-        ({"thresholds": np.full(4, math.nan)}, "`thresholds` must be finite, got nan at row 0"),
-        ({"first": np.full(4, math.inf)}, "`first` must be finite, got inf at row 0 (4 such rows)."),
-        ({"second": -np.ones(4)}, "`second` must be at least 0, got -1.0 at row 0 (4 such rows)."),
-        ({"seen": np.full(4, -1)}, "`seen` must be at least 0, got -1 at row 0 (4 such rows)."),
-        ({"seen": np.zeros(4)}, "`seen` must be whole numbers of shape (4,), got float64 of shape (4,)."),
-    ],
-)
-def test_what_cannot_be_restored(change, message):
-    learned = taught()
-    before = learned.state()
-    bad = {name: part for name, part in {**before, **change}.items() if part is not None}
-    with pytest.raises(NaysayError) as caught:
-        learned.restore(bad)
-    assert str(caught.value).startswith(f"LearnedQuantile.restore: {message}")
-    for name, part in learned.state().items():
-        assert part.tolist() == before[name].tolist()
-    with pytest.raises(
-        NaysayError, match=r"^LearnedQuantile\.restore: `state` must be what `state` returned, got list\.$"
-    ):
-        learned.restore([1])

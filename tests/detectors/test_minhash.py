@@ -1,14 +1,12 @@
 """MinHash: the compiled signature is that of plain loops, and estimates what it should."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay._rows import frozen
 from naysay.detectors._text_hash import signatures
 from naysay.kernels.duplicates import largest_jaccard
-from naysay.kernels.threads import set_threads
 
 WORD = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -66,15 +64,6 @@ def test_the_share_of_equal_places_is_the_jaccard_similarity():
             errors.append((np.mean(first == second) - true) / np.sqrt(max(true * (1 - true), 1 / size) / size))
     assert np.abs(errors).max() < 5
     assert abs(np.mean(errors)) < 5 / np.sqrt(len(errors))
-
-
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_threads_change_nothing(threads):
-    texts = [b" ".join(b"w%d" % (i * j % 97) for j in range(50)) for i in range(400)]
-    set_threads(1)
-    alone = signatures(texts, 3, 64)
-    set_threads(threads)
-    assert np.array_equal(signatures(texts, 3, 64), alone)
 
 
 @settings(max_examples=30)

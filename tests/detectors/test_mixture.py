@@ -1,8 +1,6 @@
 """Mixture: its fit against loops, what each round keeps, Bayes' rule by SciPy, its turn, planted mixtures, refusals."""
 
-import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay.detectors.mixture import Mixture
-from naysay.detectors.two_component_mixture import TwoComponentMixture
-from naysay.testing import check_detector, planted_world
+from naysay.detectors.mixture import Mixture, TwoComponentMixture
 
 FAMILIES = ("beta", "normal")
 
@@ -70,21 +66,6 @@ def test_the_fit_is_what_loops_give(family, iterations):
     assert detector.components.iterations == iterations
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_round_keeps_the_mean_and_the_variance_of_the_scores(family):
-    scores, _ = planted()
-    for iterations in (1, 3, 50):
-        detector = Mixture(family, bounds=(0, 1), iterations=iterations)
-        detector.update(scores)
-        found = detector.components
-        parts = [stats.beta(*p) if family == "beta" else stats.norm(*p) for p in (found.lower, found.higher)]
-        weights = (1 - found.share, found.share)
-        mean = sum(w * part.mean() for w, part in zip(weights, parts, strict=True))
-        square = sum(w * (part.var() + part.mean() ** 2) for w, part in zip(weights, parts, strict=True))
-        assert mean == pytest.approx(scores.mean(), rel=1e-9)
-        assert square - mean**2 == pytest.approx(scores.var(), rel=1e-9)
-
-
 def likelihoods(family, scores, iterations, **settings):
     found = []
     for count in range(1, iterations + 1):
@@ -101,27 +82,6 @@ def test_for_normal_the_likelihood_never_falls(seed):
     assert (np.diff(likelihoods("normal", scores, 15)) >= -1e-12).all()
 
 
-def test_for_beta_it_may_fall_and_does():
-    """The method of moments is not the likeliest component: the reason why no such promise is made."""
-    falls = [np.diff(likelihoods("beta", planted(n, share)[0], 40)).min() for n, share in ((400, 0.02), (400, 0.5))]
-    assert min(falls) < -1e-9
-
-
-def test_the_likelihood_is_that_of_the_mixture():
-    scores, _ = planted(500)
-    detector = Mixture(bounds=(0, 1), iterations=5)
-    detector.update(scores)
-    found = detector.components
-    both = (1 - found.share) * stats.beta.pdf(scores, *found.lower) + found.share * stats.beta.pdf(
-        scores, *found.higher
-    )
-    assert found.log_likelihood == pytest.approx(np.log(both).mean(), rel=1e-9)
-    mean, variance = scores.mean(), scores.var()
-    size = mean * (1 - mean) / variance - 1
-    alone = stats.beta.logpdf(scores, mean * size, (1 - mean) * size).mean()
-    assert found.gain == pytest.approx(2 * 500 * (np.log(both).mean() - alone) - 3 * math.log(500), rel=1e-9)
-
-
 def test_planted_components_come_back():
     scores, false = planted(20_000, share=0.2)
     detector = Mixture(bounds=(0, 1), iterations=500)
@@ -134,18 +94,6 @@ def test_planted_components_come_back():
     flagged = detector.posterior(scores) >= 0.5
     assert flagged[false].mean() > 0.95
     assert false[flagged].mean() > 0.95
-
-
-def test_planted_normal_components_come_back():
-    rng = ns.rng_for(1)
-    scores = np.concatenate([rng.normal(-3, 1, 9000), rng.normal(2, 0.5, 1000)])
-    detector = Mixture("normal", iterations=500)
-    detector.update(scores)
-    found = detector.components
-    width = found.high - found.low
-    assert found.share == pytest.approx(0.1, abs=0.01)
-    assert [found.low + width * found.lower[0], width * found.lower[1]] == pytest.approx([-3, 1], abs=0.05)
-    assert [found.low + width * found.higher[0], width * found.higher[1]] == pytest.approx([2, 0.5], abs=0.05)
 
 
 def test_the_gain_tells_one_kind_from_two():
@@ -168,17 +116,6 @@ def test_the_higher_component_is_the_false_one_also_if_the_two_change_places(fam
     assert detector.components.share == pytest.approx(1 - share, rel=1e-9)
     assert detector.components.higher == pytest.approx(first, rel=1e-9)
     assert detector.components.lower == pytest.approx(second, rel=1e-9)
-
-
-def test_it_stops_where_nothing_changes():
-    scores, _ = planted()
-    long, short = Mixture(iterations=1000), Mixture(iterations=3)
-    long.update(scores)
-    short.update(scores)
-    assert long.components.converged
-    assert long.components.iterations < 1000
-    assert not short.components.converged
-    assert short.components.iterations == 3
 
 
 # ---- the posterior --------------------------------------------------------------------------------------
@@ -244,14 +181,6 @@ def test_the_plain_posterior_calls_the_easiest_negatives_false_and_monotone_does
     assert same.components.increasing_range == (-math.inf, math.inf)
 
 
-def test_scores_beyond_the_fitted_range_are_answered():
-    scores, _ = planted()
-    detector = Mixture()
-    detector.update(scores)
-    low, high = detector.posterior([-5.0, 5.0])
-    assert low < 0.5 < high
-
-
 # ---- weights --------------------------------------------------------------------------------------------
 
 
@@ -276,15 +205,6 @@ def test_the_weights_are_the_paper_s():
     np.testing.assert_allclose(detector.weights(scores).mean(axis=1), 1)
 
 
-def test_weights_rise_with_hardness_and_fall_where_negatives_are_likely_false():
-    detector = made("beta", 0.1, (3, 12), (12, 4))
-    weights = detector.weights(np.linspace(0.01, 0.99, 99)[None])[0]
-    hardest = int(weights.argmax())
-    assert 20 < hardest < 70
-    assert (np.diff(weights[:hardest]) > 0).all()
-    assert weights[-1] < 1e-3 < weights[0]
-
-
 def test_weights_of_rows_with_nothing_left():
     detector = made("normal", 0.5, (0.1, 0.01), (0.9, 0.01))
     assert detector.weights([[0.9, 0.95]]).tolist() == [[0.0, 0.0]]
@@ -297,25 +217,6 @@ def test_weights_of_rows_with_nothing_left():
 # ---- the contract ---------------------------------------------------------------------------------------
 
 
-def detector_state():
-    detector = Mixture(bounds=(0, 1))
-    detector.update(planted()[0])
-    return detector.state()
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_it_keeps_the_promises_of_a_detector(family):
-    scores, _ = planted(60)
-    negatives = ns.Negatives(np.arange(60).reshape(6, 10) - 2, scores=scores.reshape(6, 10))
-    detector = Mixture(family)
-    detector.update(negatives.scores, mask=negatives.mask)
-    check_detector(detector, ns.Query(np.arange(6)), negatives)
-    check_detector(detector, ns.Query(torch.arange(6)), negatives.to("cpu"))
-    found = detector.suspicion(ns.Query(torch.arange(6)), negatives.to("cpu"))
-    assert torch.is_tensor(found)
-    np.testing.assert_array_equal(found.numpy(), detector.suspicion(ns.Query(np.arange(6)), negatives))
-
-
 def test_what_is_masked_has_no_say():
     scores, _ = planted(200)
     mask = np.ones(200, bool)
@@ -326,194 +227,4 @@ def test_what_is_masked_has_no_say():
     assert one.components == other.components
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_state_is_all_of_it(family):
-    first, second = Mixture(family), Mixture(family)
-    assert first.state() == {}
-    first.update(planted()[0])
-    second.restore(first.state())
-    assert second.components == first.components
-    settings = f"family={family!r}, bounds=None, false_share=0.05, iterations=10, tolerance=1e-06, monotone=True"
-    assert repr(first).startswith(f"Mixture({settings}; share=0.")
-    assert first.state()["family"] == FAMILIES.index(family)
-    second.restore({})
-    assert second.components is None
-    assert repr(second) == f"Mixture({settings}; not fitted)"
-
-
-# ---- a world with a known answer ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("family", "noise"), list(itertools.product(FAMILIES, (0, 0.5))))
-def test_in_a_planted_world_most_false_negatives_are_found(family, noise):
-    world = planted_world(400, 600, per_anchor=12, known_share=0.5, noise=noise, seed=1)
-    query = ns.Query(np.arange(400))
-    negatives = ns.pools.Everything(world.known).draw(query, 200, rng=ns.rng_for(0))
-    negatives = replace(negatives, scores=world.scores(query.anchors, negatives.ids))
-    detector = Mixture(family, bounds=(-1, 1))
-    detector.update(negatives.scores)
-    truth, flagged = world.is_false_negative(query.anchors, negatives.ids), detector.suspicion(query, negatives) >= 0.5
-    assert detector.components.gain > 0
-    assert flagged[truth].mean() > 0.9
-    assert truth[flagged].mean() > 8 * truth.mean()  # of the anchor's cluster, which is a twelfth, a tenth is false
-
-
 # ---- refusals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"family": "gamma"}, r"Mixture: `family` must be one of 'beta', 'normal', got 'gamma'"),
-        ({"bounds": 1}, r"`bounds` must be two finite numbers, the lower first, got 1"),
-        ({"bounds": (0, "one")}, r"`bounds` must be two finite numbers, the lower first, got \(0, 'one'\)"),
-        ({"bounds": (1, 1)}, r"`bounds` must be two finite numbers, the lower first, got \(1, 1\)"),
-        ({"bounds": (0, math.inf)}, r"`bounds` must be two finite numbers, the lower first, got \(0, inf\)"),
-        ({"false_share": 0}, r"`false_share` must be a number above 0 and below 1, got 0"),
-        ({"false_share": 1.0}, r"`false_share` must be a number above 0 and below 1, got 1.0"),
-        ({"tolerance": 0}, r"`tolerance` must be a finite number above 0, got 0"),
-        ({"tolerance": math.nan}, r"`tolerance` must be a finite number above 0, got nan"),
-        ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
-        ({"monotone": "yes"}, r"`monotone` must be True or False, got 'yes'"),
-    ],
-)
-def test_settings_that_cannot_be(settings, message):
-    with pytest.raises(ns.NaysayError, match=message):
-        Mixture(**settings)
-
-
-GOOD = np.linspace(0, 1, 20) ** 2
-
-
-@pytest.mark.parametrize(
-    ("settings", "scores", "mask", "message"),
-    [
-        ({}, GOOD[:9], None, r"Mixture.update: `scores` must be at least 10, got 9. Use those of more anchors"),
-        ({}, [], None, r"`scores` must be at least 10, got 0"),
-        ({}, np.full(20, 0.3), None, r"`scores` must be of more than one value, got 20 of 0.3"),
-        ({}, [*GOOD, math.nan], None, r"`scores` must be finite, got nan at row 20 \(1 such row\)"),
-        ({}, [GOOD, [*GOOD[1:], math.inf]], None, r"`scores` must be finite, got inf at row 1, slot 19 \(1 such row\)"),
-        (
-            {"bounds": (0, 1)},
-            [[9.0, *GOOD], [*GOOD, 2.0]],
-            [[False] + [True] * 20, [True] * 21],
-            r"`scores` must be within the bounds \(0, 1\), got 2.0 at row 1, slot 20 \(1 such row\)",
-        ),
-        ({}, ["high"] * 20, None, r"`scores` must be numbers, got dtype <U4"),
-        ({}, GOOD, GOOD, r"`mask` must be True or False of shape \(20,\), got float64 of shape \(20,\)"),
-        ({}, GOOD, [True], r"`mask` must be True or False of shape \(20,\), got bool of shape \(1,\)"),
-        ({"bounds": (0, 0.5)}, GOOD, None, r"`scores` must be within the bounds \(0, 0.5\), got 0.5.* at row 14 \(6 s"),
-        (
-            {"family": "normal"},
-            [0.0] * 30 + [1.0],
-            None,
-            r"`scores` must be of two components, got a component of less than on",
-        ),
-        (
-            {},
-            [0.0] * 20 + [1.0] * 10,
-            None,
-            r"`scores` must be of two components with a variance, got one component at 1 of the ran",
-        ),
-        (
-            {"iterations": 99},
-            [*np.linspace(0, 0.3, 40), *[0.9] * 10],
-            None,
-            r"`scores` must be of two components, got a component Beta\(2",
-        ),
-    ],
-)
-def test_scores_that_cannot_be_fitted(settings, scores, mask, message):
-    detector = Mixture(**settings)
-    with pytest.raises(ns.NaysayError, match=message):
-        detector.update(scores, mask=mask)
-    assert detector.components is None
-
-
-def test_a_rounded_cosine_is_within_its_bounds():
-    detector = Mixture(bounds=(0, 1))
-    detector.update([*GOOD, 1 + 1e-6])
-    assert detector.components.high == 1
-
-
-def test_nothing_is_answered_before_a_fit():
-    negatives = ns.Negatives(np.zeros((1, 2), np.int64), scores=np.zeros((1, 2)))
-    detector = Mixture()
-    asked = (lambda: detector.suspicion(ns.Query([0]), negatives), lambda: detector.weights([[0.5]]))
-    for ask, name in zip(
-        (*asked, lambda: detector.posterior([0.5])), ("suspicion", "weights", "posterior"), strict=True
-    ):
-        with pytest.raises(
-            ns.NaysayError, match=rf"Mixture.{name}: `scores` must be fitted before, got no update. Call"
-        ):
-            ask()
-
-
-def test_questions_that_cannot_be_answered():
-    detector = Mixture()
-    detector.restore(detector_state())
-    with pytest.raises(ns.NaysayError, match=r"Mixture.suspicion: `negatives.scores` must be given, got None"):
-        detector.suspicion(ns.Query([0]), ns.Negatives(np.zeros((1, 2), np.int64)))
-    with pytest.raises(ns.NaysayError, match=r"Mixture.posterior: `scores` must be finite, got inf at row 0"):
-        detector.posterior([math.inf])
-    with pytest.raises(ns.NaysayError, match=r"Mixture.weights: `scores` must be of shape \(B, n\), got shape \(1,\)"):
-        detector.weights([0.5])
-    with pytest.raises(
-        ns.NaysayError, match=r"Mixture.weights: `scores` must be finite, got nan at row 0, slot 1 \(1 s"
-    ):
-        detector.weights([[0.5, math.nan]])
-    with pytest.raises(
-        ns.NaysayError, match=r"`mask` must be True or False of shape \(1, 2\), got bool of shape \(1, 1\)"
-    ):
-        detector.weights([[0.5, 0.1]], mask=[[True]])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (None, r"Mixture.restore: `state` must be what `state` returned, got NoneType"),
-        ({"iterations": -1}, r"`iterations` must be at least 1, got -1"),
-        ({"iterations": np.array([1, 2])}, r"`iterations` must be a whole number, got array\(\[1, 2\]\)"),
-        (
-            {"family": 1},
-            r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: create a Mixture of that family",
-        ),
-        ({"family": "normal"}, r"`family` must be a whole number, got 'normal'"),
-        ({"converged": np.array([True, False])}, r"`converged` must be a whole number, got array"),
-        ({"converged": 2}, r"`converged` must be at most 1, got 2"),
-        (
-            {"higher": (1e308, 2.0)},
-            r"`higher` must be a component of numbers above 0 and at most 1e\+12, got \(1e\+308",
-        ),
-        ({"odd": 1}, r"`state` must be what `state` returned, got the unknown key 'odd'"),
-        ({"share": 1.0}, r"`share` must be below 1, got 1.0"),
-        ({"share": math.nan}, r"`share` must be finite, got nan"),
-        ({"low": 2.0}, r"`low` must be below high, 1, got 2.0"),
-        ({"lower": (0.0, 1.0)}, r"`lower` must be a component of numbers above 0 and at most 1e\+12, got \(0.0, 1.0\)"),
-        (
-            {"lower": (12.0, 4.0), "higher": (3.0, 12.0)},
-            r"`lower` must be of a smaller mean than \(3.0, 12.0\), got \(12",
-        ),
-        ({"higher": (1.0,)}, r"`higher` must be numbers of shape \(2,\), got float64 of shape \(1,\)"),
-    ],
-)
-def test_states_that_do_not_fit(change, message):
-    detector = Mixture()
-    detector.restore(detector_state())
-    before = detector.components
-    with pytest.raises(ns.NaysayError, match=message):
-        detector.restore(None if change is None else {**detector_state(), **change})
-    assert detector.components is before
-
-
-def test_a_state_that_is_not_whole():
-    state = detector_state()
-    del state["gain"]
-    with pytest.raises(
-        ns.NaysayError, match=r"Mixture.restore: `state` must be what `state` returned, got no 'gain' in"
-    ):
-        Mixture().restore(state)
-    with pytest.raises(
-        ns.NaysayError, match=r"`state` must be what `state` returned, got no 'family' in \['centres'\]"
-    ):
-        Mixture().restore({"centres": None})

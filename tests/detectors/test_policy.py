@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay._slots import EMPTY
-from naysay.arrays import to_numpy
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
-from naysay.errors import NaysayError
 from naysay.testing._trials import differs
 
 POLICIES = {"drop": drop, "reweight": reweight, "attract": attract, "ignore": ignore}
@@ -182,19 +180,6 @@ def test_blame_counts_by_detector():
     assert found.ids.tolist() == [[-1, 2, -1, -1], [-1, 5, -1, 7]]
 
 
-def test_float32_stays():
-    negatives = ns.Negatives(torch.tensor([[1, 2]]), weights=torch.tensor([[0.5, 1.0]]))
-    found = reweight(negatives, torch.tensor([[0.5, 0.0]], dtype=torch.float64))
-    assert found.weights.dtype == torch.float32
-    assert found.weights.tolist() == [[0.25, 1.0]]
-    assert ignore(negatives, np.array([[1, 0]], np.float32)).suspicion.dtype == torch.float32
-
-
-def test_a_gradient_is_cut():
-    suspicion = torch.tensor([[0.5, 0.2]], requires_grad=True)
-    assert not reweight(ns.Negatives(torch.tensor([[1, 2]])), suspicion).weights.requires_grad
-
-
 def test_losses_leave_out_what_a_policy_flags():
     scores, suspicion = torch.tensor([[2.0, 0.5, -1.0]]), [[0.9, 0.0, 0.0]]
     negatives = ns.Negatives(torch.tensor([[1, 2, 3]]))
@@ -204,40 +189,6 @@ def test_losses_leave_out_what_a_policy_flags():
         assert torch.allclose(ns.losses.info_nce(torch.tensor([1.0]), scores, mask=mask), alone)
     weights = reweight(negatives, [[1.0, 0.0, 0.0]]).weights
     assert torch.allclose(ns.losses.info_nce(torch.tensor([1.0]), scores, weights=weights), alone)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_errors_that_all_share(policy):
-    act, negatives = POLICIES[policy], ns.Negatives(np.array([[1, -1]]))
-    for arguments, line, message in (
-        ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler returned."),
-        ((negatives, [0, 0]), 0.5, r"`suspicion` must be of shape \(1, 2\), like the negatives, got shape \(2,\)"),
-        ((negatives, [["a", "b"]]), 0.5, r"`suspicion` must be numbers from 0 to 1, got dtype <U1"),
-        ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0, slot 0 \(1 such row\)"),
-        ((negatives, [[np.nan, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got nan at row 0"),
-        ((negatives, [[-0.1, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got -0\.1 at row 0"),
-        ((negatives, [[0, 0]]), 1.5, r"`threshold` must be a number at least 0 and at most 1, got 1\.5"),
-        ((negatives, [[0, 0]]), np.nan, r"`threshold` must be a number at least 0 and at most 1, got nan"),
-    ):
-        with pytest.raises(NaysayError, match=f"^{policy}: {message}"):
-            act(*arguments, threshold=line)
-    assert to_numpy(act(negatives, [[0, np.nan]]).suspicion).tolist() == [[0, 0]]  # an empty slot may hold anything
-
-
-def test_errors_of_names_and_blame():
-    negatives = ns.Negatives(np.array([[1, 2]]))
-    for settings, message in (
-        ({"name": ()}, r"`name` must be one name, or several with `blame`, got \(\)"),
-        ({"name": ("a", "b")}, r"`name` must be one name, or several with `blame`, got \('a', 'b'\)"),
-        ({"name": ("a", 3), "blame": [[0, 0]]}, r"`name` must be one name"),
-        ({"name": ("a", "b"), "blame": [0, 0]}, r"`blame` must be whole numbers of shape \(1, 2\), like the neg"),
-        ({"name": ("a", "b"), "blame": [[0.0, 0.0]]}, r"`blame` must be whole numbers of shape"),
-        ({"name": ("a", "b"), "blame": [[0, 2]]}, r"`blame` must be from 0 to 1 where a slot is dropped, got 0 to 2"),
-    ):
-        with pytest.raises(NaysayError, match=f"^drop: {message}"):
-            drop(negatives, [[1, 1]], **settings)
-    with pytest.raises(NaysayError, match=r"^compact: `negatives` must be Negatives, got list"):
-        compact([[1]])
 
 
 # ---- log_q after a policy -------------------------------------------------------------------------------------------
@@ -287,21 +238,6 @@ def test_policies_one_after_the_other_are_one_policy(distinct):
     assert shift == pytest.approx(np.log(4 / np.repeat(slots, slots)))
     sums = estimated_sum(both)
     assert abs(sums.mean() - 5) < 4 * sums.std() / np.sqrt(DRAWS)
-
-
-def test_a_loss_takes_the_log_q_of_a_row_that_lost_most_of_its_slots():
-    """Two items, one flagged: where one slot of eight is left, its log_q is log(8 / 2)."""
-    known = ns.Positives.from_pairs([0], [2], 1, 3)
-    drawn = ns.pools.Everything(known, distinct=False).draw(ns.Query(np.zeros(DRAWS, int)), 8, rng=ns.rng_for(0))
-    left = ignore(drawn, (drawn.ids == 0) * 1.0)
-    assert (left.log_q > 0).any()
-    sums = estimated_sum(left)
-    assert abs(sums.mean() - 1) < 4 * sums.std() / np.sqrt(DRAWS)
-
-
-def test_where_nothing_is_flagged_log_q_stays():
-    drawn = drawn_of_ten(distinct=False)
-    assert np.array_equal(ignore(drawn, np.zeros(drawn.shape)).log_q, drawn.log_q)
 
 
 @pytest.mark.parametrize("policy", ["ignore", "attract"])

@@ -13,10 +13,8 @@ from scipy.optimize import minimize
 
 import naysay as ns
 from naysay.detectors import Posterior
-from naysay.detectors._posterior_alike import balance_of, isotonic
-from naysay.detectors._posterior_fit import KNOTS, WIDTH, Cells, curves, hats, knots_of, penalty_of
-from naysay.detectors._posterior_lists import backgrounds, read_lists
-from naysay.errors import NaysayError
+from naysay.detectors._posterior_fit import KNOTS, WIDTH, _Cells, _hats, _knots_of, _penalty_of, backgrounds, read_lists
+from naysay.detectors._posterior_model import balance_of
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
 
@@ -37,32 +35,6 @@ def test_backgrounds_are_those_of_plain_loops(seed, width, known):
         assert found == pytest.approx(sum(part) / length if part else 0.0)
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_curves_are_straight_between_their_knots_and_constant_outside(seed):
-    rng = np.random.default_rng(seed)
-    x, weights = rng.normal(size=(2, 40)).round(1), rng.normal(size=WIDTH)
-    knots = np.stack([knots_of(part[5:30]) for part in x])
-    assert (np.diff(knots, axis=1) > 0).all()
-    dense = np.concatenate([np.ones((40, 1)), *map(hats, x, knots)], axis=1)
-    assert dense[:, 1:].min() >= 0
-    assert dense[:, 1 : 1 + KNOTS].sum(axis=1) == pytest.approx(1)
-    assert curves(list(x), knots, weights) == pytest.approx(dense @ weights)
-    for place, part in enumerate(knots):
-        assert hats(part, part) == pytest.approx(np.eye(KNOTS), abs=1e-9), place
-
-
-def test_a_straight_line_costs_only_the_ridge():
-    x = np.random.default_rng(0).normal(size=(2, 500))
-    knots = np.stack([knots_of(part) for part in x])
-    straight, bent = np.zeros(WIDTH), np.zeros(WIDTH)
-    straight[1 : 1 + KNOTS] = 3 * knots[0]
-    bent[1 : 1 + KNOTS] = np.maximum(3 * knots[0], 0)
-    price = penalty_of(list(x), knots)
-    ridge = 0.1 * (straight**2).sum()
-    assert straight @ price @ straight == pytest.approx(ridge, rel=1e-6)
-    assert bent @ price @ bent > 20 * ridge
-
-
 @pytest.mark.parametrize("c", [1.0, 0.4])
 def test_the_regression_is_that_of_plain_optimisation(c):
     """P(labelled) = c P(positive): 300 slots, each in its own cell."""
@@ -71,9 +43,9 @@ def test_the_regression_is_that_of_plain_optimisation(c):
     labels = rng.random(300) < c / (1 + np.exp(-x[0] + x[1] ** 2))
     order = np.argsort(labels, kind="stable")
     x, labels = x[:, order], labels[order]
-    cells = Cells.of(list(x), int(labels.sum()))
-    knots = np.stack([knots_of(part) for part in x])
-    dense, price = np.concatenate([np.ones((300, 1)), *map(hats, x, knots)], axis=1), penalty_of(list(x), knots)
+    cells = _Cells.of(list(x), int(labels.sum()))
+    knots = np.stack([_knots_of(part) for part in x])
+    dense, price = np.concatenate([np.ones((300, 1)), *map(_hats, x, knots)], axis=1), _penalty_of(list(x), knots)
     cells = replace(cells, design=dense, labelled=labels.astype(float), others=1.0 - labels)
 
     def plain(weights):
@@ -85,16 +57,6 @@ def test_the_regression_is_that_of_plain_optimisation(c):
     assert plain(mine) <= plain(theirs) + 1e-6
     assert np.abs(dense @ (mine - theirs)).max() < 1e-2
     assert cells.likelihood(mine, c) == pytest.approx(mine @ price @ mine / 2 - plain(mine))
-
-
-def test_cells_keep_all_slots():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(2, 5000))
-    cells = Cells.of(list(x), 100)
-    assert cells.labelled.sum() == 100
-    assert cells.others.sum() == 4900
-    assert len(cells.labelled) < 3000
-    assert cells.design.sum(axis=1) == pytest.approx(3)
 
 
 def plain_c(values, labels):
@@ -120,7 +82,7 @@ def test_c_is_that_of_plain_loops(seed, digits):
     hits = np.bincount(cell, labels)
     design = np.zeros((len(distinct), WIDTH))
     design[:, 0] = distinct
-    cells = Cells(design, hits, np.bincount(cell) - hits, np.zeros((2, KNOTS)), np.eye(WIDTH))
+    cells = _Cells(design, hits, np.bincount(cell) - hits, np.zeros((2, KNOTS)), np.eye(WIDTH))
     found, wanted = cells.lower_limit(np.eye(WIDTH)[0]), plain_c(values.tolist(), labels.tolist())
     assert found == pytest.approx(min(0.98, wanted))
 
@@ -141,18 +103,6 @@ def test_the_balance_is_that_of_plain_loops():
         below += sum(p[row, slot] for slot in range(6) if scores[row, slot] < own[row])
         total += p[row, :6].sum()
     assert found == pytest.approx(1 + (above - below) / total)
-
-
-@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.1, 3)), min_size=1, max_size=8))
-def test_isotonic_is_the_largest_mean_of_smallest_means(pairs):
-    values, weights = np.array(pairs).T
-    n = len(values)
-
-    def mean(i, j):
-        return float((values[i : j + 1] * weights[i : j + 1]).sum() / weights[i : j + 1].sum())
-
-    wanted = [max(min(mean(i, j) for j in range(place, n)) for i in range(place + 1)) for place in range(n)]
-    assert isotonic(values, weights) == pytest.approx(wanted, abs=1e-9)
 
 
 # ---- laws -----------------------------------------------------------------------------------------------------------
@@ -246,52 +196,7 @@ def test_two_fits_are_equal_byte_for_byte_and_another_seed_is_close(world):
     assert np.abs(Posterior(seed=5).fit(scores, own).posterior(scores, own) - one).mean() < 0.02
 
 
-@pytest.mark.parametrize("name", ["weights", "c", "draws", "summary", "knots", "edges"])
-def test_a_state_that_does_not_fit_changes_nothing(world, name):
-    scores, own, _, alike = world
-    detector = Posterior().fit(scores[:100], own[:100], alike=alike[:100])
-    before = detector.posterior(scores, own)
-    broken = {**detector.state(), name: np.zeros((2, 3))}
-    with pytest.raises(NaysayError):
-        detector.restore(broken)
-    assert np.array_equal(detector.posterior(scores, own), before)
-    detector.restore({})
-    assert not detector.fitted
-
-
 # ---- errors ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"k": 0}, "k"),
-        ({"false_share": 0}, "false_share"),
-        ({"depth": 5}, "depth"),
-        ({"labelled_share": 1}, "labelled_share"),
-        ({"alike": 3}, "alike"),
-        ({"positive_scores": "abc"}, "positive_scores"),
-    ],
-)
-def test_settings_are_checked(options, match):
-    with pytest.raises(NaysayError, match=f"Posterior: `{match}`"):
-        Posterior(**options)
-
-
-def test_lists_are_checked():
-    good = np.zeros((3, 4))
-    for scores, own, alike, match in (
-        (np.zeros(3), np.zeros(3), None, "scores"),
-        (good, np.zeros(2), None, "positive_scores"),
-        (good, np.zeros(3), np.zeros((3, 3)), "alike"),
-        (np.full((3, 4), np.inf), np.zeros(3), None, "scores"),
-    ):
-        with pytest.raises(NaysayError, match=f"Posterior.fit: `{match}`"):
-            Posterior().fit(scores, own, alike=alike)
-    with pytest.raises(NaysayError, match="fitted first"):
-        Posterior().posterior(good, np.zeros(3))
-    with pytest.raises(NaysayError, match="fitted first"):
-        _ = Posterior().threshold
 
 
 def test_many_anchors_are_judged_in_blocks(world, monkeypatch):

@@ -69,12 +69,6 @@ def test_hardness_and_shortfalls_are_reported():
     assert found.hardness_after == pytest.approx(4 / 3)
 
 
-@pytest.mark.parametrize(("p", "k", "target"), [([[2.0]], 1, 0.1), ([0.5], 1, 0.1), ([[0.5]], 0, 0.1), ([[0.5]], 1, 2)])
-def test_the_arguments_of_a_cut_are_checked(p, k, target):
-    with pytest.raises(NaysayError, match="cut: `"):
-        cut(p, k, target)
-
-
 # ---- estimates ------------------------------------------------------------------------------------------------------
 
 
@@ -306,18 +300,6 @@ def test_an_encoder_whose_highest_scores_are_mixed_has_no_lower_end():
     assert clear.notes == ()
 
 
-def test_an_update_that_cannot_tell_keeps_the_last_model():
-    scores, own, _, _ = planted(0)
-    detector = Posterior().update(scores, own)
-    before = detector.posterior(scores, own)
-    detector.update(scores[:5], own[:5])
-    assert np.array_equal(detector.posterior(scores, own), before)
-    assert detector.reason.startswith("only")
-    detector.update(scores[::2], own[::2])
-    assert detector.reason == ""
-    assert not np.array_equal(detector.posterior(scores, own), before)
-
-
 def test_anchors_without_a_positive_and_short_lists_are_allowed():
     scores, own, _, alike = planted(0)
     scores[:50, 20:], own[100:150] = -np.inf, np.nan
@@ -408,10 +390,3 @@ def test_the_background_of_a_known_anchor_is_its_own_in_any_row(how):
         part = ns.Negatives(ids[:, :width], scores=scores[:, :width])
         assert np.array_equal(detector.suspicion(query, part), whole[:, :width])
         assert np.array_equal(restored.suspicion(query, part), whole[:, :width])
-
-
-@pytest.mark.parametrize("anchors", [[0, 0], [0], [-1, 1], [0.0, 1.0]])
-def test_the_anchors_of_a_fit_are_checked(anchors):
-    with pytest.raises(ns.NaysayError) as error:
-        Posterior().fit(np.zeros((2, 60)), np.zeros(2), anchors=anchors)
-    assert error.value.parameter == "anchors"

@@ -1,37 +1,29 @@
 """The rules of other miners: each against its formula in plain loops, and the defects that theirs have."""
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from five_encoders import ENCODERS, positive_scores
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay import NaysayError
-from naysay.detectors._slots import UNDER, by_distance, by_share
-from naysay.detectors.absolute import Absolute
+from naysay.detectors._slots import by_distance
+from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive, lowest_scores
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.ecdf import Ecdf
-from naysay.detectors.margin import Margin, ShareOfPositive
-from naysay.detectors.positive_scores import lowest_scores
-from naysay.detectors.rank_window import RankWindow
 from naysay.testing import check_detector
-from naysay.types import Detector
 
 OWN = np.array([0.8, 0.5, -0.4])  # the lowest score of each of three anchors with a positive of theirs
 KNOWN = np.arange(101) / 100
 
 RULES = {
     "RankWindow": lambda: RankWindow(2),
-    "Absolute": lambda: Absolute(0.4),
+    "MaxScore": lambda: MaxScore(0.4),
     "Margin": lambda: Margin(0.1, OWN),
     "ShareOfPositive": lambda: ShareOfPositive(OWN),
-    "Ecdf": lambda: Ecdf(KNOWN, OWN, beta=0.5),
 }
 
 
@@ -46,21 +38,6 @@ def flagged(rule, *question):
 
 
 # ---- what all of them do --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_it_is_a_detector(name):
-    rng = np.random.default_rng(0)
-    query, negatives = asked(rng.uniform(-1, 1, (3, 6)), rng.integers(-1, 9, (3, 6)))
-    rule = RULES[name]()
-    assert isinstance(rule, Detector)
-    check_detector(rule, query, negatives)
-    check_detector(rule, ns.Query(torch.tensor(query.anchors)), negatives.to("cpu"))
-    tensor = rule.suspicion(query, negatives.to("cpu"))
-    assert torch.is_tensor(tensor)
-    assert tensor.tolist() == rule.suspicion(query, negatives).tolist()
-    assert rule.suspicion(*asked(np.zeros((0, 4)))).shape == (0, 4)
-    assert repr(rule).startswith(f"{name}(")
 
 
 VALUES = st.integers(-20, 20).map(lambda part: part / 20)
@@ -83,10 +60,9 @@ def test_higher_scores_are_no_less_suspect(slots):
 @pytest.mark.parametrize(
     ("name", "thresholds"),
     [
-        ("Absolute", [0.4, 0.4, 0.4]),
+        ("MaxScore", [0.4, 0.4, 0.4]),
         ("Margin", [0.8 - 0.1, 0.5 - 0.1, -0.4 - 0.1]),
         ("ShareOfPositive", [0.8 - 0.8 * (1 - 0.95), 0.5 - 0.5 * (1 - 0.95), -0.4 - 0.4 * (1 - 0.95)]),
-        ("Ecdf", [0.4, 0.25, 0.0]),
     ],
 )
 def test_a_score_equal_to_the_threshold_is_kept_and_the_next_is_not(name, thresholds):
@@ -103,17 +79,6 @@ def test_a_score_equal_to_the_threshold_is_kept_and_the_next_is_not(name, thresh
 # ---- the map to suspicion -------------------------------------------------------------------------------------------
 
 
-@given(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308))
-@example(1e308, -1e308)
-@example(-1e308, 1e308)
-def test_distance_is_a_share_that_can_be_moved(score, threshold):
-    found = float(by_distance(np.array(score), np.array(threshold)))
-    assert 0 <= found <= 1
-    assert (found >= 0.5) == (score > threshold)
-    if score <= threshold:
-        assert found <= UNDER < 0.5
-
-
 def test_the_threshold_can_be_moved_later():
     scores = np.linspace(-2, 2, 401)
     suspicion = by_distance(scores, np.array(0.3))
@@ -121,20 +86,6 @@ def test_the_threshold_can_be_moved_later():
         moved = 0.5 + 0.5 * d / (1 + abs(d))
         clear = np.abs(scores - 0.3 - d) > 1e-9
         assert ((suspicion >= moved) == (scores > 0.3 + d))[clear].all()
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.booleans())
-def test_a_share_stays_on_its_side(share, limit, suspect):
-    found = float(by_share(np.array(share), np.array(limit), np.array(suspect)))
-    assert 0 <= found <= 1
-    assert (found >= 0.5) == suspect
-
-
-def test_a_share_and_its_limit():
-    shares = np.array([0.0, 0.05, 0.1, 0.55, 1.0])
-    assert by_share(shares, np.array(0.1), shares > 0.1).tolist() == pytest.approx([0, 0.25, UNDER, 0.75, 1])
-    assert by_share(shares, np.array(0.0), shares > 0).tolist() == pytest.approx([UNDER, 0.525, 0.55, 0.775, 1])
-    assert by_share(shares, np.array(1.0), shares > 1).tolist() == pytest.approx([0, 0.025, 0.05, 0.275, UNDER])
 
 
 # ---- ranks ----------------------------------------------------------------------------------------------------------
@@ -236,68 +187,6 @@ def test_the_fixed_share_swings_where_the_calibrated_threshold_holds():
     assert 0.03 < min(calibrated) <= max(calibrated) < 0.07
 
 
-# ---- ranks among all positives --------------------------------------------------------------------------------------
-
-
-@given(
-    st.lists(VALUES, min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1),
-    st.lists(VALUES, min_size=2, max_size=2),
-    SCORES,
-    st.sampled_from([(0.01, 0.005), (0.5, 0.1), (1.0, 0.0), (0.0, 0.25)]),
-)
-def test_the_threshold_among_all_positives_in_loops(known, own, scores, settings):
-    beta, floor = settings
-    ordered = sorted(known)
-    last = len(ordered) - 1
-
-    def rank(score):
-        if score < ordered[0]:
-            return 0.0
-        at = max(place for place, value in enumerate(ordered) if value <= score)
-        if at == last:
-            return 1.0
-        return (at + (score - ordered[at]) / (ordered[at + 1] - ordered[at])) / last
-
-    query, negatives = asked(np.array(scores).reshape(2, 2))
-    rule = Ecdf(known, own, beta, floor)
-    found = flagged(rule, query, negatives)
-    for row in range(2):
-        allowed = max(beta * rank(own[row]), floor)
-        threshold = max(value for place, value in enumerate(ordered) if place / last <= allowed + 1e-12)
-        assert rule.threshold(query)[row] == threshold
-        for slot in range(2):
-            score = scores[2 * row + slot]
-            assert rule.rank(score) == pytest.approx(rank(score), abs=1e-12)
-            assert found[row, slot] == (score > threshold)
-
-
-def test_the_threshold_is_a_positive_and_never_between_two():
-    """A score above the lowest of eleven is flagged at a floor of 0.05 although it ranks 0.04: as in the code."""
-    known = np.arange(11) / 10
-    rule = Ecdf(known, [0.0], beta=0, floor=0.05)
-    query, negatives = asked([[0.04, 0.0, -0.1]])
-    assert rule.rank(0.04) == pytest.approx(0.04)
-    assert rule.threshold(query).tolist() == [0.0]
-    assert flagged(rule, query, negatives).tolist() == [[True, False, False]]
-    for n, threshold in ((200, 0), (201, 1)):  # from where on the default floor does something
-        assert Ecdf(np.arange(n), [0.0]).threshold(query).tolist() == [threshold]
-
-
-def test_a_floor_in_decimals_is_that_rank():
-    """0.35 of 100 is 35, also where 35 times 0.01 is a little more."""
-    for place in range(101):
-        assert Ecdf(np.arange(101), [0.0], 0, place / 100).threshold(ns.Query([0])).tolist() == [place]
-
-
-def test_units_of_the_score_play_no_part():
-    scores = np.random.default_rng(0).random((3, 8))
-    query, negatives = asked(scores)
-    one = Ecdf(KNOWN, OWN, beta=0.5).suspicion(query, negatives)
-    other = Ecdf(5 * KNOWN - 9, 5 * OWN - 9, beta=0.5).suspicion(*asked(5 * scores - 9))
-    assert np.allclose(one, other, atol=1e-9)
-    assert Ecdf(KNOWN, OWN).threshold(query).tolist() == [0.0, 0.0, 0.0]  # floor(0.008 * 100) = 0
-
-
 # ---- the positive's score -------------------------------------------------------------------------------------------
 
 
@@ -318,7 +207,7 @@ def test_lowest_scores_in_loops(pairs):
         assert found[anchor] == min(own) if own else np.isnan(found[anchor])
 
 
-@pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own, 0.5)])
+@pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive])
 def test_a_function_is_as_good_as_a_table(rule):
     scores = np.random.default_rng(0).uniform(-1, 1, (3, 5))
     query, negatives = asked(scores, positives=np.array([5, 6, 7]))
@@ -353,121 +242,3 @@ def test_a_scored_sampler_and_its_score_make_a_rule():
     own = score(np.arange(3), np.arange(3)[:, None])
     assert (flagged(rule, query, negatives) == (negatives.scores > own)).all()
     assert 0 < flagged(rule, query, negatives).sum() < 24
-
-
-@pytest.mark.parametrize("name", [name for name in RULES if name != "RankWindow"])
-def test_the_threshold_of_what_is_no_query_is_an_error(name):
-    with pytest.raises(NaysayError, match=rf"^{name}\.threshold: `query` must be a Query, got list\."):
-        RULES[name]().threshold([0])
-
-
-# ---- refusals -------------------------------------------------------------------------------------------------------
-
-TABLE = "`positive_scores` must be a function of the query, or a score for each anchor (n_anchors,)"
-
-
-@pytest.mark.parametrize(
-    ("made", "message"),
-    [
-        (lambda: RankWindow(-1), "RankWindow: `skip` must be at least 0, got -1."),
-        (lambda: RankWindow(2.0), "RankWindow: `skip` must be a whole number, got 2.0."),
-        (lambda: Absolute(math.nan), "Absolute: `high` must be a finite number, got nan."),
-        (lambda: Absolute(math.inf), "Absolute: `high` must be a finite number, got inf."),
-        (lambda: Margin(math.inf, OWN), "Margin: `margin` must be a finite number, got inf."),
-        (lambda: Margin("a", OWN), "Margin: `margin` must be a finite number, got 'a'."),
-        (lambda: Margin(0.1, object()), f"Margin: {TABLE}, got object of shape ()."),
-        (lambda: Margin(0.1, OWN[None]), f"Margin: {TABLE}, got float64 of shape (1, 3)."),
-        (
-            lambda: Margin(0.1, [0.1, math.inf]),
-            "Margin: `positive_scores` must be finite, or NaN for an anchor without a positive, "
-            "got inf at row 1 (1 such row).",
-        ),
-        (lambda: ShareOfPositive([]), f"ShareOfPositive: {TABLE}, got float64 of shape (0,)."),
-        (lambda: ShareOfPositive(OWN, 0), "ShareOfPositive: `share` must be a number above 0 and at most 1, got 0."),
-        (
-            lambda: ShareOfPositive(OWN, 1.05),
-            "ShareOfPositive: `share` must be a number above 0 and at most 1, got 1.05.",
-        ),
-        (lambda: Ecdf([], OWN), "Ecdf: `scores` must be at least one score, got none."),
-        (
-            lambda: Ecdf([0.5, 0.5], OWN),
-            "Ecdf: `scores` must be of more than one value, got 2 times 0.5. Ranks among equal scores mean nothing.",
-        ),
-        (lambda: Ecdf([0.5, math.nan], OWN), "Ecdf: `scores` must be finite, got nan at row 1 (1 such row)."),
-        (lambda: Ecdf(KNOWN, OWN, beta=1.1), "Ecdf: `beta` must be a number at least 0 and at most 1, got 1.1."),
-        (lambda: Ecdf(KNOWN, OWN, floor=-0.1), "Ecdf: `floor` must be a number at least 0 and at most 1, got -0.1."),
-        (lambda: Ecdf(KNOWN, "abc"), f"Ecdf: {TABLE}, got <U3 of shape ()."),
-        (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be of the same length as the others"),
-        (lambda: lowest_scores([0, 3], [0.5, 1], 3), "lowest_scores: `anchors` must be between 0 and 2 (3 anchors)"),
-        (lambda: lowest_scores([-1], [0.5]), "lowest_scores: `anchors` must be between 0 and 0 (1 anchors), got -1"),
-        (lambda: lowest_scores([0], [math.nan]), "lowest_scores: `scores` must be finite, got nan at row 0"),
-        (lambda: lowest_scores([0], [0.5], 0), "lowest_scores: `n_anchors` must be at least 1, got 0."),
-    ],
-)
-def test_what_a_rule_cannot_be_made_of(made, message):
-    with pytest.raises(NaysayError) as caught:
-        made()
-    assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_what_no_rule_can_be_asked(name):
-    rule = RULES[name]()
-    query, negatives = asked([[0.1, math.nan]])
-    for question, message in (
-        (([0], negatives), "`query` must be a Query, got list."),
-        ((query, None), "`negatives` must be Negatives, got NoneType."),
-        ((ns.Query([0, 1]), negatives), "`negatives` must be of 2 rows, like the query, got 1 rows."),
-        ((query, replace(negatives, scores=None)), "`negatives.scores` must be given, got None."),
-        ((query, negatives), "`negatives.scores` must be finite, got nan at row 0, slot 1 (1 such row)."),
-    ):
-        with pytest.raises(NaysayError) as caught:
-            rule.suspicion(*question)
-        assert str(caught.value).startswith(f"{name}.suspicion: {message}")
-
-
-@pytest.mark.parametrize(
-    ("own", "anchors", "message"),
-    [
-        (
-            OWN,
-            [3],
-            "`query.anchors` must be between 0 and 2 (3 anchors in positive_scores), got 3 at row 0 (1 such row).",
-        ),
-        (
-            [0.1, math.nan],
-            [0, 1],
-            "`positive_scores` must be known for each anchor of the query, got nan at row 1 (1 such row). "
-            "An anchor without a labelled positive has no threshold; leave it out.",
-        ),
-        (
-            OWN,
-            [[0, 0, 0]],
-            "`query.anchors` must be of shape (B,), got shape (1, 3). "
-            "Triples have no table: pass a function of the query as `positive_scores`.",
-        ),
-        (
-            lambda query: np.zeros((1, 1)),
-            [0],
-            "`positive_scores` must be a function that returns numbers of shape (1,), got float64 of shape (1, 1).",
-        ),
-        (
-            lambda query: np.array([math.nan]),
-            [0],
-            "`positive_scores` must be a function that returns finite numbers, got nan at row 0 (1 such row).",
-        ),
-        (
-            lambda query: ["a"],
-            [0],
-            "`positive_scores` must be a function that returns numbers of shape (1,), got <U1 of shape (1,).",
-        ),
-    ],
-)
-@pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own)])
-def test_a_positive_that_is_not_known_is_rejected(rule, own, anchors, message):
-    query = ns.Query(np.array(anchors))
-    asking = ns.Negatives(np.zeros((len(anchors), 2), np.int64), scores=np.zeros((len(anchors), 2)))
-    with pytest.raises(NaysayError) as caught:
-        rule(own).suspicion(query, asking)
-    caller, sentence = str(caught.value).split(": ", 1)
-    assert (caller.split(".")[0], sentence) == (type(rule(own)).__name__, message)

@@ -1,9 +1,7 @@
 """SoftClusters against loops, its two rules and its gate, clusters with a known answer, the contract, refusals."""
 
-import math
 from dataclasses import replace
 
-import faiss
 import numpy as np
 import pytest
 import torch
@@ -11,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.detectors._clusters import spread_centroids
 from naysay.detectors.soft_clusters import SoftClusters
-from naysay.testing import check_detector, planted_world
+from naysay.testing import planted_world
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((12, 3))
@@ -116,20 +113,6 @@ def test_points_far_from_every_centre_still_have_chances():
     assert found.sum() == pytest.approx(1)
 
 
-def test_on_unit_vectors_the_plain_chance_says_little_and_the_cluster_speaks():
-    points, _ = blobs()
-    points = points / np.linalg.norm(points, axis=1, keepdims=True)
-    query = ns.Query(np.arange(600), vectors=points)
-    negatives = ns.Negatives(ns.rng_for(0).integers(0, 600, (600, 50)))
-    flagged = {}
-    for rule in ("cluster", "probability"):
-        detector = SoftClusters(6, lambda ids: points[ids], rule=rule)
-        detector.update(points, rng=ns.rng_for(0))
-        flagged[rule] = (detector.suspicion(query, negatives) >= 0.5).mean()
-    assert flagged["probability"] == 0
-    assert 0.1 < flagged["cluster"] < 0.3
-
-
 def test_many_different_ids_give_what_loops_give():
     points, _ = blobs(300)
     ids = RNG.permutation(300).reshape(50, 6)
@@ -137,12 +120,6 @@ def test_many_different_ids_give_what_loops_give():
     detector.restore({"centres": points[:3]})
     expected = by_loops(points.astype(float), points[:3].astype(float), range(50), ids.tolist(), 1.0, "cluster", 0.0)
     np.testing.assert_allclose(detector.suspicion(ns.Query(np.arange(50)), ns.Negatives(ids)), expected, atol=1e-9)
-
-
-def test_blocks_do_not_change_the_answer(monkeypatch):
-    whole = ready().assign(POINTS)
-    monkeypatch.setattr("naysay.detectors.soft_clusters._BLOCK", 30)
-    np.testing.assert_array_equal(ready().assign(POINTS), whole)
 
 
 # ---- k-means, and clusters with a known answer ----------------------------------------------------------
@@ -184,53 +161,12 @@ def test_in_a_planted_world_false_negatives_are_concentrated():
 
 def test_k_means_takes_the_mean_of_all_that_is_nearest():
     points, _ = blobs(4000)  # more than the 256 a cluster that faiss would look at
-    centres = spread_centroids(points, 6, iterations=100, restarts=1, key=1)
+    detector = SoftClusters(6, iterations=100, restarts=1)
+    detector.update(points, rng=ns.rng_for(1))
+    centres = detector.centres
     nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     for cluster in range(6):
         np.testing.assert_allclose(centres[cluster], points[nearest == cluster].mean(axis=0), atol=1e-4)
-
-
-def test_the_starting_points_lie_apart():
-    rng = np.random.default_rng(5)
-    points = (np.repeat(np.arange(8.0), 50)[:, None] * [1e3, 0.0] + rng.standard_normal((400, 2))).astype(np.float32)
-    for key in range(20):  # from anywhere else, some would lie in one heap, and stay there
-        assert sorted(np.rint(spread_centroids(points, 8, iterations=2, restarts=1, key=key)[:, 0] / 1e3)) == list(
-            range(8)
-        )
-
-
-def test_the_best_of_several_starts_is_kept():
-    points = np.random.default_rng(8).standard_normal((200, 3)).astype(np.float32)
-
-    def spread(restarts):
-        centres = spread_centroids(points, 9, iterations=25, restarts=restarts, key=2)
-        return ((points[:, None] - centres) ** 2).sum(axis=2).min(axis=1).sum()
-
-    sums = [spread(restarts) for restarts in (1, 4, 12)]
-    assert sums[0] > sums[1] >= sums[2]
-
-
-def test_fewer_places_than_clusters_are_no_trouble():
-    points = np.repeat(np.eye(3), 4, axis=0)
-    detector = SoftClusters(5)
-    detector.update(points, rng=ns.rng_for(0))
-    assert np.isfinite(detector.assign(points)).all()
-
-
-def test_it_runs_on_one_thread_and_leaves_the_number_of_threads_alone(monkeypatch):
-    seen, made, before = [], faiss.Kmeans, faiss.omp_get_max_threads()
-
-    def spy(*sizes, **settings):
-        seen.append(faiss.omp_get_max_threads())
-        return made(*sizes, **settings)
-
-    monkeypatch.setattr(faiss, "Kmeans", spy)
-    faiss.omp_set_num_threads(2)
-    try:
-        spread_centroids(POINTS, 3, iterations=2, restarts=2, key=0)
-        assert (seen, faiss.omp_get_max_threads()) == ([1, 1], 2)
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 def test_equal_generators_give_equal_centres_and_other_ones_other_centres():
@@ -244,19 +180,7 @@ def test_equal_generators_give_equal_centres_and_other_ones_other_centres():
     assert not np.array_equal(made[0], made[2])
 
 
-def test_nothing_is_printed(capfd):
-    SoftClusters(5).update(POINTS, rng=ns.rng_for(0))
-    assert capfd.readouterr() == ("", "")
-
-
 # ---- the contract ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rule", ["cluster", "probability"])
-def test_it_keeps_the_promises_of_a_detector(rule):
-    query, negatives = question()
-    check_detector(ready(rule=rule), query, negatives)
-    check_detector(ready(rule=rule), ns.Query(torch.from_numpy(query.anchors)), negatives.to("cpu"))
 
 
 def test_torch_in_torch_out_and_vectors_from_anywhere():
@@ -279,78 +203,7 @@ def test_the_query_s_own_vectors_come_first():
     np.testing.assert_array_equal(ready().suspicion(moved, negatives), expected)
 
 
-def test_the_state_is_all_of_it():
-    first, second = SoftClusters(3), SoftClusters(3)
-    assert first.state() == {}
-    first.update(POINTS, rng=ns.rng_for(0))
-    second.restore(first.state())
-    np.testing.assert_array_equal(first.assign(POINTS), second.assign(POINTS))
-    kept = first.state()
-    kept["centres"][:] = 0
-    assert first.centres.any()
-    second.restore({})
-    assert second.centres is None
-    assert repr(first) == (
-        "SoftClusters(n_clusters=3, embed=None, embed_anchors=None, rule='cluster', freedom=1, confidence=0, "
-        "iterations=25, restarts=3; 3 dimensions)"
-    )
-    assert repr(second) == (
-        "SoftClusters(n_clusters=3, embed=None, embed_anchors=None, rule='cluster', freedom=1, confidence=0, "
-        "iterations=25, restarts=3; no centres)"
-    )
-
-
 # ---- refusals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_clusters": 1}, r"SoftClusters: `n_clusters` must be at least 2, got 1"),
-        ({"embed": POINTS}, r"`embed` must be a function from ids to vectors, got ndarray"),
-        ({"embed_anchors": 3}, r"`embed_anchors` must be a function from ids to vectors, got int"),
-        (
-            {"rule": "clusters"},
-            r"`rule` must be one of 'cluster', 'probability', got 'clusters'. Did you mean 'cluster'",
-        ),
-        ({"freedom": 0}, r"`freedom` must be a finite number above 0, got 0"),
-        ({"freedom": math.inf}, r"`freedom` must be a finite number above 0, got inf"),
-        ({"freedom": "one"}, r"`freedom` must be a finite number above 0, got 'one'"),
-        ({"confidence": 1.5}, r"`confidence` must be a number at least 0 and at most 1, got 1.5"),
-        (
-            {"confidence": 0.5, "rule": "probability"},
-            r"`confidence` must be left out with rule=\"probability\", got 0.5",
-        ),
-        ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
-        ({"restarts": 0}, r"`restarts` must be at least 1, got 0"),
-    ],
-)
-def test_settings_that_cannot_be(settings, message):
-    with pytest.raises(ns.NaysayError, match=message):
-        SoftClusters(**{"n_clusters": 3, **settings})
-
-
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        (POINTS[:2], r"SoftClusters.update: `vectors` must be at least 3, one for each cluster, got 2"),
-        (POINTS[0], r"`vectors` must be vectors of shape \(n, d\), got shape \(3,\)"),
-        (np.ones((5, 2)), r"`vectors` must be different vectors, got 5 equal ones"),
-        (np.ones((5, 2), int), r"`vectors` must be vectors of floating-point numbers, got dtype int64"),
-        ([[1.0]], r"`vectors` must be vectors of shape \(n, d\), got a list"),
-        (np.where(POINTS > 1, np.nan, POINTS), r"`vectors` must be finite, got nan at row"),
-    ],
-)
-def test_vectors_that_cannot_be_clustered(vectors, message):
-    detector = SoftClusters(3)
-    with pytest.raises(ns.NaysayError, match=message):
-        detector.update(vectors, rng=ns.rng_for(0))
-    assert detector.centres is None
-
-
-def test_randomness_is_an_argument():
-    with pytest.raises(ns.NaysayError, match=r"SoftClusters.update: `rng` must be a numpy Generator, got 0"):
-        SoftClusters(3).update(POINTS, rng=0)
 
 
 def test_a_rejected_update_draws_nothing():
@@ -359,48 +212,3 @@ def test_a_rejected_update_draws_nothing():
         with pytest.raises(ns.NaysayError, match=r"^SoftClusters\.update: `vectors` must be "):
             SoftClusters(3).update(bad, rng=rng)
     assert rng.random() == other.random()
-
-
-def test_questions_that_cannot_be_answered():
-    query, negatives = question()
-    with pytest.raises(ns.NaysayError, match=r"SoftClusters.suspicion: `centres` must be found before, got no update"):
-        SoftClusters(3, embed).suspicion(query, negatives)
-    bare = SoftClusters(4, embed)
-    bare.restore({"centres": CENTRES})
-    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be given, got None. Pass Query\(anchors, vectors"):
-        bare.suspicion(query, negatives)
-    narrow = ns.Query(query.anchors, vectors=np.ones((7, 2)))
-    with pytest.raises(
-        ns.NaysayError, match=r"`query.vectors` must be vectors of dimension 3, like the centres', got 2"
-    ):
-        bare.suspicion(narrow, negatives)
-    thin = SoftClusters(4, lambda ids: POINTS[ids][:, :2], embed_anchors=embed)
-    thin.restore({"centres": CENTRES})
-    with pytest.raises(ns.NaysayError, match=r"`embed` must be vectors of dimension 3, like the centres', got 2"):
-        thin.suspicion(query, negatives)
-    wrong = SoftClusters(4, embed, embed_anchors=lambda anchors: POINTS)
-    wrong.restore({"centres": CENTRES})
-    with pytest.raises(ns.NaysayError, match=r"`embed_anchors` must be vectors of shape \(7, d\), got shape \(12, 3\)"):
-        wrong.suspicion(query, negatives)
-    with pytest.raises(
-        ns.NaysayError, match=r"SoftClusters.assign: `vectors` must be vectors of dimension 3, like the"
-    ):
-        bare.assign(np.ones((2, 5)))
-
-
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        (None, r"SoftClusters.restore: `state` must be what `state` returned, got NoneType"),
-        ({"labels": 1}, r"`state` must be what `state` returned, got no 'centres' in \['labels'\]"),
-        ({"centres": None}, r"`centres` must be numbers of shape \(4, d\), got object of shape \(\)"),
-        ({"centres": [[1.0], [1.0, 2.0]]}, r"`centres` must be rows of one length, got rows of different lengths"),
-        ({"centres": CENTRES[:3]}, r"`centres` must be numbers of shape \(4, d\), got float32 of shape \(3, 3\)"),
-        ({"centres": CENTRES * np.nan}, r"`centres` must be finite, got nan at row 0, slot 0 \(4 such rows\)"),
-    ],
-)
-def test_states_that_do_not_fit(state, message):
-    detector = ready()
-    with pytest.raises(ns.NaysayError, match=message):
-        detector.restore(state)
-    np.testing.assert_array_equal(detector.centres, CENTRES)

@@ -97,35 +97,11 @@ def test_a_slot_outside_the_top_stays_below_the_line_even_if_it_is_the_anchor_it
     assert found.tolist() == [[pytest.approx(1), pytest.approx(1), 0.49, 0.49]]
 
 
-def test_the_settings_of_the_published_code():
-    detector = SupportViews(VIEWS, embed)
-    assert (detector.top, detector.threshold, detector.aggregate) == (10, 0.7, "max")
-    assert "top=10, threshold=0.7, aggregate='max', with_anchor=False)" in repr(detector)
-    assert repr(SupportViews(VIEWS, top=None, aggregate="mean")) == (
-        "SupportViews(views=array[6, 3, 4], embed=None, top=None, threshold=0.7, aggregate='mean', with_anchor=False)"
-    )
-
-
 def test_empty_slots_take_no_place_in_the_top():
     detector = SupportViews(np.array([[[1.0, 0.0]]]), lambda ids: np.array([[-0.6, 0.8], [-0.8, 0.6]])[ids], top=1)
     detector.threshold = -0.7  # both are far, and nearer than nothing
     found = detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[-1, 0, 1, -1]])))[0]
     assert found[1] >= 0.5 > found[2]
-
-
-def test_with_the_least_threshold_the_top_alone_decides():
-    detector = SupportViews(np.array([[[1.0, 0.0]]]), lambda ids: np.array([[-1.0, 0.0]])[ids], threshold=-1)
-    assert detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 0]]))).tolist() == [[0.5, 0.5]]
-
-
-def test_half_precision_is_computed_in_single():
-    views, items = RNG.standard_normal((6, 2, 300)).astype(np.float16), RNG.standard_normal((9, 300)).astype(np.float16)
-    query, negatives = question()
-    half, single = (
-        SupportViews(views, lambda i: items[i]),
-        SupportViews(views.astype(float), lambda i: items[i].astype(float)),
-    )
-    np.testing.assert_allclose(half.scores(query, negatives), single.scores(query, negatives), atol=1e-6)
 
 
 # ---- where vectors come from ----------------------------------------------------------------------------
@@ -175,32 +151,7 @@ def test_embed_is_asked_once_for_each_id_and_never_for_an_empty_slot():
     assert asked == [sorted({i for row in negatives.ids.tolist() for i in row if i >= 0})]
 
 
-def test_many_different_ids_and_few_give_the_same():
-    views, items = RNG.standard_normal((40, 2, 3)), RNG.standard_normal((500, 3))
-    ids = RNG.permutation(480).reshape(40, 12)  # no id twice: every row fetches its own
-    detector = SupportViews(views, lambda i: items[i], top=4, threshold=0.4)
-    expected = by_loops(views, items, range(40), ids.tolist(), 4, 0.4, "max")
-    np.testing.assert_allclose(detector.suspicion(ns.Query(np.arange(40)), ns.Negatives(ids)), expected, atol=1e-12)
-
-
-def test_blocks_do_not_change_the_answer(monkeypatch):
-    query, negatives = question()
-    wide = np.random.default_rng(3).integers(0, 9, (6, 2))
-    whole = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
-    monkeypatch.setattr("naysay.detectors._pairs._BLOCK", 30)
-    parts = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
-    for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-14)
-
-
 # ---- the contract ---------------------------------------------------------------------------------------
-
-
-def test_it_keeps_the_promises_of_a_detector():
-    query, negatives = question()
-    check_detector(SupportViews(VIEWS, embed, top=2, threshold=0.2), query, negatives)
-    carried = ns.Query(np.arange(6), vectors=ITEMS[:6])
-    check_detector(SupportViews(VIEWS, embed, with_anchor=True), carried, negatives)
 
 
 def test_torch_in_torch_out():
@@ -241,74 +192,3 @@ def test_more_views_find_more_false_negatives():
     flagged = detector.suspicion(query, negatives) >= 0.5
     assert flagged[truth].mean() > 0.45  # recall 0.561
     assert truth[flagged].mean() > 0.1  # precision 0.136
-
-
-# ---- refusals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"top": 0}, r"SupportViews: `top` must be at least 1, got 0"),
-        ({"threshold": 1.0}, r"`threshold` must be a number at least -1 and below 1, got 1.0"),
-        ({"threshold": float("nan")}, r"`threshold` must be a number at least -1 and below 1, got nan"),
-        ({"threshold": "high"}, r"`threshold` must be a number at least -1 and below 1, got 'high'"),
-        ({"aggregate": "median"}, r"`aggregate` must be one of 'max', 'mean', got 'median'"),
-        ({"with_anchor": 1}, r"`with_anchor` must be True or False, got 1"),
-        ({"embed": ITEMS}, r"`embed` must be a function from ids to vectors, got ndarray"),
-        ({"views": VIEWS[0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(3, 4\)"),
-        ({"views": None}, r"`views` must be vectors of shape \(n, S, d\), got a NoneType"),
-        ({"views": np.ones((2, 1, 2), int)}, r"`views` must be vectors of floating-point numbers, got dtype int64"),
-        ({"views": VIEWS[:, :0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(6, 0, 4\)"),
-        ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0, slot 0, 0 \(2 such rows\)"),
-    ],
-)
-def test_settings_that_cannot_be(settings, message):
-    with pytest.raises(ns.NaysayError, match=message):
-        SupportViews(**{"views": VIEWS, **settings})
-
-
-@pytest.mark.parametrize(
-    ("views", "by", "message"),
-    [
-        (
-            VIEWS[:4],
-            embed,
-            r"`query.anchors` must be between 0 and 3 \(4 rows of views\), got 4 at row 4 \(2 such rows\)",
-        ),
-        (lambda a: VIEWS[a][:, 0], embed, r"`views` must be vectors of shape \(6, S, d\), got shape \(6, 4\)"),
-        (lambda a: VIEWS[a][:3], embed, r"`views` must be vectors of shape \(6, S, d\), got shape \(3, 3, 4\)"),
-        (VIEWS, lambda i: ITEMS[i][:-1], r"`embed` must be vectors of shape \(9, d\), got shape \(8, 4\)"),
-        (VIEWS, lambda i: ITEMS[i][:, :3], r"`views` must be vectors of dimension 3, like the candidates', got 4"),
-        (VIEWS, lambda i: ITEMS[i] * (i != 3)[:, None], r"`embed` must be vectors other than 0, got 0.0 at row 3 \(1"),
-        (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0, slot 0 \(6 such rows\)"),
-        (
-            VIEWS,
-            lambda i: ITEMS[i] / (i != 2)[:, None],
-            r"`embed` must be finite, got -?inf at row 2, slot 0 \(1 such row\)",
-        ),
-        (VIEWS, None, r"`negatives.vectors` must be given without `embed`, got None. Pass `embed` to the"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:divide by zero")
-def test_questions_that_cannot_be_answered(views, by, message):
-    query = ns.Query(np.arange(6))
-    negatives = ns.Negatives(np.arange(54).reshape(6, 9) % 9)
-    with pytest.raises(ns.NaysayError, match="SupportViews.suspicion: " + message):
-        SupportViews(views, by).suspicion(query, negatives)
-
-
-def test_other_questions_that_cannot_be_answered():
-    query, negatives = question()
-    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be given with `with_anchor`, got None. Pass Query"):
-        SupportViews(VIEWS, embed, with_anchor=True).suspicion(query, negatives)
-    narrow = ns.Query(np.arange(6), vectors=np.ones((6, 2)))
-    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be vectors of dimension 4, like the views', got 2"):
-        SupportViews(VIEWS, embed, with_anchor=True).suspicion(narrow, negatives)
-    with pytest.raises(
-        ns.NaysayError,
-        match=r"`query.anchors` must be of shape \(B,\), got shape \(6, 3\). For triples, pass a function",
-    ):
-        SupportViews(VIEWS, embed).suspicion(ns.Query(np.zeros((6, 3), int)), negatives)
-    with pytest.raises(ns.NaysayError, match=r"SupportViews.scores: `query` must be a Query, got list"):
-        SupportViews(VIEWS, embed).scores([0], negatives)

@@ -109,7 +109,7 @@ def test_scores_of_the_negatives_are_the_default():
 def test_a_detector_is_asked():
     query, negatives, scores, _ = step_of(3)
     negatives = ns.Negatives(negatives.ids, scores=scores)
-    found = Monitor(detector=ns.detectors.Absolute(0.5)).observe(query, negatives)
+    found = Monitor(detector=ns.detectors.MaxScore(0.5)).observe(query, negatives)
     assert found["suspected"] == pytest.approx((scores[negatives.mask] >= 0.5).mean())
 
 

@@ -14,7 +14,7 @@ from tests.integrations import small_trainers as small
 torch = small.torch
 losses = small.losses
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
-NEVER, SCALE = "absolute:2", 7.0
+NEVER, SCALE = "max_score:2", 7.0
 
 
 class Table(torch.nn.Sequential):
@@ -79,8 +79,8 @@ RULES = [
     ("margin:-0.1", lambda i, j, positive, score: score > positive + 0.1),
     ("share:0.9", lambda i, j, positive, score: score > positive - 0.1 * abs(positive)),
     (ns.detectors.Margin(0.2), lambda i, j, positive, score: score > positive - 0.2),
-    (ns.detectors.Absolute(0.3), lambda i, j, positive, score: score >= 0.3),
-    ({"low": ns.detectors.Margin(-0.5), "high": ns.detectors.Absolute(0.6)},
+    (ns.detectors.MaxScore(0.3), lambda i, j, positive, score: score >= 0.3),
+    ({"low": ns.detectors.Margin(-0.5), "high": ns.detectors.MaxScore(0.6)},
      lambda i, j, positive, score: score > positive + 0.5 or score >= 0.6),
 ]  # fmt: skip
 
@@ -105,7 +105,7 @@ def test_what_is_suspected_counts_nothing(kind, judge, suspected):
 
 def test_where_all_is_suspected_only_the_positive_is_left():
     model = Table(18)
-    found, slope = gradient(mask_false_negatives(next(kinds(model)), "absolute:-2"), model)
+    found, slope = gradient(mask_false_negatives(next(kinds(model)), "max_score:-2"), model)
     assert found == 0
     assert not slope.any()
 

@@ -9,7 +9,7 @@ from plain_mining import cosine, plain_negatives, plain_table
 from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 
 import naysay as ns
-from naysay.detectors import Absolute, Posterior, ShareOfPositive
+from naysay.detectors import MaxScore, Posterior, ShareOfPositive
 from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
@@ -241,7 +241,7 @@ def test_an_anchor_that_loses_many_is_searched_to_the_last_rank(capsys):
 def test_a_judge():
     table = on_a_circle(q=0, p=5, a=10, b=40, c=60)
     line = float(np.cos(np.deg2rad(30)))
-    found = mined([("q", "p")], table, ["a", "b", "c"], judge=Absolute(line))
+    found = mined([("q", "p")], table, ["a", "b", "c"], judge=MaxScore(line))
     assert found["negative"] == ["b", "c"]
 
 
@@ -251,9 +251,9 @@ def test_a_judge_as_text_means_the_same_as_for_mine():
     table = random_table([text for row in rows for text in row], rng)
     plain = mined(rows, table, num_negatives=2)
     assert mined(rows, table, num_negatives=2, judge="none") == plain
-    by_object = mined(rows, table, num_negatives=2, judge=Absolute(0.3))
+    by_object = mined(rows, table, num_negatives=2, judge=MaxScore(0.3))
     assert by_object != plain
-    assert mined(rows, table, num_negatives=2, judge="absolute:0.3") == by_object
+    assert mined(rows, table, num_negatives=2, judge="max_score:0.3") == by_object
     lowest = [cosine(table[anchor], table[positive]) for anchor, positive in rows]
     share = ShareOfPositive(np.array(lowest, np.float32), 0.9)
     assert mined(rows, table, num_negatives=2, judge="share:0.9") == mined(rows, table, num_negatives=2, judge=share)

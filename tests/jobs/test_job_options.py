@@ -8,7 +8,7 @@ import pytest
 
 from naysay._options import command_fields, flag_of, option_names
 from naysay.cli import _mine_command, _parameters
-from naysay.detectors import Absolute
+from naysay.detectors import MaxScore
 from naysay.errors import NaysayError
 from naysay.jobs.command import mine_files
 from naysay.jobs.options import JobOptions, read_count, read_size, recorded
@@ -93,7 +93,7 @@ def test_mine_files_takes_the_options_of_the_command():
         TypeError, match=r"^mine_files\(\) got an unexpected keyword argument 'max_kk'\. Did you mean 'max_k'"
     ):
         mine_files("p.csv", output="o.jsonl", max_kk=3)
-    with pytest.raises(NaysayError, match=r"^mine: `--judge` must be text, such as 'margin:0\.05', got Absolute"):
-        mine_files(**FILES, judge=Absolute(0.5))
+    with pytest.raises(NaysayError, match=r"^mine: `--judge` must be text, such as 'margin:0\.05', got MaxScore"):
+        mine_files(**FILES, judge=MaxScore(0.5))
     with pytest.raises(NaysayError, match=r"^mine: `-k` must be a whole number, or auto, got 'few'\.$"):
         mine_files(**FILES, k="few")

@@ -14,7 +14,7 @@ import pytest
 from job_world import Encoder, Families, World, in_parts, lines
 
 import naysay as ns
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
 from naysay.jobs import command
@@ -49,7 +49,7 @@ def test_the_estimate_holds_the_truth_whatever_the_judge(tmp_path, judge):
     world = Families(tmp_path)
     found = world.run(judge=judge)
     truth = world.share(tmp_path / "out.jsonl")
-    assert isinstance(found.false_negatives, Share)
+    assert isinstance(found.false_negatives, RateEstimate)
     assert truth < found.false_negatives.high
     assert 0.8 * truth < found.false_negatives.estimate < max(0.06, 1.6 * truth)  # it errs upwards with few anchors
     if judge == "none":
@@ -65,7 +65,7 @@ def test_anchors_without_a_positive_are_ordinary(tmp_path):
     for judge in ("auto", "share:0.95", "margin:0.05"):
         found = world.run(judge=judge)
         assert found.anchors == world.n
-        assert isinstance(found.false_negatives, Share)
+        assert isinstance(found.false_negatives, RateEstimate)
     assert "60 anchors have no positive, and nothing of them is suspected." in found.rule
 
 
@@ -81,7 +81,7 @@ def test_a_rate_that_cannot_be_told(world):
 
 
 def test_the_summary():
-    share = Share("", 0.0123, 0.0, 0.04, 0.95, 30, ())
+    share = RateEstimate("", 0.0123, 0.0, 0.04, 0.95, 30, ())
     found = MinedFile("o.parquet", 9, 1000, 8, 7990, 3, 10, share, 0.98765, "Rule.", recall=0.9712)
     assert str(found) == (
         "o.parquet: 1,000 anchors, k = 8, 7,990 negatives, false negatives 1.2 % (95 % CI 0.0 to 4.0), hardness "
@@ -109,7 +109,7 @@ def test_the_summary():
     ],
 )
 def test_what_to_do_next(tally, rate, given, words):
-    rate = rate if isinstance(rate, str) else Share("", rate, 0.0, given.pop("high", 0.2), 0.95, 30, ())
+    rate = rate if isinstance(rate, str) else RateEstimate("", rate, 0.0, given.pop("high", 0.2), 0.95, 30, ())
     advice = next_step(Path("o.jsonl"), tally, rate, **{"depth": 0, "judge": "one", "target": 0.05, **given})
     assert advice.startswith("Next: ")
     assert words in advice
@@ -124,10 +124,10 @@ def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr(command, "sampled", keep)
-    whole = mine(world.queries, world.corpus, world.known, 5, on_short="random", judge=ns.detectors.Absolute(0.1))
+    whole = mine(world.queries, world.corpus, world.known, 5, on_short="random", judge=ns.detectors.MaxScore(0.1))
     for rows in (5, 24):
         in_parts(monkeypatch, rows)
-        world.run(on_short="random", judge="absolute:0.1")
+        world.run(on_short="random", judge="max_score:0.1")
     for sample in seen:
         for name in ("ids", "scores", "rank", "suspicion", "positive_scores", "thresholds", "counts", "known_scores"):
             assert np.array_equal(getattr(sample, name), getattr(whole, name), equal_nan=True), name
@@ -275,7 +275,7 @@ def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
         ({"threads": 0}, r"^mine: `--threads` must be at least 1, got 0\.$"),
         ({"judge": "margin:0.1", "k": "auto"}, None),
         (
-            {"k": "3", "format": "n-tuple", "judge": "absolute:-2", "short": "raise", "depth": 9},
+            {"k": "3", "format": "n-tuple", "judge": "max_score:-2", "short": "raise", "depth": 9},
             r"`--short` must be 'drop' unless",
         ),
     ],

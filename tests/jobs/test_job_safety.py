@@ -341,7 +341,7 @@ def test_a_lock_of_a_killed_process_is_taken_over_and_a_file_of_a_user_is_not(wo
 NO_VECTORS = {"query_vectors": None, "corpus_vectors": None}
 
 
-@pytest.mark.parametrize("first", [{"on_short": "raise", "judge": "absolute:0.1"}, {"judge": "calibrated:0.001"}])
+@pytest.mark.parametrize("first", [{"on_short": "raise", "judge": "max_score:0.1"}, {"judge": "calibrated:0.001"}])
 def test_a_job_that_is_refused_again_and_again(world, first):
     """No refusal leaves a folder that refuses the corrected run, and no text is encoded twice."""
     model = Encoder()

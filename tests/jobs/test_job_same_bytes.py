@@ -5,7 +5,7 @@ import pytest
 from job_world import World, in_parts
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Margin, ShareOfPositive
+from naysay.detectors import Bands, Calibrated, Margin, MaxScore, ShareOfPositive
 from naysay.mining import bm25, mine
 from naysay.search._scores import lowest_of
 
@@ -52,18 +52,18 @@ CASES = {
     "spread": ({"select": "spread", "rank_range": "3-40"}, {"select": "spread", "rank_range": (3, 40)}),
     "mmr": ({"select": "mmr", "balance": 0.3}, {"select": "mmr", "balance": 0.3}),
     "random filling": (
-        {"judge": "absolute:0.6", "depth": 20, "on_short": "random", "seed": 5},
-        {"judge": Absolute(0.6), "depth": 20, "on_short": "random", "seed": 5},
+        {"judge": "max_score:0.6", "depth": 20, "on_short": "random", "seed": 5},
+        {"judge": MaxScore(0.6), "depth": 20, "on_short": "random", "seed": 5},
     ),
     "relax": (
-        {"judge": "absolute:0.6", "depth": 20, "on_short": "relax"},
-        {"judge": Absolute(0.6), "depth": 20, "on_short": "relax"},
+        {"judge": "max_score:0.6", "depth": 20, "on_short": "relax"},
+        {"judge": MaxScore(0.6), "depth": 20, "on_short": "relax"},
     ),
     "drop": (
-        {"judge": "absolute:0.7", "depth": 20, "on_short": "drop"},
-        {"judge": Absolute(0.7), "depth": 20, "on_short": "drop"},
+        {"judge": "max_score:0.7", "depth": 20, "on_short": "drop"},
+        {"judge": MaxScore(0.7), "depth": 20, "on_short": "drop"},
     ),
-    "deeper": ({"judge": "absolute:-0.2"}, {"judge": Absolute(-0.2)}),
+    "deeper": ({"judge": "max_score:-0.2"}, {"judge": MaxScore(-0.2)}),
     "dot, floor": ({"metric": "dot", "min_score": 0.3}, {"metric": "dot", "min_score": 0.3}),
     "l2": ({"metric": "l2"}, {"metric": "l2"}),
 }
@@ -144,13 +144,13 @@ def test_anchors_that_are_documents(tmp_path, monkeypatch):
     ],
 )
 def test_every_format_as_mined_writes_it(world, name, suffix, given):
-    mined = mine(world.queries, world.corpus, world.known, 5, judge=Absolute(0.6), depth=30)
+    mined = mine(world.queries, world.corpus, world.known, 5, judge=MaxScore(0.6), depth=30)
     labels = {"corpus_ids": [f"d{row}" for row in range(world.items)], "corpus_texts": world.texts}
     labels["query_texts"] = world.anchors
     if name == "ids":
         labels["query_ids"] = world.anchors  # which the pairs name, and no file
     written = mined.write(world.folder / f"whole{suffix}", name, **labels, **given)
-    asked = {"judge": "absolute:0.6", "depth": 30, "format": name}
+    asked = {"judge": "max_score:0.6", "depth": 30, "format": name}
     found = world.run(f"out{suffix}", **asked, **({"with_scores": False} | given))
     assert found.rows == written.rows > 0
     assert (world.folder / f"out{suffix}").read_bytes() == (world.folder / f"whole{suffix}").read_bytes()

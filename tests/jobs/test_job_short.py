@@ -6,7 +6,7 @@ from job_world import Encoder, World, in_parts, lines
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
 
-GIVEN = {"judge": "absolute:0.62", "depth": 20, "k": "3"}  # the judge leaves the anchors 4, 5 and 14 short
+GIVEN = {"judge": "max_score:0.62", "depth": 20, "k": "3"}  # the judge leaves the anchors 4, 5 and 14 short
 RULE = (
     "mine: `--on-short` must be other than 'raise' unless each anchor has its k negatives, got 0 of 3 for anchor 4 "
     "(2 such in its part). Run again with another --on-short, which continues from here; or with a smaller -k or "
@@ -59,9 +59,9 @@ def test_another_policy_goes_on_from_there(world, mined, on_short):
 
 def test_other_options_start_anew(world, mined):
     refusal(world, on_short="raise")
-    world.run(**GIVEN | {"k": "2", "judge": "absolute:0.7"}, on_short="raise")
+    world.run(**GIVEN | {"k": "2", "judge": "max_score:0.7"}, on_short="raise")
     assert mined == [0, 2, *range(0, 24, 2)]
-    assert same(world, k="2", judge="absolute:0.7")
+    assert same(world, k="2", judge="max_score:0.7")
 
 
 def test_resume_asks_for_the_same_job(world):
@@ -116,7 +116,7 @@ def test_rows_that_are_short_in_the_file(world, mined):
 
 def test_vectors_of_a_model_stay_where_a_job_starts_anew(world):
     model = Encoder()
-    given = {"model": model, "query_vectors": None, "corpus_vectors": None, "judge": "absolute:0.1"}
+    given = {"model": model, "query_vectors": None, "corpus_vectors": None, "judge": "max_score:0.1"}
     assert "`--on-short` must be other" in refusal(world, **given, on_short="raise")
     before = model.seen
     assert before

@@ -29,7 +29,7 @@ def world(tmp_path_factory):
         ("share:0.95", rf"Suspected: scores of at least 95 % of that of the anchor's positive\. .*: {SHARE}\. {COST}"),
         ("margin:0.05", rf"Suspected: scores of at least that of the anchor's positive minus 0\.05\. .*{COST}"),
         ("calibrated:0.05", rf"Threshold .* per anchor, .*\. Estimated false negatives among the 5 .*{COST}"),
-        ("absolute:0.5", rf"Suspected by Absolute\(high=0\.5\)\. Estimated false negatives among the 5 .*{COST}"),
+        ("max_score:0.5", rf"Suspected by MaxScore\(high=0\.5\)\. Estimated false negatives among the 5 .*{COST}"),
     ],
 )  # fmt: skip
 def test_the_last_line(world, capsys, judge, line):
@@ -51,7 +51,7 @@ def test_the_last_line_where_it_cannot_tell(tmp_path, capsys, judge):
     assert ("The share of false negatives is unknown (only 10 labelled positives" in last) == (judge != "auto")
 
 
-@pytest.mark.parametrize("judge", ["auto", "share:0.95", "margin:0.05", "calibrated:0.05", "none", "absolute:0.5"])
+@pytest.mark.parametrize("judge", ["auto", "share:0.95", "margin:0.05", "calibrated:0.05", "none", "max_score:0.5"])
 def test_anchors_without_a_positive_are_ordinary(tmp_path, capsys, judge):
     some = Families(tmp_path, n=150, others=500, unlabelled=3)
     said = some.run(judge=judge)

@@ -165,8 +165,8 @@ def test_another_file_on_a_node(corpus):
 
 CASES = {
     "auto": {},
-    "deeper": {"judge": "absolute:-0.2"},
-    "random filling": {"judge": "absolute:0.6", "depth": 20, "on_short": "random", "seed": 5},
+    "deeper": {"judge": "max_score:-0.2"},
+    "random filling": {"judge": "max_score:0.6", "depth": 20, "on_short": "random", "seed": 5},
     "l2, mmr": {"metric": "l2", "select": "mmr", "balance": 0.3},
 }
 

@@ -286,7 +286,7 @@ def test_the_false_share_of_what_was_returned():
 
 
 def test_nothing_returned_has_no_share(tmp_path):
-    nothing = WORLD.mine(judge="absolute:-2")
+    nothing = WORLD.mine(judge="max_score:-2")
     assert not nothing.mask.any()
     assert nothing.false_share is None
     assert nothing.report(tmp_path / "report.html").is_file()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, Posterior, ShareOfPositive
+from naysay.detectors import Bands, Calibrated, Combined, Margin, MaxScore, Posterior, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining import _search
 from naysay.search import search
@@ -65,10 +65,10 @@ JUDGES = {
     "share": lambda scores: "share:0.95",
     "margin": lambda scores: "margin:0.05",
     "calibrated": lambda scores: "calibrated:0.2",
-    "absolute": lambda scores: Absolute(float(np.quantile(scores, 0.97))),
+    "absolute": lambda scores: MaxScore(float(np.quantile(scores, 0.97))),
     "bands": lambda scores: Bands(-0.5, float(np.quantile(scores, 0.9))),
-    "all": lambda scores: Absolute(-2.0),
-    "nothing": lambda scores: Absolute(2.0),
+    "all": lambda scores: MaxScore(-2.0),
+    "nothing": lambda scores: MaxScore(2.0),
     "auto": lambda scores: "auto",
     "posterior": lambda scores: posterior(scores),
 }
@@ -106,7 +106,7 @@ def test_what_is_not_listed_is_searched_for_when_it_is_asked_for(judge, monkeypa
     assert str(early.explain(7)) == str(whole.explain(7))
     again = early.rethreshold(judge="margin:0.1")
     same(again, ns.mine(queries, corpus, positives, 5, judge="margin:0.1"))
-    nothing = None if judge is None else Absolute(2.0)  # with a judge, duplicates are dropped all the same
+    nothing = None if judge is None else MaxScore(2.0)  # with a judge, duplicates are dropped all the same
     expected = ns.mine(queries, corpus, positives, 5, judge=nothing)
     assert (early.rethreshold(judge="none").ids == expected.ids).all()
     assert early.rethreshold(judge="none").rule == "Nothing is suspected: the nearest are taken."
@@ -133,7 +133,7 @@ def test_one_pass_however_many_are_suspected(monkeypatch):
 
     monkeypatch.setattr(SearchOptions, "run", counted)
     monkeypatch.setattr(_search, "LISTED", 0)
-    mined = ns.mine(queries, corpus, positives, 5, judge=Absolute(-0.8))
+    mined = ns.mine(queries, corpus, positives, 5, judge=MaxScore(-0.8))
     assert depths == [7]
     assert mined.dropped["suspicious"].min() > 1000
     assert (mined.scores[mined.mask] < -0.8).all()
@@ -178,7 +178,7 @@ def test_a_given_depth_lists_all(monkeypatch):
         (Margin(0.1), "margin:0.1"),
         (ShareOfPositive(share=0.9), "share:0.9"),
         (Calibrated(0.2), "calibrated:0.2"),
-        (Absolute(0.6), "absolute:0.6"),
+        (MaxScore(0.6), "max_score:0.6"),
         (Bands(0.1, 0.6), "bands:0.1,0.6"),
         (None, "none"),
     ],
@@ -197,8 +197,8 @@ def test_parts_of_several_get_the_positives_scores_too():
     lowest = ns.mine(queries, corpus, positives, 5, judge=None).positive_scores
     lowest = np.where(np.isnan(lowest), np.finfo(np.float32).max, lowest)
     for several in (dict, lambda parts: Combined(parts, "noisy_or")):
-        given = several({"near": Margin(0.1), "high": Absolute(0.9)})
-        stated = several({"near": Margin(0.1, lowest), "high": Absolute(0.9)})
+        given = several({"near": Margin(0.1), "high": MaxScore(0.9)})
+        stated = several({"near": Margin(0.1, lowest), "high": MaxScore(0.9)})
         one, other = (ns.mine(queries, corpus, positives, 5, judge=judge) for judge in (given, stated))
         assert one.rule == f"{other.rule} 3 anchors have no positive, and nothing of them is suspected."
         same(one, replace(other, rule=one.rule))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Combined, Duplicates, Margin, RankWindow
+from naysay.detectors import Bands, Calibrated, Combined, Duplicates, Margin, MaxScore, RankWindow
 from naysay.errors import NaysayError
 from naysay.mining.judge import ask, judge, rejudged, score_thresholds, was_suspicious
 
@@ -85,7 +85,7 @@ def test_one_detector_and_the_query_it_is_asked():
     assert left.dropped["suspicious"].tolist() == [0, 1]
     assert ask(found, own, ns.Query([2, 1])).shape == (2, 2)
     empty = candidates_from(np.empty((0, 4), int), np.empty((0, 4)))
-    assert len(judge(empty, Absolute(0.5))) == 0
+    assert len(judge(empty, MaxScore(0.5))) == 0
 
 
 def test_the_line_in_scores():
@@ -93,7 +93,7 @@ def test_the_line_in_scores():
     fitted = Calibrated(0.1).fit(np.arange(30) / 30)
     assert score_thresholds(fitted, query).tolist() == [fitted.high] * 2
     assert score_thresholds({"one": fitted}, query).tolist() == [fitted.high] * 2
-    assert score_thresholds(Combined({"one": Absolute(0.25)}), query).tolist() == [0.25] * 2
+    assert score_thresholds(Combined({"one": MaxScore(0.25)}), query).tolist() == [0.25] * 2
     assert score_thresholds(Bands(0.1, 0.75), query).tolist() == [0.75] * 2
     assert score_thresholds(Margin(0.5, positive_scores=[0.5, np.nan, 1.5]), query).tolist() == [1.0, 0.0]
     assert np.isnan(score_thresholds(Duplicates(item_texts=["a"]), query)).all()
@@ -106,13 +106,13 @@ FOUND = candidates_from([[1]], [[0.5]])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: judge([1], Absolute(0.5)), r"^judge: `candidates` must be a Candidates"),
+        (lambda: judge([1], MaxScore(0.5)), r"^judge: `candidates` must be a Candidates"),
         (
             lambda: judge(FOUND, "auto"),
             r"^judge: `detector` must be a detector with a method suspicion.*, got 'auto'\.$",
         ),
         (lambda: judge(FOUND, {}), r"^judge: `detector` must be a detector with a method .*, got dict\.$"),
-        (lambda: judge(FOUND, Absolute), r"^judge: `detector` must be a detector with a method .*, got type\.$"),
+        (lambda: judge(FOUND, MaxScore), r"^judge: `detector` must be a detector with a method .*, got type\.$"),
         (lambda: judge(FOUND, {"a": 3}), r"^judge: `detector` must be a detector with a method .*, got int\.$"),
         (lambda: judge(FOUND, RankWindow(9)), r"Use window\(candidates, first=10\), or rank_range=\(10, None\)\.$"),
         (lambda: judge(FOUND, {"a": RankWindow(9)}), r"does not rank the candidates that are left, got RankWindow"),
@@ -121,11 +121,11 @@ FOUND = candidates_from([[1]], [[0.5]])
             r"does not rank the candidates that are left, got RankWindow",
         ),
         (
-            lambda: judge(FOUND, Absolute(0.5), threshold=1.5),
+            lambda: judge(FOUND, MaxScore(0.5), threshold=1.5),
             r"^judge: `threshold` must be a number at least 0 and at most 1, got 1\.5\.$",
         ),
         (lambda: rejudged(FOUND, -1), r"^rejudged: `threshold` must be a number at least 0 and at most 1, got -1\.$"),
-        (lambda: judge(FOUND, Absolute(0.5), query=ns.Query([0, 1])), r"got query 2, candidates 1"),
+        (lambda: judge(FOUND, MaxScore(0.5), query=ns.Query([0, 1])), r"got query 2, candidates 1"),
     ],
 )
 def test_errors(call, message):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plain_search import check_counts, plain_scores, vectors
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Duplicates, Guide, Margin
+from naysay.detectors import Bands, Calibrated, Duplicates, Guide, Margin, MaxScore
 from naysay.kernels.threads import set_threads
 from naysay.mining import _pipeline as pipeline
 from naysay.mining import _rules as auto
@@ -77,7 +77,7 @@ def test_laws(seed, select, on_short, positives, same_ids):
     options = {"temperature": 0.2} if select == "softmax" else {}
     if select == "groups":
         options["groups"] = np.arange(10) % 3
-    asked = {"judge": Absolute(0.4), "select": select, "on_short": on_short, "same_ids": same_ids, "seed": seed}
+    asked = {"judge": MaxScore(0.4), "select": select, "on_short": on_short, "same_ids": same_ids, "seed": seed}
     mined = mine(queries, corpus, known, 4, **asked, **options)
     assert not known.contains(np.arange(n), mined.ids).any()
     if same_ids:
@@ -199,7 +199,7 @@ def test_a_calibrated_judge_is_fitted_here_and_left_alone_if_it_is_fitted():
 
 def test_any_detector_judges():
     lowest = mine(QUERIES, CORPUS, WORLD.known, 2, judge=None).positive_scores
-    mined = mine(QUERIES, CORPUS, WORLD.known, 4, judge={"margin": Margin(0.05, lowest), "high": Absolute(0.5)})
+    mined = mine(QUERIES, CORPUS, WORLD.known, 4, judge={"margin": Margin(0.05, lowest), "high": MaxScore(0.5)})
     assert (np.where(mined.mask, mined.scores, -1) <= np.minimum(lowest - 0.05, 0.5)[:, None]).all()
     assert set(mined.dropped) >= {"suspicious: margin", "suspicious: high"}
     assert np.isnan(mined.thresholds).all()
@@ -216,11 +216,11 @@ def test_any_detector_judges():
 
 def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
     line = float(np.quantile(SCORES, 0.3))
-    expected = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line), depth=300)
+    expected = mine(QUERIES, CORPUS, WORLD.known, 3, judge=MaxScore(line), depth=300)
     assert not expected.short
     monkeypatch.setattr(tasks, "LEAST_DEPTH", 5)
     monkeypatch.setattr(pipeline, "_SLOTS", 999)  # a few rows at a time
-    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
+    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=MaxScore(line))
     assert mined.candidates.ids.shape == (120, 12)
     for name in ("ids", "scores", "rank", "suspicion"):
         assert (getattr(mined, name) == getattr(expected, name)).all()
@@ -232,11 +232,11 @@ def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
 
 
 def test_a_stated_depth_is_one_search(monkeypatch):
-    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(-0.9), depth=10)
+    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=MaxScore(-0.9), depth=10)
     assert mined.depth == 10
     assert mined.candidates.ids.shape == (120, 10)
     assert mined.notes == ("120 anchors are short, by 360 negatives. Search deeper: depth=40.",)
-    everything = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(-0.9), depth=1000)
+    everything = mine(QUERIES, CORPUS, WORLD.known, 3, judge=MaxScore(-0.9), depth=1000)
     assert everything.depth == 300
     assert everything.notes == ("120 anchors are short, by 360 negatives.",)
     assert mine(QUERIES, CORPUS, None, 30, judge=None).depth == 120
@@ -255,13 +255,13 @@ def test_auto_k_is_what_lies_between_floor_and_ceiling():
     assert not mined.short
     assert mined.ids.shape == (120, mined.counts.max())
     assert mined.mask.sum(axis=1).tolist() == mined.counts.tolist()
-    stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.45), min_score=0.35, max_k=100)
+    stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.45), min_score=0.35, max_k=100)
     between = ((scores >= np.float32(0.35)) & (scores <= np.float32(0.45)) & free).sum(axis=1)
     assert stated.counts.tolist() == between.tolist()
-    by_shares = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.9), max_k=300, depth=300)
+    by_shares = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.9), max_k=300, depth=300)
     low = np.sort(scores[free])[-round(0.051 * scores.size) :].min()
     assert by_shares.counts.tolist() == ((scores >= low) & (scores <= 0.9) & free).sum(axis=1).tolist()
-    none = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.2), min_score=0.3)
+    none = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.2), min_score=0.3)
     assert none.ids.shape == (120, 0)
     assert none.notes == ("k is 0 for 120 anchors.",)
 
@@ -279,15 +279,15 @@ def test_a_k_for_each_anchor():
 def test_the_vector_of_a_positive_is_a_duplicate():
     corpus = np.concatenate([CORPUS, CORPUS[:50]])
     anchors = np.arange(50)
-    judged = mine(QUERIES, corpus, (anchors, anchors), 5, judge=Absolute(1.1))
+    judged = mine(QUERIES, corpus, (anchors, anchors), 5, judge=MaxScore(1.1))
     assert judged.dropped["duplicate"][:50].sum() >= 1
     assert not (judged.ids[:50] == anchors[:, None] + 300).any()
     pure = mine(QUERIES, corpus, (anchors, anchors), 350, judge=None)
     assert (pure.ids[:50] == anchors[:, None] + 300).any(axis=1).all()
-    copies = mine(corpus[:300], corpus[:300], None, 3, same_ids=True, judge=Absolute(1.1))
+    copies = mine(corpus[:300], corpus[:300], None, 3, same_ids=True, judge=MaxScore(1.1))
     assert "duplicate" not in copies.dropped
     doubled = np.concatenate([CORPUS[:20], CORPUS[:20]])
-    asked = {"same_ids": True, "judge": Absolute(1.1)}
+    asked = {"same_ids": True, "judge": MaxScore(1.1)}
     found = mine(doubled, doubled, None, 3, keep_own_text=True, **asked)
     assert found.dropped["duplicate"].tolist() == [1] * 40
     assert mine(doubled, doubled, None, 3, **asked).dropped["anchor"].tolist() == [2] * 40
@@ -302,7 +302,7 @@ def test_twins_by_texts():
         (texts, words),
         Duplicates(item_texts=texts, positives=ns.Positives.from_pairs(*known, 120, 300)),
     ):
-        mined = mine(QUERIES, CORPUS, known, 298, judge=Absolute(1.1), duplicates=duplicates, depth=300)
+        mined = mine(QUERIES, CORPUS, known, 298, judge=MaxScore(1.1), duplicates=duplicates, depth=300)
         assert not (mined.ids == (np.arange(120) ^ 1)[:, None]).any()
         assert mined.dropped["duplicate"][0] == 1
         assert ((mined.ids[119] == 14) | (mined.ids[119] == 15)).any() == (not isinstance(duplicates, tuple))
@@ -354,7 +354,7 @@ def test_a_rescored_job_is_judged_by_the_new_scores():
     assert mined.known_scores is None
     bounded = mine(QUERIES, CORPUS, WORLD.known, 4, judge=None, rescore=model, depth=20, rescore_budget=480)
     assert bounded.dropped["not rescored"].tolist() == [17] * 120
-    random = mine(QUERIES, CORPUS, WORLD.known, 8, judge=Absolute(2.0), rescore=model, depth=4, on_short="random")
+    random = mine(QUERIES, CORPUS, WORLD.known, 8, judge=MaxScore(2.0), rescore=model, depth=4, on_short="random")
     marks = np.array([*random.kept_names, ""])[random.kept_by]
     chosen = marks == "random"
     assert chosen.any()
@@ -364,7 +364,7 @@ def test_a_rescored_job_is_judged_by_the_new_scores():
 
 def test_random_ones_are_judged_too():
     line = float(np.quantile(SCORES, 0.5))
-    mined = mine(QUERIES, CORPUS, WORLD.known, 10, judge=Absolute(line), depth=10, on_short="random")
+    mined = mine(QUERIES, CORPUS, WORLD.known, 10, judge=MaxScore(line), depth=10, on_short="random")
     assert (mined.scores[mined.mask] <= line).all()
     assert 0 < mined.missing.sum() < 1200
     assert mined.short == np.count_nonzero(mined.missing)
@@ -389,23 +389,23 @@ def test_another_line_without_another_search(monkeypatch):
     assert by_line.rule.endswith("or more.")
     assert np.isnan(by_line.thresholds).all()
     assert same(mined.rethreshold(0.5), mined)
-    other = mined.rethreshold(judge=Absolute(0.3))
-    assert other.rule == "Suspected by Absolute(high=0.3)."
+    other = mined.rethreshold(judge=MaxScore(0.3))
+    assert other.rule == "Suspected by MaxScore(high=0.3)."
     assert (other.thresholds == 0.3).all()
 
 
 def test_auto_k_is_counted_anew():
-    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.4), min_score=0.3, depth=150)
-    again = mined.rethreshold(judge=Absolute(0.5))
-    assert same(again, mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.5), min_score=0.3, depth=150))
+    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.4), min_score=0.3, depth=150)
+    again = mined.rethreshold(judge=MaxScore(0.5))
+    assert same(again, mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.5), min_score=0.3, depth=150))
     assert (again.counts >= mined.counts).all()
     assert (again.counts > mined.counts).any()
 
 
 def test_suspects_that_were_passed_over_are_named():
-    mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=Absolute(-0.05))
+    mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=MaxScore(-0.05))
     assert mined.notes == ()
-    note = mined.rethreshold(judge=Absolute(0.5)).notes[-1]
+    note = mined.rethreshold(judge=MaxScore(0.5)).notes[-1]
     assert note.startswith("The search skipped suspected candidates of ")
 
 
@@ -434,10 +434,10 @@ def test_everything_is_explained():
 
 def test_an_explanation_in_words():
     corpus = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1], [0.5, 0.5]], np.float32)
-    mined = mine(corpus[:1], corpus, [0], 2, judge=Absolute(0.97), ignore=([0], [3]))
+    mined = mine(corpus[:1], corpus, [0], 2, judge=MaxScore(0.97), ignore=([0], [3]))
     assert str(mined.explain(0)) == (
         "anchor 0: 2 of 2 negatives, positive 1.0000, threshold 0.9700\n"
-        "Suspected by Absolute(high=0.97).\n"
+        "Suspected by MaxScore(high=0.97).\n"
         "        id   rank     score suspicion  source     outcome\n"
         "         2      3    0.9363      0.48  search     kept: top\n"
         "         4      4    0.7071      0.40  search     kept: top\n"
@@ -446,7 +446,7 @@ def test_an_explanation_in_words():
     )
     assert str(mined) == (
         "2 of 2 negatives for 1 anchors, k = 2\n"
-        "Suspected by Absolute(high=0.97).\n"
+        "Suspected by MaxScore(high=0.97).\n"
         "positive                            1\n"
         "ignored                             1\n"
         "suspicious                          1"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from naysay.detectors import Absolute, Calibrated, Margin, RankWindow
+from naysay.detectors import Calibrated, Margin, MaxScore, RankWindow
 from naysay.errors import NaysayError
 from naysay.mining.mine import mine
 
@@ -94,12 +94,12 @@ def fast(anchors, ids):
             r"^mine: `duplicates` must be left out without a judge, got list\. judge=Duplicates\(\.\.\.\) drops",
         ),
         (
-            refused(judge=Absolute(1), duplicates="abcdefgh"),
+            refused(judge=MaxScore(1), duplicates="abcdefgh"),
             r"`duplicates` must be a detector, the texts of the corpus, or \(corpus t",
         ),
-        (refused(judge=Absolute(1), duplicates=["a"] * 7), r"^mine: `duplicates` must be 8 corpus texts, got 7\.$"),
+        (refused(judge=MaxScore(1), duplicates=["a"] * 7), r"^mine: `duplicates` must be 8 corpus texts, got 7\.$"),
         (
-            refused(judge=Absolute(1), duplicates=(["a"] * 8, ["b"])),
+            refused(judge=MaxScore(1), duplicates=(["a"] * 8, ["b"])),
             r"^mine: `duplicates` must be 4 query texts, got 1\.$",
         ),
         (refused(depth=0), r"^mine: `depth` must be at least 1, got 0\.$"),
@@ -126,7 +126,7 @@ def fast(anchors, ids):
         (refused(quotas={"words": 2}), r"^mine: `quotas` must be one of 'search', got 'words'\.$"),
         (refused(quotas={"search": 3}), r"^mine: `quotas` must be 2 in all, like `k`, got 3\.$"),
         (
-            refused(k="auto", judge=Absolute(1), quotas={"search": 3}),
+            refused(k="auto", judge=MaxScore(1), quotas={"search": 3}),
             r"^mine: `quotas` must be left out where `k` is auto, got",
         ),
         (refused(sources=[[1]]), r"^mine: `sources` must be a dictionary \{name: ids\}, got \[\[1\]\]\.$"),
@@ -158,7 +158,7 @@ def test_errors(call, message):
 
 
 MINED = mine(QUERIES, CORPUS, ONE, 2, judge=None)
-JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
+JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=MaxScore(0.5))
 
 
 @pytest.mark.parametrize(

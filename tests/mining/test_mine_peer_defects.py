@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.detectors import Absolute, Duplicates, Margin, ShareOfPositive
+from naysay.detectors import Duplicates, Margin, MaxScore, ShareOfPositive
 from naysay.mining.mine import mine
 
 
@@ -27,7 +27,7 @@ def test_the_anchor_is_not_its_own_negative():
     a, b, c, d, e = range(5)
     sentences = on_a_circle(0, 10, 40, 90, 100)
     known = ns.Positives.from_pairs([a, c, d], [b, a, e], 5, 5)
-    for judge in (None, "auto", Absolute(1.1)):
+    for judge in (None, "auto", MaxScore(1.1)):
         mined = mine(sentences, sentences, known, 3, same_ids=True, judge=judge)
         assert not (mined.ids == np.arange(5)[:, None]).any()
         assert mined.dropped["anchor"].tolist() == [1] * 5
@@ -80,7 +80,7 @@ def test_the_positive_in_other_letters_is_a_duplicate():
     texts = ["Paris.", "paris", "Rome", "Oslo"]
     queries, corpus = on_a_circle(0), on_a_circle(5, 4, 30, 60)
     assert mine(queries, corpus, [0], 2, judge=None).ids.tolist() == [[1, 2]]
-    mined = mine(queries, corpus, [0], 2, judge=Absolute(1.1), duplicates=texts)
+    mined = mine(queries, corpus, [0], 2, judge=MaxScore(1.1), duplicates=texts)
     assert mined.ids.tolist() == [[2, 3]]
     assert mined.dropped["duplicate"].tolist() == [1]
     known = ns.Positives.from_pairs([0], [0], 1, 4)
@@ -184,6 +184,6 @@ def test_the_window_is_applied(first):
 def test_no_negative_comes_twice():
     """Tevatron draws with repeats where there are too few."""
     for on_short in ("pad", "relax", "random"):
-        mined = mine(QUERIES, CORPUS[:12], np.arange(40) % 12, 20, judge=Absolute(0.2), on_short=on_short)
+        mined = mine(QUERIES, CORPUS[:12], np.arange(40) % 12, 20, judge=MaxScore(0.2), on_short=on_short)
         for row in mined.ids:
             assert len(set(row[row >= 0].tolist())) == (row >= 0).sum()

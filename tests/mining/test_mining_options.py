@@ -8,7 +8,7 @@ import pytest
 
 import naysay as ns
 from naysay._options import from_command
-from naysay.detectors import Absolute, Bands, Calibrated, Margin, ShareOfPositive
+from naysay.detectors import Bands, Calibrated, Margin, MaxScore, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining.options import MiningOptions, read_quotas, read_rank_range
 from naysay.search._scores import lowest_of
@@ -90,7 +90,7 @@ def test_a_judge_as_text_is_the_detector():
         "calibrated:0.1": Calibrated(0.1),
         "margin:0.05": Margin(0.05, lowest),
         "share:0.9": ShareOfPositive(lowest, 0.9),
-        "absolute:0.4": Absolute(0.4),
+        "max_score:0.4": MaxScore(0.4),
         "bands:0.1,0.5": Bands(0.1, 0.5),
     }
     for text, detector in judges.items():
@@ -100,6 +100,6 @@ def test_a_judge_as_text_is_the_detector():
         assert one.ids.tobytes() == other.ids.tobytes()
         assert one.rule == other.rule
     rescored = {"rescore": lambda anchors, ids: np.cos(anchors * 3.0 + ids)}
-    one = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 4, judge="absolute:0.4", **rescored)
-    other = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 4, judge=Absolute(0.4), **rescored)
+    one = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 4, judge="max_score:0.4", **rescored)
+    other = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 4, judge=MaxScore(0.4), **rescored)
     assert one.ids.tobytes() == other.ids.tobytes()

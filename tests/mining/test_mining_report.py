@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands
+from naysay.detectors import Bands, MaxScore
 from naysay.errors import NaysayError
 from naysay.mining import _report as reported
 from naysay.mining import mine
@@ -182,7 +182,7 @@ def test_a_mined_brings_its_own_posterior(tmp_path, monkeypatch):
     caught = []
     monkeypatch.setattr(reported, "write_report", lambda path, contents: caught.append(contents) or path)
     AUTO.report(tmp_path / "report.html")
-    rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=Absolute(9.0))
+    rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=MaxScore(9.0))
     rescored.report(tmp_path / "report.html")  # whose scores are of another kind than those of the vectors
     assert [contents.trade is None for contents in caught] == [False, True]
 
@@ -347,7 +347,7 @@ def test_a_mined_brings_its_own_random_pairs(tmp_path, monkeypatch):
     caught = []
     monkeypatch.setattr(reported, "write_report", lambda path, contents: caught.append(contents) or path)
     JUDGED.report(tmp_path / "report.html")
-    rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=Absolute(9.0))
+    rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=MaxScore(9.0))
     rescored.report(tmp_path / "report.html")  # whose scores are of another kind than those of the vectors
     assert [contents.charts[0].title == "How many negatives" for contents in caught] == [True, False]
 

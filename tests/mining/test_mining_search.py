@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, ShareOfPositive
+from naysay.detectors import Bands, Calibrated, Combined, Margin, MaxScore, ShareOfPositive
 from naysay.mining import _search as deepen
 from naysay.mining import _task as tasks
 from naysay.mining.candidates import Candidates
@@ -34,13 +34,13 @@ def detectors(rng, scores, n):
     fitted = Calibrated(0.2)
     fitted.fit(np.append(rng.choice(scores.ravel(), 30), [line - 1, line + 1]).astype(np.float64))
     return [
-        Absolute(line),
+        MaxScore(line),
         Bands(line - 1, line),
         Margin(0.1, each),
         ShareOfPositive(each, 0.9),
         fitted,
-        Combined({"one": Absolute(line)}),
-        {"one": Absolute(float(np.float32(line)) + 1e-12)},
+        Combined({"one": MaxScore(line)}),
+        {"one": MaxScore(float(np.float32(line)) + 1e-12)},
     ]
 
 

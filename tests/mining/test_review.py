@@ -116,7 +116,7 @@ def test_what_reviewed_cannot_be(given, message):
 
 
 def test_other_judges_cannot_be_corrected():
-    for given in ({"judge": None}, {"judge": "share:0.95"}, {"judge": ns.detectors.Absolute(0.5)}):
+    for given in ({"judge": None}, {"judge": "share:0.95"}, {"judge": ns.detectors.MaxScore(0.5)}):
         with pytest.raises(NaysayError, match=r"`reviewed` must be left out unless the judge is 'auto'"):
             mined(reviewed=([0], [1], [True]), **given)
     with pytest.raises(NaysayError, match=r"judge='auto'"):

@@ -63,7 +63,7 @@ CALLS = {
     "exclude": (ns.mining.exclude, {"candidates": CANDIDATES}),
     "window": (ns.mining.window, {"candidates": CANDIDATES}),
     "drop_below": (ns.mining.drop_below, {"candidates": CANDIDATES, "min_score": 0.1}),
-    "judge": (ns.mining.judge, {"candidates": CANDIDATES, "detector": ns.detectors.Absolute(0.5)}),
+    "judge": (ns.mining.judge, {"candidates": CANDIDATES, "detector": ns.detectors.MaxScore(0.5)}),
     "rescore": (ns.mining.rescore, {"candidates": CANDIDATES, "score_pairs": lambda anchors, ids: ids * 1.0}),
     "merge": (ns.mining.merge, {"sources": {"a": FOUND}, "depth": 3}),
     "bm25": (ns.mining.bm25, {"query_texts": ["a b"], "corpus_texts": ["aa bb"], "depth": 2}),

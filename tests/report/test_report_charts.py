@@ -120,14 +120,6 @@ def test_a_threshold_above_all_scores_is_not_shown_as_one_of_them():
     assert second.caption == "Pairs by the lower threshold low, counted at high = just above 1."
 
 
-def test_thresholds_of_anchors_are_a_spread():
-    chosen = choose_thresholds(np.random.default_rng(0).random((30, 200)), scope="anchor")
-    (table,) = threshold_tables(chosen)
-    assert table.columns == ("threshold", "smallest", "median", "largest")
-    assert float(table.rows[0][2]) == pytest.approx(np.median(chosen.high), rel=1e-5)
-    assert table.caption == "Each of 30 anchors has its own thresholds; this is their spread."
-
-
 def test_effectiveness_over_k():
     found = estimate(0.75, auc(simulated(0.95)), k_max=300)
     chart = effectiveness(found, k=8, caption="A run.")

@@ -11,7 +11,7 @@ from naysay.auditing._training_set import TrainingSet
 from naysay.auditing.findings import KVerdict
 from naysay.auditing.result import Audit, are
 from naysay.auditing.suspects import NEAR
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.places import Url, as_place
 from naysay.text import counted, percent
 
@@ -84,7 +84,7 @@ def _on_estimate(audit: Audit) -> str | None:
     )
 
 
-def notes_on(share: Share) -> tuple[str, ...]:
+def notes_on(share: RateEstimate) -> tuple[str, ...]:
     """Return what the estimate rests on and assumes, as sentences."""
     said = (f"How many are false is {note}" if note.startswith("unknown") else note for note in share.notes)
     assumed = (f"The estimate assumes that {each}." for each in share.assumptions)

@@ -13,8 +13,7 @@ from naysay._intervals import most_share
 from naysay.auditing._posterior import Judged
 from naysay.auditing._training_set import SetScores
 from naysay.detectors.posterior_summary import BIASED
-from naysay.detectors.rate import unlabelled_share
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate, unlabelled_share
 from naysay.mining._false_share_text import basis
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, listed_scores, norms_of, taken
@@ -92,7 +91,7 @@ def sample_corpus(
 
 def false_share(
     scores: SetScores | None, sample: CorpusSample | None, judged: Judged | None, proven: Mask, filled: Mask
-) -> Share:
+) -> RateEstimate:
     """Estimate the share of false negatives, with `low` the proven ones and `high` an upper bound, 95 % confidence.
 
     Scores can never prove that a negative is false, so the interval starts at what is proven. The estimate is NaN where
@@ -111,18 +110,18 @@ def false_share(
     """
     total, sure = int(filled.sum()), float(proven.sum() / filled.sum())
 
-    def unknown(note: str) -> Share:
-        return Share(_WHAT, nan, sure, 1.0, CONFIDENCE, total, (), (note,), bound=True)
+    def unknown(note: str) -> RateEstimate:
+        return RateEstimate(_WHAT, nan, sure, 1.0, CONFIDENCE, total, (), (note,), bound=True)
 
     if sure == 1:
-        return Share(_WHAT, 1.0, 1.0, 1.0, CONFIDENCE, total, ())
+        return RateEstimate(_WHAT, 1.0, 1.0, 1.0, CONFIDENCE, total, ())
     if scores is None or len(scores.one_each) < _MIN_POSITIVES:
         count = 0 if scores is None else len(scores.one_each)
         return unknown(f"unknown: {count} anchors have a positive with a score, {_MIN_POSITIVES} are needed")
     rest = scores.filled & ~proven
     positives = scores.positives[scores.one_each].astype(np.float64)
     if not rest.any():
-        return Share(_WHAT, sure, sure, sure, CONFIDENCE, total, ())
+        return RateEstimate(_WHAT, sure, sure, sure, CONFIDENCE, total, ())
     if np.ptp(np.concatenate([scores.negatives[rest], positives])) == 0:
         return unknown("unknown: all scores are equal")
     assumed: tuple[str, ...]
@@ -144,7 +143,9 @@ def false_share(
     estimate, high = (min(1.0, float(sure + (1 - sure) * share)) for share in part)
     if high >= 1:
         notes = (*notes, _FEW)
-    return Share(_WHAT, estimate, sure, max(estimate, high), CONFIDENCE, len(positives), assumed, notes, bound=bound)
+    return RateEstimate(
+        _WHAT, estimate, sure, max(estimate, high), CONFIDENCE, len(positives), assumed, notes, bound=bound
+    )
 
 
 def _looks_judged(scores: SetScores, rest: Mask) -> bool:

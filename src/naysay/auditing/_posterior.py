@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.checks import public
-from naysay.detectors.cut import cut_at
 from naysay.detectors.posterior import Posterior
+from naysay.detectors.posterior_summary import cut_at
 from naysay.mining._false_share import LIST, MOST, Alike, FitLists, usable
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates, listed

@@ -12,7 +12,7 @@ from naysay.auditing._training_set import SetScores
 from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
 from naysay.auditing.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.detectors.thresholds import Thresholds
 from naysay.places import Place, as_place, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
@@ -60,7 +60,7 @@ class Audit:
     duplicates: int | None
     suspected_by: Mapping[str, int]
     suspected: int
-    false_share: Share
+    false_share: RateEstimate
     trade: Trade | None
     rule: str
     gradient_share: GradientShare | None
@@ -145,11 +145,11 @@ def are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _interval(share: Share) -> str:
+def _interval(share: RateEstimate) -> str:
     return f"{100 * share.confidence:.0f} % CI {percent(share.low)} to {percent(share.high)}"
 
 
-def _sentence(share: Share, negatives: int) -> str:
+def _sentence(share: RateEstimate, negatives: int) -> str:
     """The number of false negatives, or the largest that it can be."""
     total = counted(negatives, "negative")
     if share.bound and share.high >= 1:

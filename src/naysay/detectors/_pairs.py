@@ -1,28 +1,24 @@
-"""What users' functions get and return: pairs to score, with a cache, and ids to embed, with products of vectors."""
+"""What users' functions get and return: pairs to score, and ids to embed, with products of vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.arrays import Floats, is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_all, check_exact, first_bad, raise_invalid, shown
 from naysay.detectors._slots import filled_slots, like
-from naysay.detectors._states import Entry, read_state
 from naysay.errors import NaysayError
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 # of_pairs(anchors (n,), ids (n,)) -> (n,) or (n, f);  for triples of_pairs(triples (n, 3), corrupted (n, 3))
 OfPairs = Callable[[Array, Array], Any]
 Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
-Pairs = NDArray[np.int64]  # (n, 2) anchor and id; (n, 6) triple and corrupted triple
-Floats = NDArray[np.float64]
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d), in the array type of the ids
-STATE = {"pairs": Entry(("n", "w"), whole=True), "scores": Entry(("n",))}  # of a cache
 _BLOCK = 1 << 22  # numbers at a time
 
 
@@ -72,52 +68,6 @@ def pair_name(sides: Sides, place: int) -> str:
     """One pair, for a message."""
     anchor, item = (side[place].tolist() for side in sides)
     return f"triple {anchor} corrupted to {item}" if sides[0].ndim == 2 else f"anchor {anchor}, id {item}"
-
-
-class ScoreCache:
-    """Pairs and their scores, oldest first."""
-
-    def __init__(self) -> None:
-        self.pairs: Pairs = np.empty((0, 2), np.int64)
-        self.scores: Floats = np.empty(0)
-
-    def look_up(self, pairs: Pairs) -> Floats:
-        """(n,) the scores of distinct pairs, NaN for those that are not cached. Sorts both."""
-        scores = np.full(len(pairs), np.nan)
-        if len(self.pairs) == 0 or len(pairs) == 0 or self.pairs.shape[1] != pairs.shape[1]:
-            return scores
-        both = np.concatenate([self.pairs, pairs])
-        _, first, place = np.unique(both, axis=0, return_index=True, return_inverse=True)
-        first = first[place.reshape(-1)[len(self.pairs) :]]
-        cached = first < len(self.pairs)
-        scores[cached] = self.scores[first[cached]]
-        return scores
-
-    def add(self, pairs: Pairs, scores: Floats) -> None:
-        """Add pairs, without those that are cached. Triples replace pairs, and pairs triples."""
-        if self.pairs.shape[1] != pairs.shape[1]:
-            self.pairs, self.scores = pairs[:0], scores[:0]
-        fresh = np.isnan(self.look_up(pairs))  # another thread may have scored some of them at the same time
-        self.pairs = np.concatenate([self.pairs, pairs[fresh]])
-        self.scores = np.concatenate([self.scores, scores[fresh]])
-
-    def trim(self, size: int) -> None:
-        """Keep the newest `size` pairs."""
-        start = max(len(self.pairs) - size, 0)
-        self.pairs, self.scores = self.pairs[start:].copy(), self.scores[start:].copy()
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Both arrays."""
-        return {"pairs": self.pairs.copy(), "scores": self.scores.copy()}
-
-
-def read_cache(state: Mapping[str, Any], others: Iterable[str]) -> ScoreCache:
-    """The cache whose `state` this is, among `others`."""
-    cache, parts = ScoreCache(), read_state(state, STATE, others)
-    cache.pairs, cache.scores = parts["pairs"], parts["scores"]
-    if cache.pairs.shape[1] not in (2, 6):
-        raise_invalid("pairs", "of shape (n, 2), or (n, 6) for triples", f"shape {cache.pairs.shape}")
-    return cache
 
 
 def check_function(parameter: str, function: object, rule: str = "a function from ids to vectors") -> None:

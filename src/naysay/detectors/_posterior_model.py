@@ -1,39 +1,76 @@
-"""The fitted posterior as a few small arrays, its state, and the share of false negatives that it estimates."""
+"""The fitted posterior as a few small arrays: what it says of candidates, of item vectors, and of sets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._intervals import Z, most_share
-from naysay.checks import check_all, raise_invalid
-from naysay.detectors._posterior_fit import FEATURES, KNOTS, PASSES, WIDTH, Fit, curves
-from naysay.detectors._posterior_lists import Lists, backgrounds
-from naysay.detectors._states import Entry, read_state
-from naysay.detectors.cut import cut_at, mean_of, nearest_below
-from naysay.detectors.posterior_summary import PosteriorSummary, posterior_share, summary_of
-from naysay.detectors.rate import CONFIDENCE
-from naysay.detectors.share import Share
+from naysay._intervals import CONFIDENCE, Z, most_share
+from naysay._state import Entry
+from naysay.arrays import Floats
+from naysay.checks import raise_invalid
+from naysay.detectors._logistic import chance, maximise
+from naysay.detectors._posterior_fit import (
+    DRAWS,
+    FEATURES,
+    KNOTS,
+    PASSES,
+    WIDTH,
+    Fit,
+    Lists,
+    backgrounds,
+    curves,
+    expected_positives,
+)
+from naysay.detectors.posterior_summary import LabelCheck, mean_of, posterior_rate
+from naysay.detectors.rate import RateEstimate
+from naysay.rng import rng_for
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-TERMS = 6  # of the regression of similarities
+
+LARGEST = 1 - 2.0**-24  # posterior, in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
+_LARGEST_ODDS = 600.0  # log-odds: the exponential is finite
 _BLOCK = 1 << 15  # slots at a time
-_LEAST = 0.02  # posterior of the most similar candidate at which similarities count
-_LAST = 10  # ranks whose mean holds behind the list
-_SHOWN = 0.8  # of the typical length: a shorter list does not reach the ranks of its background
-_FAR = 1e3  # deviations
-_MOST = 600.0  # log-odds: its exponential is finite
-MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/coverage.json
-_FIRST = 0.5  # of the labelled positives are among the slots that c rests on, about
-_SELECTED = (0.6, 0.3)  # more of it at either end, where all of the posterior was left out
+_LAST_RANKS = 10  # of a list: their mean posterior holds behind it
+_LONG_ENOUGH = 0.8  # of the typical length: a shorter list does not reach the ranks of its background
+
+# Estimates
+MODEL_ERROR = 0.15  # of the log-rate, where assumptions hold about: measured in benchmarks/results/coverage.json
+_C_RESTS_ON = 0.5  # of the labelled positives, about: those among the slots that c rests on
+_SELECTED_ERROR = (0.6, 0.3)  # more error of either end, where all of the posterior was left out
 _DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
-LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
+
+# Similarity of candidates to labelled positives
+TERMS = 6  # of the regression of similarities on scores
+_FEWEST_KNOWN = 200  # similarities for that regression
+_FARTHEST = 1e3  # deviations: scores beyond are clipped in it
+_BIN_LEVELS = (*(n / 10 for n in range(1, 10)), 0.95, 0.975, 0.99)  # of the similarities: finer where positives are
+_LEAST_POSTERIOR = 0.02  # of the most similar candidate: below it similarities do not count
+_EM_STEPS, _EM_TOLERANCE = 200, 1e-8
+_PRIORS = 500  # groups of slots of about the same prior
+_ROBUST_SLOTS = 50_000  # at most in a robust regression
+_ROBUST_STEPS = 8
+_NORMAL_MAD = 1.4826  # deviation / median absolute deviation of a normal distribution
+
+# The check of labels by item vectors
+_STRATA = (0, 5, 10, 20, 30)  # first ranks: similarities are compared with those of about the same rank
+_BACKGROUND_RANKS = (30, 50)
+_LIMITS = (1.5, 2.0, 2.5)  # deviations from which a similarity is unusual
+_ENOUGH = 3.0  # times the background's share of unusual ones: below it they do not tell positives from others
+_FIXED_POINT_STEPS = 30
+_LEAST_EXCESS = 0.5  # of the target: less than this does not correct
+_CLEAR = 1.3  # times: the least ratio of the two estimates that corrects
+_CORRECTIONS = 2  # at most
+_LARGEST_SHIFT = 40.0  # log-odds
+
+# The correction by labelled candidates
+_PRIOR_DEVIATIONS = np.array([3.0, 0.3])  # of the shift and of the slope
+_FLATTEST = 0.1  # slope
+_NEWTON_TOLERANCE = 1e-18  # of the objective: steps of about 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,11 +123,13 @@ class Model:
     @staticmethod
     def of(fit: Fit, lists: Lists, depth: int, anchors: Whole | None = None) -> Model:
         """Without the evidence of item vectors. `anchors` (A,) are the ids of the lists, if they are known."""
-        none, fixed = np.zeros(0), np.tile([0.0, 1.0], (len(fit.draws), 1))
+        none = np.zeros(0)
+        no_shift = np.tile([0.0, 1.0], (len(fit.draws), 1))
         sizes = lists.cut(depth).filled.sum(axis=1)
         shown = np.flatnonzero(sizes)  # a list without candidates has no background
         ids = np.zeros(0, np.int64) if anchors is None else anchors[shown]
         ids, first = np.unique(ids, return_index=True)
+        error_of_c = (1 - fit.c) / (_C_RESTS_ON * fit.labelled)
         model = Model(
             fit.knots,
             fit.weights,
@@ -103,9 +142,9 @@ class Model:
             ratios=none,
             shift=0.0,
             slope=1.0,
-            error=float(np.sqrt(MODEL_ERROR**2 + (1 - fit.c) / (_FIRST * fit.labelled))),
+            error=float(np.sqrt(MODEL_ERROR**2 + error_of_c)),
             reach=np.ones(2),
-            draws=np.concatenate([fit.draws, fixed], axis=1),
+            draws=np.concatenate([fit.draws, no_shift], axis=1),
             level=float(np.median(fit.levels[shown])),
             length=int(np.median(sizes[shown])),
             anchors=ids,
@@ -122,11 +161,10 @@ class Model:
         length = 0 if levels is None else self.length
         expected: Floats | None = None
         for knots, weights in zip(self.knots[:-1], self.weights[:-1], strict=True):
-            above = scores - backgrounds(scores, expected, length)[:, None]
-            odds = curves([scores, above], knots, weights)
-            expected = np.nansum(0.5 + 0.5 * np.tanh(0.5 * odds), axis=1)
-        shown = backgrounds(scores, expected, length)
-        level = shown if levels is None else np.where(np.isnan(levels), shown, levels)
+            expected = expected_positives(scores, backgrounds(scores, expected, length), knots, weights)
+        level = backgrounds(scores, expected, length)
+        if levels is not None:
+            level = np.where(np.isnan(levels), level, levels)
         return [scores, scores - level[:, None]]
 
     def learnt_levels(self, anchors: Whole, lists: Lists) -> Floats:
@@ -135,7 +173,7 @@ class Model:
         A list of an unknown anchor shows its own background if it is about as long as those that were fitted.
         """
         sizes = lists.cut(self.depth).filled.sum(axis=1)
-        found = np.where(sizes >= _SHOWN * self.length, np.nan, self.level)
+        found = np.where(sizes >= _LONG_ENOUGH * self.length, np.nan, self.level)
         if len(self.anchors) and anchors.ndim == 1:
             place = np.minimum(np.searchsorted(self.anchors, anchors), len(self.anchors) - 1)
             found = np.where(self.anchors[place] == anchors, self.levels[place], found)
@@ -156,19 +194,19 @@ class Model:
         """(A, W): where similarities count: elsewhere not even the most similar candidate is likely to be positive."""
         if not len(self.ratios):
             return np.zeros(odds.shape, bool)
+        most_similar = self.slope * (odds + self.ratios[-1]) + self.shift
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.slope * (odds + self.ratios[-1]) + self.shift >= np.log(_LEAST / (1 - _LEAST)))
+            return np.asarray(most_similar >= np.log(_LEAST_POSTERIOR / (1 - _LEAST_POSTERIOR)))
 
     def evidence(self, odds: Floats, lists: Lists) -> Floats:
         """(A, W) the log-ratio of densities of each slot, 0 where there is no evidence, or where it does not count."""
         found = np.zeros(odds.shape)
         if lists.alike is None or not len(self.similar):
             return found
-        part, alike = lists.cut(odds.shape[1]), lists.alike[:, : odds.shape[1]]
-        known = self.counts(odds) & ~np.isnan(alike + part.positives[:, None] + part.scores)
+        scores, alike = lists.scores[:, : odds.shape[1]], lists.alike[:, : odds.shape[1]]
+        known = self.counts(odds) & ~np.isnan(alike + lists.positives[:, None] + scores)
         rows, columns = np.nonzero(known)
-        values = part.scores[rows, columns], part.positives[rows]
-        v = alike[rows, columns] - predicted(self.similar, self.scale, *values)
+        v = alike[rows, columns] - predicted(self.similar, self.scale, scores[rows, columns], lists.positives[rows])
         found[rows, columns] = self.ratios[np.searchsorted(self.edges, v, side="right")]
         return found
 
@@ -190,114 +228,94 @@ class Model:
 
     def moved(self, shift: float, slope: float = 1.0) -> Model:
         """The same with the log-odds of the posterior multiplied by a slope, and more added."""
-        before = np.log(max(self.beyond, 1e-300)) - np.log1p(-min(self.beyond, LARGEST))
-        beyond = float(probability(np.asarray(slope * before + shift)))
+        odds_beyond = np.log(max(self.beyond, 1e-300)) - np.log1p(-min(self.beyond, LARGEST))
+        beyond = float(probability(np.asarray(slope * odds_beyond + shift)))
         return replace(self, shift=slope * self.shift + shift, slope=slope * self.slope, beyond=beyond)
 
     def state(self) -> dict[str, Any]:
         """All of it: arrays and numbers."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in found.items()}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in values.items()}
+
+
+MODEL_STATE = {
+    "knots": Entry((PASSES, FEATURES, KNOTS)),
+    "weights": Entry((PASSES, WIDTH)),
+    "c": Entry(),
+    "beyond": Entry(),
+    "depth": Entry(whole=True),
+    "scale": Entry((4,)),
+    "similar": Entry(("terms",)),
+    "edges": Entry(("edges",)),
+    "ratios": Entry(("bins",)),
+    "shift": Entry(),
+    "slope": Entry(),
+    "error": Entry(),
+    "reach": Entry((2,)),
+    "draws": Entry(("draws", WIDTH + 2)),
+    "level": Entry(),
+    "length": Entry(whole=True),
+    "anchors": Entry(("anchors",), whole=True),
+    "levels": Entry(("anchors",)),
+}
+
+
+def model_of_state(parts: dict[str, NDArray[Any]]) -> Model:
+    """The model from the entries of its state."""
+    values: dict[str, Any] = {name.removeprefix(""): part if part.ndim else part.item() for name, part in parts.items()}
+    n_bins = len(values["ratios"])
+    for name, size in {"edges": max(0, n_bins - 1), "similar": TERMS if n_bins else 0}.items():
+        if len(values[name]) != size:
+            raise_invalid(name, f"of shape ({size},), as there are {n_bins} ratios", f"shape {values[name].shape}")
+    return Model(**values)
 
 
 def probability(odds: Floats) -> Floats:
     """The probability of log-odds, below 1, rounded to 32 bits: thresholds mean the same in both."""
-    found = 1 / (1 + np.exp(-np.clip(odds, -_MOST, _MOST)))
+    found = 1 / (1 + np.exp(-np.clip(odds, -_LARGEST_ODDS, _LARGEST_ODDS)))
     return np.asarray(np.minimum(found, LARGEST).astype(np.float32).astype(np.float64))
-
-
-_STATE = {
-    "knots": Entry((PASSES, FEATURES, KNOTS)),
-    "weights": Entry((PASSES, WIDTH), at_least=-1e100, at_most=1e100),
-    "c": Entry(above=0, below=1),
-    "beyond": Entry(at_least=0, at_most=1),
-    "depth": Entry(whole=True, at_least=1),
-    "scale": Entry((4,)),
-    "similar": Entry(("t",)),
-    "edges": Entry(("b - 1",)),
-    "ratios": Entry(("b",)),
-    "shift": Entry(),
-    "slope": Entry(at_least=0),
-    "error": Entry(at_least=0),
-    "reach": Entry((2,), at_least=0),
-    "draws": Entry(("B", WIDTH + 2), at_least=-1e100, at_most=1e100),
-    "level": Entry(),
-    "length": Entry(whole=True, at_least=1),
-    "anchors": Entry(("n",), whole=True, at_least=0),
-    "levels": Entry(("n",)),
-}
-MODEL_KEYS = tuple(_STATE)
-
-
-def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
-    """The model from its state, which may have other keys. Raises if the state does not fit."""
-    parts = read_state(state, _STATE, others)
-    bins = len(parts["ratios"])
-    for name, size in {"edges": max(0, bins - 1), "similar": TERMS if bins else 0}.items():
-        if len(parts[name]) != size:
-            raise_invalid(name, f"numbers of shape ({size},), as there are {bins} ratios", f"shape {parts[name].shape}")
-    for name in ("edges", "ratios"):
-        if (np.diff(parts[name]) < 0).any():
-            raise_invalid(name, "ascending", "another order")
-    if (np.diff(parts["knots"], axis=2) <= 0).any():
-        raise_invalid("knots", "ascending", "another order")
-    if (np.diff(parts["anchors"]) <= 0).any():
-        raise_invalid("anchors", "ascending", "another order")
-    check_all("scale", parts["scale"][1::2], parts["scale"][1::2] > 0, "deviations above 0")
-    plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
-    return Model(**plain)
-
-
-def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
-    """1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
-    parts = (scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3]
-    s, pos = np.broadcast_arrays(*(np.clip(part, -_FAR, _FAR) for part in parts))
-    return [np.ones(s.shape), s, pos, s * pos, s * s, pos * pos]
-
-
-def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats) -> Floats:
-    """(n,) the similarity that scores alone predict."""
-    found = np.zeros(len(scores))
-    for start in range(0, len(scores), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        for weight, column in zip(weights.tolist(), terms(scale, scores[part], positives[part]), strict=True):
-            found[part] += weight * column
-    return found
 
 
 def beyond_of(model: Model, lists: Lists, odds: Floats) -> float:
     """The mean posterior of the last ten ranks that are fitted."""
-    last = (lists.nearest(model.depth) & ~lists.nearest(model.depth - _LAST))[:, : odds.shape[1]]
+    last = (lists.nearest(model.depth) & ~lists.nearest(model.depth - _LAST_RANKS))[:, : odds.shape[1]]
     posterior = model.of_odds(odds, lists.cut(odds.shape[1]))
     return float(posterior[last].mean()) if last.any() else float(posterior[~np.isnan(odds)].min(initial=1.0))
 
 
-def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask) -> Share:
+# ---- estimates of sets ----------------------------------------------------------------------------------
+
+
+def rate_of(model: Model, lists: Lists, posterior: Floats, mask: Mask) -> RateEstimate:
     """The mean posterior of some slots, with a 95 % interval for their share of false negatives.
 
     Three errors add up, as squares of logs. The model's draws: those of their means that leave out 2.5 % at each end.
     The outcomes: the variance of each slot and that between anchors. The model itself, which no sample shows, and which
-    is larger where slots of high posterior were left out: then the share rests on what is said of the others, and is as
-    good as nothing if the posterior is sharper than it says. Where
-    other evidence allows more false negatives, or fewer, the interval reaches to that.
+    is larger where slots of high posterior were left out: the estimate then rests on the others, and is worthless if
+    the posterior is sharper than it says. Where other evidence allows more false negatives, or fewer, the interval
+    reaches to that.
     """
-    n, anchors = int(np.count_nonzero(mask)), int(mask.any(axis=1).sum())
+    n = int(np.count_nonzero(mask))
+    n_anchors = int(mask.any(axis=1).sum())
     if n == 0:
-        return posterior_share(0.0, 0.0, 1.0, 0)
+        return posterior_rate(0.0, 0.0, 1.0, 0)
     estimate = mean_of(posterior, mask)
     if estimate == 0:
-        return posterior_share(0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), anchors)
-    sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
-    variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
-    whole = float(posterior[lists.filled & (np.arange(mask.shape[1]) < slots[:, None])].sum())  # of as many nearest
-    left, ends = min(1.0, estimate * n / whole), []
+        return posterior_rate(0.0, 0.0, most_share(0, n_anchors, 1 - CONFIDENCE), n_anchors)
+    slots = mask.sum(axis=1)
+    of_slots = np.where(mask, posterior * (1 - posterior), 0.0).sum()
+    of_anchors = ((np.where(mask, posterior, 0.0).sum(axis=1) - estimate * slots) ** 2).sum()
+    variance = float(of_slots + of_anchors) / (n * estimate) ** 2
+    as_many_nearest = lists.filled & (np.arange(mask.shape[1]) < slots[:, None])
+    left_in = min(1.0, estimate * n / float(posterior[as_many_nearest].sum()))
+    ends = []
     for drawn, selected, sign, reach in zip(
-        _drawn_ends(model, lists, mask), _SELECTED, (-1, 1), model.reach, strict=True
+        _drawn_ends(model, lists, mask), _SELECTED_ERROR, (-1, 1), model.reach, strict=True
     ):
-        error = model.error + selected * (1 - left)
-        spread = np.hypot(Z * np.sqrt(variance / (n * estimate) ** 2 + error**2), drawn)
+        error = model.error + selected * (1 - left_in)
+        spread = np.hypot(Z * np.sqrt(variance + error**2), drawn)
         ends.append(min(1.0, estimate * float(reach * np.exp(sign * spread))))
-    return posterior_share(estimate, ends[0], ends[1], anchors)
+    return posterior_rate(estimate, ends[0], ends[1], n_anchors)
 
 
 def _drawn_ends(model: Model, lists: Lists, mask: Mask) -> tuple[float, float]:
@@ -311,33 +329,307 @@ def _drawn_ends(model: Model, lists: Lists, mask: Mask) -> tuple[float, float]:
         return 0.0, 0.0
     features = model.features(part.scores)
     evidence = model.evidence(curves(features, model.knots[-1], model.weights[-1]), part)[chosen]
-    inside = [feature[chosen] for feature in features]
-    behind, total = int(mask[rows][:, model.depth :].sum()), int(np.count_nonzero(mask[rows]))
+    features = [feature[chosen] for feature in features]
+    n_behind = int(mask[rows][:, model.depth :].sum())
+    n = int(np.count_nonzero(mask[rows]))
 
     def mean(weights: Floats, shift: float, slope: float) -> float:
-        odds = curves(inside, model.knots[-1], weights) + evidence
-        return float((probability(slope * odds + shift).sum() + behind * model.beyond) / total)
+        odds = curves(features, model.knots[-1], weights) + evidence
+        return float((probability(slope * odds + shift).sum() + n_behind * model.beyond) / n)
 
     centre = mean(model.weights[-1], model.shift, model.slope)
-    ends = [mean(draw[:WIDTH], model.shift + draw[WIDTH], model.slope * draw[WIDTH + 1]) for draw in model.draws]
-    logs = np.log(np.maximum(ends, 1e-12)) - np.log(max(centre, 1e-12))
+    means = [mean(draw[:WIDTH], model.shift + draw[WIDTH], model.slope * draw[WIDTH + 1]) for draw in model.draws]
+    logs = np.log(np.maximum(means, 1e-12)) - np.log(max(centre, 1e-12))
     low, high = np.quantile(logs, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return min(0.0, float(low)), max(0.0, float(high))
 
 
-def with_cut(
-    model: Model,
-    lists: Lists,
-    summary: PosteriorSummary,
-    target: float,
-    posterior: Floats,
-    free: Mask,
-    counts: int | NDArray[np.int64],
-) -> PosteriorSummary:
-    """The summary with tau, and with the shares before and after: of the nearest that are free, `counts` of each."""
-    shown = np.where(free, posterior, 2.0)
-    found = cut_at(shown, counts, target, lists.scores)
-    before, after = (
-        share_of(model, lists, posterior, mask) for mask in (nearest_below(shown, counts, 1.0), found.kept)
-    )
-    return summary_of(summary, model.c, found, before, after)
+# ---- evidence of item vectors ---------------------------------------------------------------------------
+
+
+def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
+    """1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
+    parts = (scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3]
+    s, pos = np.broadcast_arrays(*(np.clip(part, -_FARTHEST, _FARTHEST) for part in parts))
+    return [np.ones(s.shape), s, pos, s * pos, s * s, pos * pos]
+
+
+def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats) -> Floats:
+    """(n,) the similarity that scores alone predict."""
+    found = np.zeros(len(scores))
+    for start in range(0, len(scores), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        for weight, column in zip(weights.tolist(), terms(scale, scores[part], positives[part]), strict=True):
+            found[part] += weight * column
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similar:
+    """How similar candidates are to a labelled positive, beyond what scores predict.
+
+    Args:
+        known: (A, W): candidates that are fitted, and whose similarity and whose anchor's positive are known.
+        scale: (4,) of scores and positives' scores.
+        weights: (6,) of the regression of similarities on scores.
+        edges: (b - 1,) of the bins.
+        bins: (n,) of what the similarity is above its regression.
+        v: (A, M) the same in deviations of their stratum of ranks, by a robust regression; NaN where unknown.
+    """
+
+    known: Mask
+    scale: Floats
+    weights: Floats
+    edges: Floats
+    bins: NDArray[np.intp]
+    v: Floats
+
+    @staticmethod
+    def of(lists: Lists, depth: int) -> Similar | None:
+        """Regress similarities on the score, the positive's score, product and squares. None if too few are known."""
+        if lists.alike is None:
+            return None
+        whole = lists.filled & ~np.isnan(lists.alike + lists.positives[:, None])
+        known = whole[:, :depth]
+        if known.sum() < _FEWEST_KNOWN:
+            return None
+        values, scores = lists.alike[:, :depth][known], lists.scores[:, :depth][known]
+        positives = np.broadcast_to(lists.positives[:, None], known.shape)[known]
+        scale = np.array([n for side in (scores, positives) for n in (float(side.mean()), float(side.std()) or 1.0)])
+        weights = regression(terms(scale, scores, positives), values)
+        v = values - predicted(weights, scale, scores, positives)
+        edges = np.unique(np.quantile(v, _BIN_LEVELS))
+        bins = np.searchsorted(edges, v, side="right")
+        return Similar(known, scale, weights, edges, bins, _standardised(lists, lists.alike, whole, scale))
+
+
+def regression(columns: list[Floats], values: Floats, weights: Floats | None = None) -> Floats:
+    """(6,) least squares by normal equations, with a ridge as small as rounding."""
+    factors = np.ones(len(values)) if weights is None else weights
+    matrix, right = np.empty((TERMS, TERMS)), np.empty(TERMS)
+    for i, column in enumerate(columns):
+        weighted = factors * column
+        right[i] = (weighted * values).sum()
+        for j in range(i, TERMS):
+            matrix[i, j] = matrix[j, i] = (weighted * columns[j]).sum()
+    return np.linalg.solve(matrix + 1e-9 * max(1.0, factors.sum()) * np.eye(TERMS), right)
+
+
+def _standardised(lists: Lists, alike: Floats, known: Mask, scale: Floats) -> Floats:
+    """(A, M) similarities above what scores predict, robustly, in deviations of their stratum of ranks; NaN unknown."""
+    values, scores = alike[known], lists.scores[known]
+    positives = np.broadcast_to(lists.positives[:, None], known.shape)[known]
+    some = slice(None, None, len(scores) // _ROBUST_SLOTS + 1)
+    columns, weights = terms(scale, scores[some], positives[some]), np.ones(len(scores[some]))
+    for _ in range(_ROBUST_STEPS):
+        found = regression(columns, values[some], weights)
+        residuals = values[some] - predicted(found, scale, scores[some], positives[some])
+        width = _spread(-residuals, 0.0)
+        if width:  # positives, which are more similar than predicted, weigh less
+            weights = np.where(residuals > width, width / np.maximum(residuals, 1e-300), 1.0)
+    v = np.full(alike.shape, np.nan)
+    v[known] = values - predicted(found, scale, scores, positives)
+    for first, last in zip(_STRATA, (*_STRATA[1:], alike.shape[1]), strict=True):
+        stratum = v[:, first:last]
+        known_values = stratum[~np.isnan(stratum)]
+        if len(known_values):
+            centre = float(np.median(known_values))
+            v[:, first:last] = (stratum - centre) / (_spread(-known_values, -centre) or 1.0)
+    return v
+
+
+def _spread(values: Floats, centre: float) -> float:
+    """The deviation of values above a centre, by their median; 0 if there are none."""
+    above = values[values > centre] - centre
+    return _NORMAL_MAD * float(np.median(above)) if len(above) else 0.0
+
+
+def with_evidence(model: Model, similar: Similar, odds: Floats) -> Model:
+    """The model with the ratio of densities of v among positives and others, as a monotone histogram.
+
+    EM with the posterior of scores held fixed gives both densities.
+    """
+    prior = probability(model.slope * odds[:, : similar.known.shape[1]][similar.known] + model.shift)
+    ratios = _ratios(prior, similar.bins, len(similar.edges) + 1)
+    return replace(model, scale=similar.scale, similar=similar.weights, edges=similar.edges, ratios=ratios)
+
+
+def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
+    """(n_bins,) the log-ratio of the two densities, ascending: EM with a fixed prior, then isotonic.
+
+    Slots of about the same prior count as one: the n slots are sorted by prior, in 500 groups.
+    """
+    smooth = np.maximum(np.bincount(bins, minlength=n_bins), 1) / len(bins)  # one slot's worth of what all look like
+    group = np.empty(len(bins), np.intp)
+    group[np.lexsort((bins, prior))] = np.arange(len(bins)) * _PRIORS // len(bins)
+    slots = np.bincount(group * n_bins + bins, minlength=_PRIORS * n_bins).reshape(_PRIORS, n_bins)
+    mean = (np.bincount(group, prior, _PRIORS) / np.maximum(slots.sum(axis=1), 1))[:, None]
+    ratio = np.ones(n_bins)
+    for _ in range(_EM_STEPS):
+        raised = mean * ratio
+        posterior = raised / np.maximum(raised + 1 - mean, 1e-300)
+        positive = (slots * posterior).sum(axis=0) + smooth
+        other = (slots * (1 - posterior)).sum(axis=0) + smooth
+        before, ratio = ratio, (positive / positive.sum()) / (other / other.sum())
+        if np.abs(np.log(ratio) - np.log(before)).max() < _EM_TOLERANCE:
+            break
+    return np.log(_ascending(ratio, other / other.sum()))
+
+
+def _ascending(values: Floats, weights: Floats) -> Floats:
+    """The nearest ascending sequence in weighted least squares: adjacent values that fall are averaged.
+
+    SciPy has it too, but loading scipy.optimize takes longer than a small call of `mine`.
+    """
+    blocks: list[tuple[float, float, int]] = []  # mean, weight and number of the values of each block
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, total, count = value, weight, 1
+        while blocks and blocks[-1][0] > mean:
+            last_mean, last_total, last_count = blocks.pop()
+            mean = (last_mean * last_total + mean * total) / (last_total + total)
+            total, count = last_total + total, last_count + count
+        blocks.append((mean, total, count))
+    return np.repeat([mean for mean, _, _ in blocks], [count for _, _, count in blocks])
+
+
+def tail_of(v: Floats, posterior: Floats, k: int) -> tuple[float, float, float]:
+    """The false share of the nearest k by candidates that are unusually similar to a positive; it does not use c.
+
+    For t = 1.5, 2 and 2.5: f is the share of v > t in the nearest k, f0 that in the background, a the share of the
+    posterior mass of the nearest k that has v > t. The estimate is the median of (f - f0) / (a - f0) where a is at
+    least 3 f0, after f0 was freed of the positives that the posterior expects there in proportion. A wrong scale of the
+    posterior cancels.
+
+    Returns:
+        The estimate, NaN if unknown; f - f0 at t = 2, the excess; and its 95 % lower limit over anchors.
+    """
+    columns, known = np.arange(v.shape[1]), ~np.isnan(v)
+    near, far = known & (columns < k), known & (columns >= _BACKGROUND_RANKS[0]) & (columns < _BACKGROUND_RANKS[1])
+    if not near.any() or not far.any():
+        return np.nan, np.nan, np.nan
+    mass, behind = (float(posterior[mask].sum()) for mask in (near, far))
+    shares = []
+    for limit in _LIMITS if mass > 0 else ():
+        high = v > limit
+        f, f0 = float(high[near].mean()), float(high[far].mean())
+        a, a0 = float(posterior[near & high].sum()) / mass, float(posterior[far & high].sum()) / max(behind, 1e-300)
+        if a < _ENOUGH * f0 or f >= a:  # not telling, or more than all would be false
+            continue
+        ratio = behind / far.sum() / (mass / near.sum())
+        share, others = 0.0, f0
+        for _ in range(_FIXED_POINT_STEPS):
+            share = max(0.0, (f - others) / (a - others))
+            others = max(0.0, (f0 - ratio * share * a0) / (1 - min(ratio * share, 0.5)))
+        shares.append(share)
+    excess, parts = 0.0, np.zeros(len(v))
+    for mask, sign in ((near, 1.0), (far, -1.0)):
+        hits, slots = ((v > _LIMITS[1]) & mask).sum(axis=1), mask.sum(axis=1)
+        part = hits.sum() / slots.sum()
+        excess += sign * float(part)
+        parts += sign * (hits - part * slots) / slots.sum()
+    low = excess - 1.645 * float(np.sqrt((parts**2).sum()))
+    return float(np.median(shares)) if shares else np.nan, excess, low
+
+
+def check_labels(
+    model: Model, lists: Lists, odds: Floats, k: int, target: float
+) -> tuple[Model, Floats, LabelCheck | None]:
+    """Add the evidence of item vectors, and compare with an estimate that does not use c.
+
+    Where that one is clearly larger, the posterior is shifted so that its mean equals it. Clearly: 1.3 times as large
+    at the lower limit of the excess, which is at least half the target. Then the evidence is fitted again, with the
+    shifted posterior as its prior: with too small a prior, EM had put too much of the positives among the most similar.
+    Twice at most. The interval reaches to both estimates, shifted or not.
+
+    Returns:
+        The model, the posterior of the lists, and what was found; None if there are no item vectors.
+    """
+    similar = Similar.of(lists, model.depth)
+    if similar is None:
+        return model, model.of_odds(odds, lists), None
+    model = with_evidence(model, similar, odds)
+    model = replace(model, beyond=beyond_of(model, lists, odds))
+    near = lists.nearest(k)
+    posterior = model.of_odds(odds, lists)
+    by_labels = mean_of(posterior, near)
+    tail, excess, low = tail_of(similar.v, posterior, k)
+    by_vectors, shift = tail, 0.0
+    for _ in range(_CORRECTIONS):
+        clearly_larger = tail * low > _CLEAR * mean_of(posterior, near) * excess  # False if NaN
+        if not (clearly_larger and low >= _LEAST_EXCESS * target):
+            break
+        step = _shift_to(posterior[near], tail)
+        by_vectors, shift = tail, shift + step
+        model = with_evidence(model.moved(step), similar, odds)
+        posterior = model.of_odds(odds, lists)
+        tail, excess, low = tail_of(similar.v, posterior, k)
+    estimate = mean_of(posterior, near)
+    others = [number / estimate for number in (by_labels, by_vectors) if estimate and not np.isnan(number)]
+    model = replace(model, reach=np.array([min([1.0, *others]), max([1.0, *others])]))
+    return model, posterior, LabelCheck(by_labels, by_vectors, excess, low, shift)
+
+
+def balance_of(lists: Lists, posterior: Floats, depth: int) -> tuple[float, float]:
+    """How much of the posterior is above the labelled positives, as a share of a half, and its standard error.
+
+    If labels are random, an unlabelled positive is above the labelled one of its anchor as often as below: this is 1.
+    It is less if labels are the easiest positives, or if candidates below the labelled ones are taken for positives.
+    """
+    scores, p, own = lists.scores[:, :depth], posterior[:, :depth], lists.positives[:, None]
+    with np.errstate(invalid="ignore"):
+        sign = np.where(scores > own, 1.0, np.where(scores < own, -1.0, 0.0))
+    rows = lists.labelled_inside(depth)
+    apart, total = (p * sign)[rows].sum(axis=1), float(p[rows].sum())
+    if not total > 0:
+        return 1.0, 1.0
+    return 1 + float(apart.sum()) / total, float(np.sqrt(((apart - apart.mean()) ** 2).sum())) / total
+
+
+def _shift_to(posterior: Floats, mean: float) -> float:
+    """What must be added to the log-odds of posteriors for this mean."""
+    from scipy.optimize import brentq
+
+    odds = np.log(posterior) - np.log1p(-posterior)
+    return float(brentq(lambda shift: float(probability(odds + shift).mean()) - mean, 0.0, _LARGEST_SHIFT, xtol=1e-13))
+
+
+def corrected(model: Model, posterior: Floats, false: Mask, seed: int) -> Model:
+    """The model corrected by labelled candidates, drawn at random among the nearest k.
+
+    logit q becomes slope logit q + shift, by maximum likelihood with normal priors around 1 and 0 (Platt). The draws
+    are those of slope and shift that these labels allow.
+
+    Args:
+        model: What to correct.
+        posterior: (n,) of the labelled candidates.
+        false: (n,) which of them are false negatives.
+        seed: Of the draws.
+    """
+    odds = np.log(np.maximum(posterior, 1e-12)) - np.log1p(-posterior)
+    centre = float(odds.mean())
+    design = np.stack([np.ones(len(odds)), odds - centre], axis=1)
+    prior = np.array([centre, 1.0])
+    signs = np.where(false, -1.0, 1.0)
+
+    def objective(weights: Floats) -> float:
+        log_odds = np.einsum("nf,f->n", design, weights)
+        penalty = (((weights - prior) / _PRIOR_DEVIATIONS) ** 2).sum() / 2
+        return -float(np.logaddexp(0.0, signs * log_odds).sum() + penalty)
+
+    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
+        probable = chance(np.einsum("nf,f->n", design, weights))
+        gradient = np.einsum("nf,n->f", design, false - probable) - (weights - prior) / _PRIOR_DEVIATIONS**2
+        bend = probable * (1 - probable)
+        return gradient, np.einsum("ni,nj->ij", design * bend[:, None], design) + np.diag(_PRIOR_DEVIATIONS**-2)
+
+    found = maximise(objective, derivatives, prior, tolerance=_NEWTON_TOLERANCE)
+    spread = np.linalg.cholesky(np.linalg.inv(derivatives(found)[1]))
+    drawn = found + np.einsum("ij,bj->bi", spread, rng_for(seed, 2).normal(size=(DRAWS, 2)))
+    slopes = np.maximum(drawn[:, 1], _FLATTEST)
+    slope = max(float(found[1]), _FLATTEST)
+    after = model.moved(float(found[0]) - slope * centre, slope)
+    # Of the model before: slope (slope' x + shift') + shift, as a factor and a term of the model after.
+    shifts = slopes * model.shift + drawn[:, 0] - slopes * centre - after.shift
+    weights = np.tile(model.weights[-1], (DRAWS, 1))
+    draws = np.concatenate([weights, shifts[:, None], slopes[:, None] / slope], axis=1)
+    return replace(after, draws=draws, error=MODEL_ERROR, reach=np.ones(2))

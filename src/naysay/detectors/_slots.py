@@ -140,23 +140,6 @@ def by_distance(scores: Floats, threshold: Floats) -> Floats:
     return on_its_side(0.5 + 0.5 * distance / (1 + np.abs(distance)), scores > threshold)
 
 
-def suspicion_above(threshold: Callable[[Query], Floats], query: Query, negatives: Negatives) -> Array:
-    """(B, K) suspicion by the distance of each score from its row's threshold (B,)."""
-    check_query_and_negatives(query, negatives)
-    scores = slot_scores(negatives)
-    return as_suspicion(by_distance(scores, threshold(query)[:, None]), negatives)
-
-
-def by_share(share: Floats, limit: Floats, flagged: NDArray[np.bool_]) -> Floats:
-    """Suspicion by a share u in [0, 1] with the threshold `limit`; `flagged` says on which side of it a slot is.
-
-    Below the limit u / (2 limit), above it 0.5 + 0.5 (u - limit) / (1 - limit). Shapes broadcast.
-    """
-    below = 0.5 * share / np.maximum(limit, np.finfo(np.float64).tiny)
-    above = 0.5 + 0.5 * (share - limit) / np.maximum(1 - limit, np.finfo(np.float64).tiny)
-    return on_its_side(np.where(share < limit, below, above), flagged)
-
-
 def by_log_odds(log_odds: Floats, flagged: NDArray[np.bool_]) -> Floats:
     """Suspicion 1 / (1 + exp(-log_odds)), on the side of 0.5 that `flagged` says."""
     return on_its_side(0.5 + 0.5 * np.tanh(0.5 * log_odds), flagged)

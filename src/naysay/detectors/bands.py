@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._scores import plain_scores, rounded
-from naysay.detectors._slots import as_suspicion, check_query_and_negatives, like, slot_scores
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, like, query_anchors, slot_scores
 from naysay.text import described
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, check_query
 
 NAMES = ("easy", "hard", "false")
 
@@ -76,6 +76,12 @@ class Bands:
         """The number of easy, hard and false scores."""
         flags = np.asarray(to_numpy(self.flag(scores, anchors)))
         return dict(zip(NAMES, np.bincount(flags.ravel(), minlength=3).tolist(), strict=True))
+
+    def threshold(self, query: Query) -> NDArray[np.float64]:
+        """(B,) the score from which slots of each row are suspected: `high`."""
+        check_query(query)
+        high = np.asarray(self.high)
+        return np.full(len(query), high) if high.ndim == 0 else high[query_anchors(query, len(high))]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): 1 for slots that score at or above `high`, else 0. Empty slots are 0."""

@@ -11,8 +11,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import check_state
 from naysay.arrays import Floats, for_checkpoints, to_numpy
-from naysay.checks import check_bool, check_generator, check_lengths, check_number, public, raise_invalid, whole_numbers
+from naysay.checks import (
+    check_all,
+    check_bool,
+    check_generator,
+    check_lengths,
+    check_number,
+    check_range,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
 from naysay.detectors._slots import (
     as_scores,
     as_suspicion,
@@ -22,8 +33,6 @@ from naysay.detectors._slots import (
     query_anchors,
     slot_scores,
 )
-from naysay.detectors._states import check_state
-from naysay.detectors.positive_scores import Background, read_background
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
@@ -118,7 +127,7 @@ class Calibrated:
         """
         scores, table = finite_scores("positive_scores", positive_scores), None
         if background is not None or self.standardise:
-            table = read_background(background, standardise=self.standardise)
+            table = _read_background(background, standardise=self.standardise)
         extra = "rng" if rng is not None else "background" if table is not None else ""
         if anchors is None and extra:
             raise_invalid("anchors", f"given along with `{extra}`", None, "Pass whose positives they are.")
@@ -234,10 +243,10 @@ class Calibrated:
         check_state(state, ("scores", "mean", "deviation") if fitted and self.standardise else ("scores",), ())
         scores, table = as_scores("scores", state["scores"], 1), None
         if fitted and self.standardise:
-            table = read_background((state["mean"], state["deviation"]), standardise=True)
+            table = _read_background((state["mean"], state["deviation"]), standardise=True)
         self._fit = self._checked("scores", scores, table) if fitted else None
 
-    def _checked(self, parameter: str, scores: Floats, background: Background | None) -> _Fit:
+    def _checked(self, parameter: str, scores: Floats, background: _Background | None) -> _Fit:
         """The fit. Raises if there are too few positives for alpha, or if all their scores are equal."""
         n, rank = len(scores), rank_of(self.alpha, len(scores))
         if rank == 0:
@@ -264,7 +273,7 @@ class _Fit(NamedTuple):
     scores: Floats  # of the positives, ascending, in the units of `high`
     high: float
     rank: int
-    background: Background | None
+    background: _Background | None
 
     @property
     def n(self) -> int:
@@ -289,3 +298,48 @@ def least_positives(alpha: float) -> int:
 def least_alpha(n: int) -> float:
     """The smallest alpha that n positives can have as a bound, 1 / (n + 1), rounded up to six places."""
     return math.ceil(Fraction(1_000_000, n + 1)) / 1_000_000
+
+
+class _Background(NamedTuple):
+    """The level of each anchor's scores, by its id: mean and deviation (n_anchors,) over random candidates."""
+
+    mean: Floats
+    deviation: Floats
+
+    def standardised(self, scores: Floats, anchors: NDArray[np.int64]) -> Floats:
+        """(s - mean) / deviation of each score, for anchors (B,) and scores (B,) or (B, K)."""
+        mean, deviation = self.of(anchors)
+        shape = (len(anchors),) + (1,) * (scores.ndim - 1)
+        return np.asarray((scores - mean.reshape(shape)) / deviation.reshape(shape))
+
+    def of(self, anchors: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Mean and deviation of these anchors, (B,) each. An anchor without a background is an error."""
+        check_range("anchors", anchors, len(self.mean), "anchors with a background")
+        return self.mean[anchors], self.deviation[anchors]
+
+
+def _read_background(given: Any, *, standardise: bool) -> _Background:
+    """A table by anchor id, of scores (n_anchors, m) of random candidates, or a tuple (mean, deviation).
+
+    It must be given if and only if scores are standardised. The deviation of m scores divides by m - 1.
+    """
+    if (given is None) == standardise:
+        rule = "given for standardise=True" if standardise else "left out without standardise=True"
+        advice = "" if standardise else "Make it Calibrated(alpha, standardise=True) to use it."
+        raise_invalid("background", rule, None if given is None else type(given).__name__, advice)
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise_invalid("background", "a pair (mean, deviation)", f"a tuple of {len(given)}")
+        mean, deviation = (finite_scores("background", part) for part in given)
+        if len(mean) != len(deviation):
+            got = f"{len(mean)} and {len(deviation)}"
+            raise_invalid("background", "a mean and a deviation for each anchor", got)
+    else:
+        scores = finite_scores("background", given, 2)
+        if scores.shape[1] < 2:
+            raise_invalid("background", "at least 2 scores for each anchor", scores.shape[1], "Score some hundred.")
+        mean, deviation = scores.mean(axis=1), scores.std(axis=1, ddof=1)
+        flat = scores.max(axis=1) == scores.min(axis=1)
+        deviation = np.where(flat, 0.0, deviation)  # equal numbers may leave a rounding error
+    check_all("background", deviation, deviation > 0, "of a deviation above 0")
+    return _Background(mean, deviation)

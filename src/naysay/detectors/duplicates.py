@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
+from naysay._rows import frozen, offsets
 from naysay._slots import check_ids
-from naysay.arrays import to_numpy
-from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
-from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.detectors._slots import as_suspicion, by_probability, check_query_and_negatives, like, query_anchors
-from naysay.detectors._text_hash import read_texts
+from naysay.arrays import Floats, to_numpy
+from naysay.checks import check_all, check_bool, check_kind, check_number, check_whole, public, raise_invalid
+from naysay.detectors._slots import (
+    as_scores,
+    as_suspicion,
+    by_probability,
+    check_query_and_negatives,
+    like,
+    query_anchors,
+)
+from naysay.detectors._text_hash import folded_blocks, keys_of, read_texts, signatures
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
-from naysay.positives import Positives
+from naysay.positives import POSITIVE, Positives
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, positive_ids
 
 REASONS = ("none", "positive", "anchor", "same text", "near text", "near vector", "transitive")
-Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
 
 
 @final
@@ -39,9 +45,8 @@ class Duplicates:
         transitive   for a positive of another anchor that shares a positive
 
     A text without visible characters has no duplicates. Texts are not kept, only 8 + 4 * signature bytes each.
-
-    Cost: construction, a pass over the texts and `signature` hashes for each word. suspicion, for each slot and each
-    positive of its row: `signature` comparisons and d products; transitive: the positives of the candidate's anchors.
+    Construction makes `signature` hashes for each word; suspicion makes `signature` comparisons and d products for each
+    slot and each positive of its row.
 
     Args:
         item_texts: Texts of the items, by id: strings or bytes.
@@ -87,37 +92,63 @@ class Duplicates:
     ) -> None:
         self.shared_ids = check_bool("shared_ids", shared_ids)
         self.punctuation = check_bool("punctuation", punctuation)
-        if positives is not None and not isinstance(positives, Positives):
-            raise_invalid("positives", "Positives", type(positives).__name__)
-        if item_texts is None and item_vectors is None and positives is None and not shared_ids:
-            advice = "Or pass `item_vectors`, `positives`, or `shared_ids`."
-            raise_invalid("item_texts", "given, or something else to compare by", None, advice)
-        for name, given, items in (("texts", anchor_texts, item_texts), ("vectors", anchor_vectors, item_vectors)):
-            if given is not None and (items is None or shared_ids):
-                rule = f"given with `item_{name}`, and without `shared_ids`"
-                raise_invalid(f"anchor_{name}", rule, "shared_ids=True" if shared_ids else f"no item_{name}")
         self.jaccard = None if jaccard is None else check_number("jaccard", jaccard, above=0, below=1)
         self.cosine = check_number("cosine", cosine, above=0, below=1)
         self.transitive = None
         if transitive is not None:
             self.transitive = check_number("transitive", transitive, at_least=0, at_most=1)
-            if positives is None:
-                raise_invalid("positives", "given with `transitive`", None)
         self.shingle, self.signature = check_whole("shingle", shingle, 1), check_whole("signature", signature, 1)
-        self._vectors = None if item_vectors is None else vector_table(item_vectors, anchor_vectors)
-        texts = None if item_texts is None else read_texts("item_texts", item_texts)
-        others = [] if anchor_texts is None else read_texts("anchor_texts", anchor_texts)
-        of_texts = (0, 0) if texts is None else (len(texts), len(others))
-        of_vectors = (0, 0) if self._vectors is None else (self._vectors.n_items, self._vectors.n_anchors)
-        self.n_items, self.n_anchors = _sizes(of_texts, of_vectors, positives, shared_ids=self.shared_ids)
-        size = None if jaccard is None else signature
-        self._texts = None
-        if texts is not None:
-            self._texts = text_table(texts, others, shingle, size, punctuation=self.punctuation)
+        if positives is not None:
+            check_kind("positives", positives, Positives, "Positives")
+        elif transitive is not None:
+            raise_invalid("positives", "given with `transitive`", None)
+        elif item_texts is None and item_vectors is None and not shared_ids:
+            advice = "Or pass `item_vectors`, `positives`, or `shared_ids`."
+            raise_invalid("item_texts", "given, or something else to compare by", None, advice)
+        for name, of_anchors, of_items in (
+            ("texts", anchor_texts, item_texts),
+            ("vectors", anchor_vectors, item_vectors),
+        ):
+            if of_anchors is not None and (of_items is None or shared_ids):
+                rule = f"given with `item_{name}`, and without `shared_ids`"
+                raise_invalid(f"anchor_{name}", rule, "shared_ids=True" if shared_ids else f"no item_{name}")
+        self._texts = None if item_texts is None else self._text_table(item_texts, anchor_texts)
+        self._vectors = None if item_vectors is None else _vector_table(item_vectors, anchor_vectors)
+        self.n_items, self.n_anchors = self._sizes(positives)
         self._known = None
         if positives is not None:
-            self._known = KnownRows(positives, self.n_anchors or 0, both_ways=transitive is not None)
+            self._known = _KnownRows(positives, self.n_anchors or 0, both_ways=transitive is not None)
             self.n_anchors = self._known.n_anchors
+
+    def _text_table(self, item_texts: Any, anchor_texts: Any) -> _Table:
+        """Keys of the folded texts, and signatures unless only equal texts count."""
+        items = read_texts("item_texts", item_texts)
+        anchors = [] if anchor_texts is None else read_texts("anchor_texts", anchor_texts)
+        size = 0 if self.jaccard is None else self.signature
+        keys, signed = [np.empty(0, np.uint64)], [np.empty((0, size), np.uint32)]
+        for block in folded_blocks([*items, *anchors], punctuation=self.punctuation):
+            keys.append(keys_of(block))
+            if size:
+                signed.append(signatures(block, self.shingle, size))
+        return _Table(
+            len(items), len(anchors), frozen(np.concatenate(keys)), frozen(np.concatenate(signed)) if size else None
+        )
+
+    def _sizes(self, positives: Positives | None) -> tuple[int | None, int | None]:
+        """The number of items and of anchors, None if unknown. Raises if parts are of different sizes."""
+        sizes: dict[str, int | None] = {}
+        for what in ("item", "anchor"):
+            given = {getattr(table, f"n_{what}s") for table in (self._texts, self._vectors) if table} - {0}
+            if len(given) > 1:
+                raise_invalid(f"{what}_texts", f"as many as `{what}_vectors`", "{} and {}".format(*sorted(given)))
+            sizes[what] = given.pop() if given else None
+        if self.shared_ids:
+            sizes["anchor"] = sizes["item"]
+        for what, size in sizes.items() if positives is not None else ():
+            known = getattr(positives, f"n_{what}s")
+            if size is not None and known > size:
+                raise_invalid("positives", f"of at most {size} {what}s, like the texts or vectors", known)
+        return sizes["item"], sizes["anchor"]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1]."""
@@ -148,11 +179,9 @@ class Duplicates:
             best, reason = np.where(better, values, best), np.where(better, np.int8(REASONS.index(name)), reason)
         return best, reason
 
-    def _parts(
-        self, anchors: NDArray[np.int64], ids: NDArray[np.int64], positives: NDArray[np.int64] | None
-    ) -> list[tuple[str, Floats]]:
+    def _parts(self, anchors: Ids, ids: Ids, positives: Ids | None) -> list[tuple[str, Floats]]:
         """The suspicion by each part, in the order of `reason_names`."""
-        indptr, others = references(self._known, anchors, positives)
+        indptr, others = _references(self._known, anchors, positives)
         rows, pairs = len(ids), (len(ids) + len(others)) * ids.shape[1]
         keys = frozen(np.empty(0, np.uint64)) if self._texts is None else self._texts.values
         same = np.empty(ids.shape, np.int8)
@@ -181,7 +210,7 @@ class Duplicates:
             parts.append(("transitive", self.transitive * related))
         return parts
 
-    def _own(self, table: Table, anchors: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _own(self, table: _Table, anchors: Ids) -> Ids:
         """(B,) the row of each anchor in a table, -1 without one."""
         if self.shared_ids:
             return anchors
@@ -204,20 +233,77 @@ class Duplicates:
         return described(self, **sizes, positives=self._known)
 
 
-def _sizes(
-    texts: tuple[int, int], vectors: tuple[int, int], positives: Positives | None, *, shared_ids: bool
-) -> tuple[int | None, int | None]:
-    """The number of items and of anchors, None if unknown. Raises if parts are of different sizes."""
-    totals: list[int | None] = []
-    for what, *sizes in zip(("item", "anchor"), texts, vectors, strict=True):
-        given = sorted({size for size in sizes if size})
-        if len(given) > 1:
-            raise_invalid(f"{what}_texts", f"as many as `{what}_vectors`", f"{given[0]} and {given[1]}")
-        totals.append(given[0] if given else None)
-    n_items, n_anchors = totals[0], totals[0] if shared_ids else totals[1]
-    if positives is not None:
-        known = (("item", n_items, positives.n_items), ("anchor", n_anchors, positives.n_anchors))
-        for what, size, n_known in known:
-            if size is not None and n_known > size:
-                raise_invalid("positives", f"of at most {size} {what}s, like the texts or vectors", n_known)
-    return n_items, n_anchors
+class _Table(NamedTuple):
+    """A row for each item, followed by one for each anchor.
+
+    Args:
+        n_items: The number of items.
+        n_anchors: The number of rows for anchors.
+        values: Vectors (n, d) float32, or keys (n,) uint64.
+        signed: (n, P) uint32 the signatures of texts, or None.
+    """
+
+    n_items: int
+    n_anchors: int
+    values: NDArray[Any]
+    signed: NDArray[np.uint32] | None = None
+
+
+def _vector_table(items: Any, anchors: Any) -> _Table:
+    """Vectors of norm 1, float32."""
+    units = _unit("item_vectors", items)
+    others = units[:0] if anchors is None else _unit("anchor_vectors", anchors)
+    if units.shape[1] != others.shape[1]:
+        raise_invalid("anchor_vectors", f"of dimension {units.shape[1]}, like `item_vectors`", others.shape[1])
+    return _Table(len(units), len(others), frozen(np.concatenate([units, others])))
+
+
+def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
+    """Vectors of norm 1. Raises for zero vectors."""
+    vectors = as_scores(parameter, values)
+    if vectors.ndim != 2 or not len(vectors):
+        raise_invalid(parameter, "numbers of shape (n, d), n at least 1", f"shape {vectors.shape}")
+    largest = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
+    check_all(parameter, largest[:, 0], largest[:, 0] > 0, "vectors other than 0")
+    vectors /= largest  # so that no square overflows, or vanishes
+    units: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return units
+
+
+class _KnownRows:
+    """The positives of each anchor, and `both_ways` the anchors of each item, without pairs to ignore.
+
+    There are at least `n_anchors` rows; an anchor without positives has an empty one.
+    """
+
+    def __init__(self, positives: Positives, n_anchors: int, *, both_ways: bool) -> None:
+        anchors, items = positives.pairs()
+        if positives.relation is not None:
+            kept = positives.relation == POSITIVE
+            anchors, items = anchors[kept], items[kept]
+        self.n_anchors = max(positives.n_anchors, n_anchors)
+        known = Positives.from_pairs(anchors, items, self.n_anchors, positives.n_items)
+        self.indptr, self.indices, self.filter = known.indptr, known.indices, known.filter
+        self.item_indptr: Ids = np.zeros(1, np.int64)
+        self.item_anchors: NDArray[Any] = np.empty(0, np.int32)
+        if both_ways:
+            inverted = Positives.from_pairs(items, anchors, positives.n_items, self.n_anchors)
+            self.item_indptr, self.item_anchors = inverted.indptr, inverted.indices
+
+    def __repr__(self) -> str:
+        return f"{len(self.indices)} pairs"
+
+
+def _references(known: _KnownRows | None, anchors: Ids, positives: Ids | None) -> tuple[Ids, Ids]:
+    """The references of each row, as CSR: the known positives of its anchor, and the query's positive."""
+    none = np.zeros(len(anchors), np.int64)
+    starts, stops = (none, none) if known is None else (known.indptr[anchors], known.indptr[anchors + 1])
+    counts = stops - starts
+    indptr = offsets(counts + (positives is not None))
+    rows = np.repeat(np.arange(len(anchors)), np.diff(indptr))
+    place = np.arange(len(rows)) - indptr[rows]
+    items = np.empty(len(rows), np.int64) if positives is None else positives[rows]
+    if known is not None:
+        inside = place < counts[rows]
+        items[inside] = known.indices[(starts[rows] + place)[inside]]
+    return frozen(indptr), frozen(items)

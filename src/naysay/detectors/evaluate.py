@@ -1,30 +1,55 @@
-"""Measure a detector where it is known which candidates are false negatives."""
+"""How good is a detector? Where the truth is known, by classes of all samples, or by known positives that were hidden.
+
+Chen et al. Incremental False Negative Detection for Contrastive Learning. ICLR 2022, has the mean rates over anchors.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from naysay._lock import Lock
-from naysay.arrays import Floats
-from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
+from naysay._intervals import CONFIDENCE, exact_interval
+from naysay._rows import offsets
+from naysay._slots import Score, check_score, score_slots, where
+from naysay.arrays import Floats, is_torch, to_numpy
+from naysay.checks import (
+    as_array,
+    check_all,
+    check_bool,
+    check_kind,
+    check_number,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
+from naysay.detectors._pairs import Embed, check_function
 from naysay.detectors._slots import (
-    SUSPICION_THRESHOLD,
     Truth,
     check_query_and_negatives,
+    query_anchors,
+    query_rows,
     slot_truth,
     suspicion_of,
     threshold_of,
 )
-from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
-from naysay.text import described
-from naysay.types import Detector, Negatives, Query
+from naysay.detectors.rate import RateEstimate, check_confidence, effective_size, moments
+from naysay.errors import NaysayError
+from naysay.positives import POSITIVE, Positives
+from naysay.rng import key_from, rng_for
+from naysay.types import Detector, Negatives, Query, check_query, positive_ids
 
-Interval = tuple[float, float]
 MOST_BINS = 1_000_000
+_HIDDEN_ASSUMPTIONS = (
+    "unlabelled positives are like the hidden ones: which pairs are known is random, and so is which are hidden",
+    "encoder and detector were fitted without the hidden pairs",
+    "anchors are independent of each other",
+)
 
 
 @final
@@ -67,7 +92,7 @@ class Evaluation:
     """How often a detector is right. Rates are NaN, with the interval (0, 1), where nothing could be counted.
 
     The intervals are Clopper and Pearson's at the effective number of independent observations of the anchors
-    (`rate.effective_size`), because slots of one anchor tend to be right or wrong together.
+    (`effective_size`), because slots of one anchor tend to be right or wrong together.
 
     Args:
         mtpr: Mean true positive rate: the mean of P(flagged | false negative) over anchors that have a false negative.
@@ -94,10 +119,10 @@ class Evaluation:
     mtnr: float
     precision: float
     recall: float
-    mtpr_interval: Interval
-    mtnr_interval: Interval
-    precision_interval: Interval
-    recall_interval: Interval
+    mtpr_interval: tuple[float, float]
+    mtnr_interval: tuple[float, float]
+    precision_interval: tuple[float, float]
+    recall_interval: tuple[float, float]
     confidence: float
     representative_anchors: bool
     reliability: Reliability
@@ -132,122 +157,6 @@ class Evaluation:
         )
 
 
-@final
-@public
-class Scoreboard:
-    """Evaluate a detector over many batches. Memory does not grow with their number.
-
-    Args:
-        threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
-        bins: The number of bins of the reliability curve.
-        confidence: The confidence of the intervals.
-        representative_anchors: Whether the spread among these anchors is that among all anchors. False treats each
-            anchor as one observation: wider intervals, which for mtpr and mtnr, where all anchors have equal weight,
-            hold for any anchors. For recall and precision an anchor with very many slots may still be missing.
-
-    Examples:
-        >>> import naysay as ns
-        >>> world = ns.planted_world(n_anchors=200, n_items=100, per_anchor=10)
-        >>> class Close:
-        ...     def suspicion(self, query, negatives):
-        ...         return np.clip(world.scores(query.anchors, negatives.ids), 0, 1).astype(float)
-        >>> board = Scoreboard(threshold=0.3)
-        >>> for step in range(4):
-        ...     query = ns.Query(np.arange(50 * step, 50 * step + 50))
-        ...     drawn = ns.pools.Everything(world.known).draw(query, 20, rng=ns.rng_for(0, step))
-        ...     board.add(Close(), query, drawn, world.is_false_negative)
-        >>> result = board.result()
-        >>> result.slots, result.anchors, round(result.mtpr, 2), round(result.mtnr, 2)
-        (4000, 200, 0.64, 0.74)
-    """
-
-    def __init__(
-        self,
-        *,
-        threshold: float | None = None,
-        bins: int = 10,
-        confidence: float = CONFIDENCE,
-        representative_anchors: bool = True,
-    ) -> None:
-        self.threshold = None if threshold is None else check_threshold(threshold)
-        self._used = SUSPICION_THRESHOLD  # the last detector's own, if `threshold` is None
-        self.bins = check_whole("bins", bins, 1, MOST_BINS)
-        self.confidence = check_confidence(confidence)
-        self.representative_anchors = check_bool("representative_anchors", representative_anchors)
-        self._lock = Lock()
-        # Moments of mtpr, mtnr, precision and recall; anchors, slots, false negatives, flagged; sums by bin.
-        self._sums = np.zeros((4, 6)), np.zeros(4, np.int64), np.zeros((3, self.bins))
-
-    def add(self, detector: Detector, query: Query, negatives: Negatives, truth: Truth) -> None:
-        """Score one batch with the detector and count where it is right. O(B K).
-
-        All filled slots count, whatever their relation.
-
-        Args:
-            detector: The detector.
-            query: The query of the batch.
-            negatives: The candidates of the batch.
-            truth: One of: (B, K) bool, whether a slot holds a false negative; a function truth(anchors (B,), ids (B,
-                K)) -> (B, K) bool, called in NumPy and never with -1 (for triples pass a table, because the function
-                does not get the side); (n_samples,) whole numbers, the class of each sample, where a candidate of the
-                anchor's class is a false negative and -1 is an unknown class.
-        """
-        check_query_and_negatives(query, negatives)
-        suspicion = suspicion_of("detector", detector, query, negatives)
-        known = slot_truth(query, negatives, truth)
-        limit = threshold_of(detector) if self.threshold is None else self.threshold
-        flagged = (suspicion >= limit) & known.known
-        slots, false, suspects = (part.sum(axis=1) for part in (known.known, known.false, flagged))
-        hits = (flagged & known.false).sum(axis=1)
-        true = slots - false
-        kept = true - (suspects - hits)
-        part = np.stack([hits / np.maximum(false, 1), kept / np.maximum(true, 1), hits, hits])
-        whole = np.stack([false > 0, true > 0, suspects, false])
-        counts = np.array([(slots > 0).sum(), slots.sum(), false.sum(), suspects.sum()])
-        given, hit = suspicion[known.known], known.false[known.known].astype(np.float64)
-        place = np.minimum((given * self.bins).astype(np.int64), self.bins - 1)
-        bins = np.stack([np.bincount(place, weight, self.bins) for weight in (None, given, hit)])
-        with self._lock:  # sums are replaced, so that one that was read stays as it is
-            shares, before, curve = self._sums
-            self._sums = shares + moments(part, whole), before + counts, curve + bins
-            self._used = limit
-
-    def result(self) -> Evaluation:
-        """Return the evaluation of all batches so far. Raises NaysayError if no slot of known truth was added."""
-        sums, counts, (count, suspicion, hits) = self._sums
-        anchors, slots, false, flagged = counts.tolist()
-        if not slots:
-            advice = "Add batches with filled slots of known truth."
-            raise_invalid("slots", "at least one of known truth", 0, advice)
-        sizes = {"mtpr": false, "mtnr": slots - false, "precision": flagged, "recall": false}
-        rates: dict[str, Any] = {}
-        for (name, size), share in zip(sizes.items(), sums, strict=True):
-            rates[name] = float(share[2] / share[1]) if share[1] else np.nan
-            representative = self.representative_anchors
-            n = effective_size(share, size, (1 - self.confidence) / 2, representative_anchors=representative)
-            rates[f"{name}_interval"] = exact_interval(rates[name] * n, n, self.confidence) if n else (0.0, 1.0)
-        with np.errstate(invalid="ignore"):
-            means, observed = suspicion / count, hits / count
-        error = float(np.abs(hits - suspicion).sum() / count.sum())
-        return Evaluation(
-            **rates,
-            confidence=self.confidence,
-            representative_anchors=self.representative_anchors,
-            reliability=Reliability(count.astype(np.int64), means, observed, error),
-            threshold=self._used,
-            anchors=anchors,
-            anchors_with_false=int(sums[0, 0]),
-            anchors_with_true=int(sums[1, 0]),
-            slots=slots,
-            false_negatives=false,
-            flagged=flagged,
-        )
-
-    def __repr__(self) -> str:
-        anchors, slots, *_ = self._sums[1].tolist()
-        return described(self, f"{slots:,} slots of {anchors:,} anchors")
-
-
 @public
 def evaluate(
     detector: Detector,
@@ -260,10 +169,25 @@ def evaluate(
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,
 ) -> Evaluation:
-    """Evaluate a detector on one batch. See `Scoreboard` and `Scoreboard.add` for the arguments.
+    """Evaluate a detector on candidates of which the truth is known. All filled slots count. O(B K).
 
-    The mean rates over anchors are those of Chen et al. Incremental False Negative Detection for Contrastive Learning.
-    ICLR 2022.
+    Args:
+        detector: The detector.
+        query: The query of the candidates.
+        negatives: The candidates.
+        truth: One of: (B, K) bool, whether a slot holds a false negative; a function truth(anchors (B,), ids (B, K)) ->
+            (B, K) bool, called in NumPy and never with -1 (for triples pass a table, because the function does not get
+            the side); (n_samples,) whole numbers, the class of each sample, where a candidate of the anchor's class is
+            a false negative and -1 is an unknown class.
+        threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
+        bins: The number of bins of the reliability curve.
+        confidence: The confidence of the intervals.
+        representative_anchors: Whether the spread among these anchors is that among all anchors. False treats each
+            anchor as one observation: wider intervals, which for mtpr and mtnr, where all anchors have equal weight,
+            hold for any anchors. For recall and precision an anchor with very many slots may still be missing.
+
+    Raises:
+        NaysayError: If no slot is of known truth.
 
     Examples:
         >>> import naysay as ns
@@ -274,13 +198,250 @@ def evaluate(
         >>> rates.mtpr, rates.mtnr
         (0.0, 1.0)
     """
-    board = Scoreboard(
-        threshold=threshold, bins=bins, confidence=confidence, representative_anchors=representative_anchors
+    check_query_and_negatives(query, negatives)
+    n_bins = check_whole("bins", bins, 1, MOST_BINS)
+    level = check_confidence(confidence)
+    check_bool("representative_anchors", representative_anchors)
+    limit = threshold_of(detector) if threshold is None else _check_threshold(threshold)
+    suspicion = suspicion_of("detector", detector, query, negatives)
+    known = slot_truth(query, negatives, truth)
+    if not known.known.any():
+        raise_invalid("truth", "known for at least one slot", "none")
+    flagged = (suspicion >= limit) & known.known
+    slots, false, suspects = (part.sum(axis=1) for part in (known.known, known.false, flagged))
+    hits = (flagged & known.false).sum(axis=1)
+    true = slots - false
+    kept = true - (suspects - hits)
+    # Of each row: the part that is right, and of how much; and the number of slots behind the rate.
+    counts = {
+        "mtpr": (hits / np.maximum(false, 1), false > 0, false.sum()),
+        "mtnr": (kept / np.maximum(true, 1), true > 0, true.sum()),
+        "precision": (hits, suspects, suspects.sum()),
+        "recall": (hits, false, false.sum()),
+    }
+    rates: dict[str, Any] = {}
+    for name, (part, whole, size) in counts.items():
+        rates[name] = float(part.sum() / whole.sum()) if whole.sum() else np.nan
+        sums = moments(part, whole)
+        n = effective_size(sums, int(size), (1 - level) / 2, representative_anchors=representative_anchors)
+        rates[f"{name}_interval"] = exact_interval(rates[name] * n, n, level) if n else (0.0, 1.0)
+    return Evaluation(
+        **rates,
+        confidence=level,
+        representative_anchors=representative_anchors,
+        reliability=_reliability(suspicion[known.known], known.false[known.known], n_bins),
+        threshold=limit,
+        anchors=int((slots > 0).sum()),
+        anchors_with_false=int((false > 0).sum()),
+        anchors_with_true=int((true > 0).sum()),
+        slots=int(slots.sum()),
+        false_negatives=int(false.sum()),
+        flagged=int(suspects.sum()),
     )
-    board.add(detector, query, negatives, truth)
-    return board.result()
 
 
-def check_threshold(threshold: Any) -> float:
+def _reliability(suspicion: Floats, false: NDArray[np.bool_], n_bins: int) -> Reliability:
+    """The bins of (n,) suspicions."""
+    place = np.minimum((suspicion * n_bins).astype(np.int64), n_bins - 1)
+    count = np.bincount(place, minlength=n_bins)
+    total = np.bincount(place, suspicion, n_bins)
+    hits = np.bincount(place, false.astype(np.float64), n_bins)
+    with np.errstate(invalid="ignore"):
+        means, observed = total / count, hits / count
+    return Reliability(count, means, observed, float(np.abs(hits - total).sum() / count.sum()))
+
+
+def _check_threshold(threshold: Any) -> float:
     """Check a suspicion above 0: at 0 everything would be flagged, empty slots too."""
     return check_number("threshold", threshold, above=0, at_most=1)
+
+
+# ---- classes of all samples -----------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class DetectionRates:
+    """The result of `detection_rates`: a float each, or (G,) for G granularities. NaN without such samples.
+
+    Args:
+        true_positive: MTPR: the share of samples of the anchor's class that have its label, averaged over anchors whose
+            class has other samples.
+        true_negative: MTNR: the share of samples of other classes that do not have its label, averaged over anchors.
+    """
+
+    true_positive: Any
+    true_negative: Any
+
+
+@public
+def detection_rates(labels: ArrayLike, classes: ArrayLike) -> DetectionRates:
+    """Compute MTPR and MTNR of pseudo-labels, exact over all pairs of samples, in O(n log n) a granularity.
+
+    A pair is flagged if both have the same label; -1 matches nothing. Without any label the rates are 0 and 1.
+
+    Args:
+        labels: (n,) or (G, n), -1 for none.
+        classes: (n,) the true classes, from 0.
+
+    Returns:
+        Both rates.
+
+    Examples:
+        >>> detection_rates([0, 0, 0, -1], [7, 7, 8, 8])
+        DetectionRates(true_positive=0.5, true_negative=0.5)
+    """
+    given = as_array("labels", to_numpy(labels))
+    if given.ndim not in (1, 2) or given.size == 0:
+        raise_invalid("labels", "of shape (n,) or (granularities, n), not empty", f"shape {given.shape}")
+    given = whole_numbers("labels", given, "(n,)" if given.ndim == 1 else "(G, n)").astype(np.int64, copy=False)
+    if given.min() < -1:
+        raise_invalid("labels", "at least -1", first_bad(given, given < -1), "-1 is no label.")
+    truth = whole_numbers("classes", to_numpy(classes))
+    check_all("classes", truth, truth >= 0, "at least 0")
+    if given.shape[-1] != len(truth):
+        raise_invalid("classes", f"of shape ({given.shape[-1]},), like labels", f"shape {truth.shape}")
+    rates = np.array([_rates(ours, truth) for ours in np.atleast_2d(given)])
+    return DetectionRates(*(rates[0].tolist() if given.ndim == 1 else rates.T))
+
+
+def _rates(labels: NDArray[np.int64], classes: NDArray[Any]) -> tuple[float, float]:
+    """Both rates of one granularity."""
+    _, label, label_sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    _, kind, class_sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    _, pair, pair_sizes = np.unique(label * len(class_sizes) + kind, return_inverse=True, return_counts=True)
+    n_same_label, n_same_class, n_same_both = label_sizes[label], class_sizes[kind], pair_sizes[pair]
+    others_of_class, of_other_classes = n_same_class - 1, len(labels) - n_same_class
+    found = np.where(labels >= 0, n_same_both - 1, 0)[others_of_class > 0] / others_of_class[others_of_class > 0]
+    wrong = np.where(labels >= 0, n_same_label - n_same_both, 0)[of_other_classes > 0]
+    wrong = wrong / of_other_classes[of_other_classes > 0]
+    true_positive = float(found.mean()) if found.size else np.nan
+    true_negative = 1.0 - float(wrong.mean()) if wrong.size else np.nan
+    return true_positive, true_negative
+
+
+# ---- hidden positives -----------------------------------------------------------------------------------
+
+
+@public
+def hidden_positives(
+    detector: Detector,
+    query: Query,
+    hidden: Positives,
+    *,
+    rng: np.random.Generator,
+    negatives: Negatives | None = None,
+    score: Score | None = None,
+    embed: Embed | None = None,
+    threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> RateEstimate:
+    """Estimate the share of unlabelled positives that a detector flags, from known positives alone.
+
+    **One hidden positive per anchor**, in a slot of its own, so that observations are independent. It counts as often
+    as its anchor has hidden positives, because an anchor with twice as many known ones has about twice as many unknown
+    ones. The interval is that of Clopper and Pearson at the effective number of observations, (sum w)^2 / sum w^2 of
+    these weights: exact where every anchor has as many hidden, also for few anchors and near 0 and 1.
+
+    The hidden positives must be a random part of all positives: `Positives.split` without `keep_one`. False alarms are
+    not measured: a detector that flags everything scores 1. Cost: one call of the detector with B rows.
+
+    Args:
+        detector: A detector that was fitted to `Split.kept`. Neither it nor the encoder may have seen the hidden pairs.
+        query: The anchors. Anchors without a hidden positive, and repeated anchors, are left out.
+        hidden: The hidden positives, `Split.hidden`.
+        rng: The generator that chooses one positive of each anchor. It is unchanged after an error.
+        negatives: What a sampler returned for this query, to judge together with the hidden positive, for detectors
+            that use the whole row. Ids, scores and vectors are used. None: the hidden positive alone.
+        score: score(anchors (B,), ids (B, n)) -> (B, n), for detectors that use scores. It scores all slots.
+        embed: embed(ids (B, n)) -> (B, n, d), for detectors that use vectors.
+        threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
+        confidence: The confidence of the interval.
+
+    Returns:
+        The share of hidden positives that are flagged, with its interval.
+
+    Examples:
+        >>> import naysay as ns
+        >>> world = ns.planted_world(n_anchors=300, n_items=200, noise=0.3)
+        >>> split = world.known.split(0.2, rng=ns.rng_for(0))
+        >>> class Close:
+        ...     def suspicion(self, query, negatives):
+        ...         return np.clip(negatives.scores, 0, 1).astype(float)
+        >>> query = ns.Query(np.arange(300))
+        >>> rate = hidden_positives(Close(), query, split.hidden, rng=ns.rng_for(1), score=world.scores)
+        >>> rate.n, round(rate.estimate, 2), round(rate.low, 2), round(rate.high, 2)
+        (300, 0.98, 0.96, 0.99)
+    """
+    check_query(query)
+    check_kind("hidden", hidden, Positives, "a Positives", "Pass positives.split(rng=rng).hidden.")
+    level = check_confidence(confidence)
+    limit = threshold_of(detector) if threshold is None else _check_threshold(threshold)
+    _check_functions(query, negatives, score, embed)
+    anchors = query_anchors(query, hidden.n_anchors)
+    n_hidden = 0 if query.positives is None else int(hidden.contains(anchors, positive_ids(query)).sum())
+    if n_hidden:
+        raise_invalid("query.positives", "pairs that are not hidden", f"{n_hidden} hidden", "Use those of Split.kept.")
+    chosen = np.sort(np.unique(anchors, return_index=True)[1])
+    chosen = chosen[hidden.count(anchors[chosen]) > 0]
+    if len(chosen) == 0:
+        raise_invalid("hidden", "positives of at least one anchor of the query", "none")
+    moved = deepcopy(rng)
+    ids = _one_of_each(hidden, anchors[chosen], rng_for(int(key_from(moved)))).astype(np.int64)[:, None]
+    if negatives is not None:
+        ids = np.concatenate([ids, np.asarray(to_numpy(negatives.ids))[chosen]], axis=1)
+    rows = query_rows(query, chosen)
+    candidates = _candidates(rows, ids, score, embed)
+    try:
+        suspicion = suspicion_of("detector", detector, rows, candidates)
+    except NaysayError as error:
+        if error.parameter != "negatives.scores" or candidates.scores is not None:
+            raise
+        # This function made the negatives, so the detector's own advice does not help.
+        raise_invalid("score", "given for a detector that uses scores", None, "Pass a function score(anchors, ids).")
+    rng.bit_generator.state = moved.bit_generator.state
+    n, weights = len(chosen), hidden.count(anchors[chosen]).astype(np.float64)
+    share = float((weights * (suspicion[:, 0] >= limit)).sum() / weights.sum())
+    size = float(weights.sum() ** 2 / (weights**2).sum())
+    left = f"{len(anchors) - n:,} of {len(anchors):,} rows have no hidden positive, or repeat an anchor: left out"
+    notes = (left,) if n < len(anchors) else ()
+    interval = exact_interval(share * size, size, level)
+    return RateEstimate("hidden positives that are flagged", share, *interval, level, n, _HIDDEN_ASSUMPTIONS, notes)
+
+
+def _check_functions(query: Query, negatives: Negatives | None, score: Any, embed: Any) -> None:
+    """Raise if negatives have scores or vectors, and no function gives those of the hidden slot."""
+    if score is not None:
+        check_score(score)
+    check_function("embed", embed, "a function embed(ids)")
+    if negatives is None:
+        return
+    check_query_and_negatives(query, negatives)
+    for parameter, name, function in (("score", "scores", score), ("embed", "vectors", embed)):
+        if getattr(negatives, name) is not None and function is None:
+            raise_invalid(parameter, f"given if `negatives` have {name}", None, "The hidden slot needs its own.")
+
+
+def _candidates(query: Query, ids: NDArray[np.int64], score: Score | None, embed: Embed | None) -> Negatives:
+    """The candidates (B, n) of each row, with scores and vectors if there are functions for them."""
+    made = Negatives(ids).like(query)
+    if score is not None:
+        made = replace(made, scores=where(made.ids >= 0, score_slots(score, query, made.ids), 0.0))
+    if embed is None:
+        return made
+    vectors = embed(made.ids.clamp(min=0) if is_torch(made.ids) else np.maximum(made.ids, 0))
+    shape = tuple(getattr(vectors, "shape", ()))
+    if shape[:2] != made.shape or len(shape) != 3:
+        raise_invalid("embed", f"a function that returns shape {(*made.shape, 'd')}", f"shape {shape}")
+    return replace(made, vectors=vectors)
+
+
+def _one_of_each(positives: Positives, anchors: NDArray[np.int64], generator: np.random.Generator) -> NDArray[Any]:
+    """(B,) one positive of each anchor, all equally likely. Every anchor must have one."""
+    items = positives.indices
+    starts, counts = positives.indptr[:-1], positives.count()
+    if positives.relation is not None:
+        items, starts = items[positives.relation == POSITIVE], offsets(counts)[:-1]
+    place = (generator.random(len(anchors)) * counts[anchors]).astype(np.int64)
+    return np.asarray(items[starts[anchors] + place])

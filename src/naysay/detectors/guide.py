@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import partners
-from naysay.arrays import for_checkpoints, to_numpy
+from naysay._state import Entry, joined_states, read_state, split_states
+from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import (
-    check_all,
     check_bool,
     check_number,
     check_one_of,
@@ -22,18 +22,7 @@ from naysay.checks import (
     raise_invalid,
     shown,
 )
-from naysay.detectors._pairs import STATE as CACHE_STATE
-from naysay.detectors._pairs import (
-    Floats,
-    OfPairs,
-    Pairs,
-    ScoreCache,
-    check_each,
-    numbers_of,
-    pair_name,
-    read_cache,
-    slot_pairs,
-)
+from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, slot_pairs
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
@@ -47,12 +36,17 @@ from naysay.detectors._slots import (
     suspicion_of,
     threshold_of,
 )
-from naysay.detectors._states import Entry, joined_states, read_state, split_states
 from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 OUTPUTS = ("scores", "probabilities")
-_COUNTS = {name: Entry(whole=True, at_least=0) for name in ("n_scored", "n_changed")}
+Pairs = NDArray[np.int64]  # (n, 2) anchor and id; (n, 6) triple and corrupted triple
+_STATE = {
+    "n_scored": Entry(whole=True),
+    "n_changed": Entry(whole=True),
+    "pairs": Entry(("n", "width"), whole=True),
+    "scores": Entry(("n",)),
+}
 
 
 @final
@@ -150,7 +144,7 @@ class Guide:
         self.batch_size = check_whole("batch_size", batch_size, 1)
         self.cache_size = check_whole("cache_size", cache_size, 0)
         self.n_scored = self.n_changed = 0
-        self._cache, self._lock = ScoreCache(), Lock()
+        self._cache, self._lock = _ScoreCache(), Lock()
         self._stateful: dict[str, Stateful] = {"first": first} if isinstance(first, Stateful) else {}
 
     @property
@@ -263,21 +257,21 @@ class Guide:
         """Return the counts, the cached scores, and under "first/key" the state of the first detector."""
         first = joined_states(self._stateful)
         with self._lock:
-            return {"n_scored": self.n_scored, "n_changed": self.n_changed, **self._cache.state(), **first}
+            counts = {"n_scored": self.n_scored, "n_changed": self.n_changed}
+            return {**counts, "pairs": self._cache.pairs.copy(), "scores": self._cache.scores.copy(), **first}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it does not fit."""
-        first = [key for key in state if str(key).startswith("first/")] if isinstance(state, Mapping) else []
-        counts = read_state(state, _COUNTS, (*CACHE_STATE, *first))
-        cache = read_cache(state, (*_COUNTS, *first))
-        if self.output == "probabilities":
-            check_all("scores", cache.scores, (cache.scores >= 0) & (cache.scores <= 1), "from 0 to 1")
-        states = split_states({key: state[key] for key in first}, self._stateful)
+        of_first = [key for key in state if str(key).startswith("first/")] if isinstance(state, Mapping) else []
+        parts = read_state(state, _STATE, of_first)
+        if parts["pairs"].shape[1] not in (2, 6):
+            raise_invalid("pairs", "of shape (n, 2), or (n, 6) for triples", f"shape {parts['pairs'].shape}")
+        states = split_states({key: state[key] for key in of_first}, self._stateful)
         for name, part in self._stateful.items():
             part.restore(states[name])
         with self._lock:
-            self.n_scored, self.n_changed = (int(count) for count in counts.values())
-            self._cache = cache
+            self.n_scored, self.n_changed = int(parts["n_scored"]), int(parts["n_changed"])
+            self._cache = _ScoreCache(parts["pairs"], parts["scores"])
 
     def __repr__(self) -> str:
         return described(self, f"n_scored={self.n_scored}, n_changed={self.n_changed}")
@@ -287,3 +281,36 @@ def _logistic(scores: Floats, thresholds: Any, scale: float = 1.0) -> Floats:
     """1 / (1 + exp(-(score - threshold) / scale)), kept on the right side of 0.5."""
     with np.errstate(over="ignore"):
         return by_log_odds((scores - thresholds) / scale, scores >= thresholds)
+
+
+class _ScoreCache:
+    """Pairs and their scores, oldest first."""
+
+    def __init__(self, pairs: Pairs | None = None, scores: Floats | None = None) -> None:
+        self.pairs = np.empty((0, 2), np.int64) if pairs is None else pairs
+        self.scores = np.empty(0) if scores is None else scores
+
+    def look_up(self, pairs: Pairs) -> Floats:
+        """(n,) the scores of distinct pairs, NaN for those that are not cached. Sorts both."""
+        scores = np.full(len(pairs), np.nan)
+        if len(self.pairs) == 0 or len(pairs) == 0 or self.pairs.shape[1] != pairs.shape[1]:
+            return scores
+        both = np.concatenate([self.pairs, pairs])
+        _, first, place = np.unique(both, axis=0, return_index=True, return_inverse=True)
+        first = first[place.reshape(-1)[len(self.pairs) :]]
+        cached = first < len(self.pairs)
+        scores[cached] = self.scores[first[cached]]
+        return scores
+
+    def add(self, pairs: Pairs, scores: Floats) -> None:
+        """Add pairs, without those that are cached. Triples replace pairs, and pairs triples."""
+        if self.pairs.shape[1] != pairs.shape[1]:
+            self.pairs, self.scores = pairs[:0], scores[:0]
+        fresh = np.isnan(self.look_up(pairs))  # another thread may have scored some of them at the same time
+        self.pairs = np.concatenate([self.pairs, pairs[fresh]])
+        self.scores = np.concatenate([self.scores, scores[fresh]])
+
+    def trim(self, size: int) -> None:
+        """Keep the newest `size` pairs."""
+        start = max(len(self.pairs) - size, 0)
+        self.pairs, self.scores = self.pairs[start:].copy(), self.scores[start:].copy()

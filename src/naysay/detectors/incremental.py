@@ -1,8 +1,13 @@
-"""Incremental: samples of one cluster are false negatives of each other, and more are accepted as training goes on."""
+"""Incremental: samples of one cluster are false negatives of each other, and more are accepted as training goes on.
+
+Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -10,15 +15,88 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
-from naysay.checks import MOST_ROWS, check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
-from naysay.detectors import _clusters as kmeans
+from naysay.checks import (
+    MOST_ROWS,
+    as_array,
+    check_all,
+    check_number,
+    check_one_of,
+    check_range,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.detectors import _clusters
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, query_anchors
-from naysay.detectors._states import Entry, read_state
-from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted
 from naysay.rng import rng_for
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
+
+Accept = float | Callable[[float], float]  # the share of labels to accept, by progress
+CONFIDENCES = ("sample", "cluster")
+_MIN_NORM, _MAX_NORM = 1e-15, 1e15  # squares of norms between them neither overflow nor vanish in float32
+_SAME = 1e-5  # vectors within this share of their norm differ by rounding only
+_ROUNDING = 1e-14  # 0.29 * 100 counts as 29, not 28.999..., and a third of 300 as 100
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class LinearAcceptance:
+    """A share that grows linearly from `initial` to `final` over training: the schedule of the paper.
+
+    The paper's Table 6 compares finals of 0.25, 0.5, 0.75 and 1, of which 1 was best.
+
+    Args:
+        final: The share at the end of training, from 0 to 1.
+        initial: The share at its start, from 0 to 1.
+
+    Examples:
+        >>> accept = LinearAcceptance(final=0.5)
+        >>> accept(0.0), accept(0.5), accept(1.0)
+        (0.0, 0.25, 0.5)
+    """
+
+    final: float = 1.0
+    initial: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_shares(self)
+
+    def __call__(self, progress: float) -> float:
+        """Return the share at a progress in [0, 1]."""
+        return (1.0 - progress) * self.initial + progress * self.final  # exact at both ends
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class StepAcceptance:
+    """No labels before `start`, then a constant share `rate`: a warm-up, then all labels, as in PCL.
+
+    Args:
+        start: The progress from which labels are accepted, from 0 to 1.
+        rate: The share from there on, from 0 to 1.
+
+    Examples:
+        >>> accept = StepAcceptance()
+        >>> accept(0.09), accept(0.1), accept(1.0)
+        (0.0, 1.0, 1.0)
+    """
+
+    start: float = 0.1
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_shares(self)
+
+    def __call__(self, progress: float) -> float:
+        """Return the share at a progress in [0, 1]."""
+        return self.rate if progress >= self.start else 0.0
 
 
 @final
@@ -37,13 +115,8 @@ class Incremental:
     suspicion = the mean over granularities of [same label, not -1]. `labels` (G, n_samples) are for the losses:
     `eliminate(z, partner, found.labels[:, ids], temperature=...)`.
 
-    Features are clustered as given, and each update starts anew. Features of a collapsed encoder, all within 1e-5 of
-    their norm, raise an error: they would put all samples in one class.
-
-    Cost of an update: n k d for each iteration and k, on one thread for each k. Memory: the features in float32, a
-    block of them against the centroids, and 24 bytes for each sample and k. suspicion: G look-ups per slot.
-
-    Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+    Each update starts anew. It costs n k d for each iteration and k, on one thread for each k, and 24 bytes for each
+    sample and k. suspicion: G look-ups per slot.
 
     Args:
         n_samples: The number of samples. Anchors and candidates are sample ids, 0 ... n_samples - 1.
@@ -82,12 +155,12 @@ class Incremental:
         seed: int = 0,
     ) -> None:
         self.n_samples = check_whole("n_samples", n_samples, 1, MOST_ROWS)
-        self.clusters = _clusters(clusters, self.n_samples)
+        self.clusters = _granularities(clusters, self.n_samples)
         self.temperature = check_number("temperature", temperature, above=0, finite=True)
         self.accept: Accept = LinearAcceptance() if accept is None else accept
         if not callable(self.accept):
             self.accept = check_number("accept", accept, at_least=0, at_most=1)
-        check_one_of("confidence", confidence, kmeans.CONFIDENCES)
+        check_one_of("confidence", confidence, CONFIDENCES)
         self.measure = confidence
         self.iterations = check_whole("iterations", iterations, 1)
         self.restarts = check_whole("restarts", restarts, 1)
@@ -120,7 +193,8 @@ class Incremental:
     def update(self, features: Any, progress: float, *, on_progress: Callable[[int], object] | None = None) -> None:
         """Cluster all samples again, and accept the share of labels for this progress.
 
-        Ctrl-C ends it within an iteration of k-means. After an interruption or an error nothing has changed.
+        After an error nothing has changed. Features of a collapsed encoder, all within 1e-5 of their norm, are an
+        error: they would put all samples in one class.
 
         Args:
             features: (n_samples, d) floating-point numbers, in NumPy, torch, or memory-mapped. Row i is sample i.
@@ -134,20 +208,20 @@ class Incremental:
         rate = check_number("accept", rate, at_least=0, at_most=1)
         if on_progress is not None and not callable(on_progress):
             raise_invalid("on_progress", "a function, or left out", shown(on_progress))
-        vectors, updates = kmeans.as_features(features, self.n_samples), self.updates
+        vectors, updates = _as_features(features, self.n_samples), self.updates
 
-        def granularity(place: int, stopped: kmeans.Stopped) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-            draw = rng_for(self.seed, step=updates, worker=place).integers(1 << 31)
-            settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": int(draw)}
-            means = kmeans.centroids(vectors, self.clusters[place], **settings, stopped=stopped)
-            assigned = kmeans.nearest(vectors, means)
+        def granularity(place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+            seed = int(rng_for(self.seed, step=updates, worker=place).integers(1 << 31))
+            settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": seed}
+            centroids = _clusters.kmeans(vectors, self.clusters[place], **settings)
+            assigned = _clusters.nearest(vectors, centroids)
             if self.measure == "cluster":
-                return assigned, kmeans.cluster_confidence(vectors, means, assigned)
-            return assigned, kmeans.sample_confidence(vectors, means, assigned, self.temperature)
+                return assigned, _clusters.cluster_confidence(vectors, centroids, assigned)
+            return assigned, _clusters.sample_confidence(vectors, centroids, assigned, self.temperature)
 
-        results = kmeans.run_alone(granularity, self.clusters, on_progress)
+        results = _clusters.in_parallel(granularity, self.clusters, on_progress)
         assigned, confidence = (np.stack(part) for part in zip(*results, strict=True))
-        labels = np.where([accepted(row, rate) for row in confidence], assigned, -1)
+        labels = np.where([_accepted(row, rate) for row in confidence], assigned, -1)
         with self._lock:
             self._found = _Found(self.updates + 1, assigned, confidence, labels)
 
@@ -177,23 +251,15 @@ class Incremental:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it is of other samples, clusters or seed, or invalid."""
         shape = self._found.labels.shape
-        whole = {name: Entry(whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
-        settings = whole | {"clusters": Entry(("G",), whole=True)}
-        arrays = {name: Entry(shape, whole=True, at_least=-1) for name in ("assigned", "labels")}
-        arrays["confidence"] = Entry(shape, at_least=0, at_most=1)
-        given = {name: part.tolist() for name, part in read_state(state, settings, arrays).items()}
+        whole, table = Entry(whole=True), Entry(shape, whole=True)
+        entries = {"n_samples": whole, "seed": whole, "updates": whole, "clusters": Entry(("G",), whole=True)}
+        parts = read_state(state, {**entries, "assigned": table, "confidence": Entry(shape), "labels": table})
         for name, own in (("n_samples", self.n_samples), ("clusters", list(self.clusters)), ("seed", self.seed)):
-            if own != given[name]:
-                advice = f"Create an Incremental with {name} {given[name]} for it."
-                raise_invalid("state", f"of {name} {own}", given[name], advice)
-        assigned, labels, confidence = read_state(state, arrays, settings).values()
-        for k, row in zip(self.clusters, assigned, strict=True):
-            check_range("assigned", row, k, "clusters", least=-1)
-        without = (assigned < 0).any() if given["updates"] else (assigned >= 0).any()
-        if without or ((labels != assigned) & (labels >= 0)).any():
-            raise_invalid("state", "one whose labels match its clusters", "others", "It was changed.")
+            given = parts[name].tolist()
+            if own != given:
+                raise_invalid("state", f"of {name} {own}", given, f"Create an Incremental with {name} {given} for it.")
         with self._lock:
-            self._found = _Found(given["updates"], assigned, confidence, labels)
+            self._found = _Found(int(parts["updates"]), parts["assigned"], parts["confidence"], parts["labels"])
 
     def __repr__(self) -> str:
         counts = np.count_nonzero(self._found.labels >= 0, axis=1).tolist()
@@ -209,7 +275,7 @@ class _Found(NamedTuple):
     labels: NDArray[np.int64]
 
 
-def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
+def _granularities(clusters: Any, n_samples: int) -> tuple[int, ...]:
     """Check the granularities: one or several whole numbers from 1 to n_samples."""
     given = [clusters] if isinstance(clusters, int | np.integer) else clusters
     if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) == 0:
@@ -218,3 +284,45 @@ def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
     if max(found) > n_samples:
         raise_invalid("clusters", f"at most n_samples, {n_samples}", max(found), "A cluster needs a sample.")
     return found
+
+
+def _as_features(features: Any, rows: int) -> _clusters.Vectors:
+    """Check (rows, d) features and return them as float32, without a copy if they are float32 already. O(rows d).
+
+    A collapsed encoder gives all samples the same features up to rounding. k-means would put them in one class, and a
+    loss would have no negatives left, so that is an error.
+    """
+    given = as_array("features", to_numpy(features))
+    if given.ndim != 2 or len(given) != rows:
+        raise_invalid("features", f"of shape ({rows}, d), a row for each sample", f"shape {given.shape}")
+    if given.dtype.kind != "f":
+        raise_invalid("features", "floating-point numbers", f"dtype {given.dtype}")
+    lengths = _clusters.norms(given)
+    check_all("features", lengths, np.isfinite(lengths), "finite")
+    bad = (lengths < _MIN_NORM) | (lengths > _MAX_NORM)
+    if bad.any():
+        advice = "A zero vector has no direction: leave the sample out, or check the encoder."
+        raise_invalid("features", f"of a norm between {_MIN_NORM:g} and {_MAX_NORM:g}", first_bad(lengths, bad), advice)
+    vectors = np.ascontiguousarray(given, np.float32)
+    near = _SAME * lengths[0] if rows else 0.0
+    if rows > 1 and all(
+        (_clusters.norms(vectors[part] - vectors[0]) <= near).all() for part in _clusters.blocks(*vectors.shape)
+    ):
+        got = f"{rows} rows within {_SAME:g} of their norm"
+        raise_invalid("features", "different vectors", got, "Is the encoder trained?")
+    return vectors
+
+
+def _check_shares(schedule: LinearAcceptance | StepAcceptance) -> None:
+    """Raise unless all numbers are from 0 to 1."""
+    for field in fields(schedule):
+        share = check_number(field.name, getattr(schedule, field.name), at_least=0, at_most=1)
+        object.__setattr__(schedule, field.name, share)
+
+
+def _accepted(confidence: NDArray[np.float64], rate: float) -> NDArray[np.bool_]:
+    """(n,) True for the floor(rate n) most confident; ties go to the lower id. A higher rate accepts a superset."""
+    chosen = np.zeros(len(confidence), np.bool_)
+    count = math.floor((rate + _ROUNDING) * len(confidence))
+    chosen[np.argsort(-confidence, kind="stable")[:count]] = True
+    return chosen

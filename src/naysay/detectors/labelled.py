@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats, for_checkpoints, to_numpy
-from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
-from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
+from naysay._state import Entry, read_state
+from naysay.arrays import Floats, for_checkpoints
+from naysay.checks import check_bool, check_number, public, raise_invalid
+from naysay.detectors._logistic import chance, maximise
 from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
 from naysay.detectors._slots import (
     Truth,
@@ -22,20 +23,19 @@ from naysay.detectors._slots import (
     slot_scores,
     slot_truth,
 )
-from naysay.detectors._states import Entry, read_state
 from naysay.text import described
-from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
+from naysay.types import Array, MadeOf, Negatives, Query
 
 MIN_LABELS = 10  # of each kind
-_STATE = {
-    "centre": Entry(("f",)),
-    "spread": Entry(("f",), above=0),
-    "pooled": Entry(("f + 1",)),
-    "groups": Entry(("G",), whole=True, at_least=0),
-    "apart": Entry(("G", "f + 1")),
-    "labels": Entry((2,), whole=True, at_least=1),
-}
 _MIN_L2 = 1e-6  # with less, collinear features have no unique weights
+_TOLERANCE = 1e-12
+_CONSTANT = 1e-12  # a feature that varies by less than this share of its largest value is constant
+_STATE = {
+    "centre": Entry(("features",)),
+    "spread": Entry(("features",)),
+    "weights": Entry(("weights",)),
+    "labels": Entry((2,), whole=True),
+}
 
 
 @final
@@ -43,28 +43,22 @@ _MIN_L2 = 1e-6  # with less, collinear features have no unique weights
 class Labelled(MadeOf):
     """The probability that a candidate is a false negative, learned from labelled candidates.
 
-    `fit` takes labelled slots and fits
+    `fit` takes labelled slots and fits a logistic regression with an L2 penalty on the weights of the features:
 
-        log P / (1 - P) = (w + u_g) . (1, z)        z the standardised features, g the anchor's group
+        log P / (1 - P) = w . (1, z)                z the standardised features
         logit suspicion = log P / (1 - P) + log cost (+ logit false_share - logit of the share among the labels)
 
-    by logistic regression with an L2 penalty on each u_g, and on w without its constant. A group without labels uses
-    the shared weights w. At least 10 labels of each kind are required; `judge_some` returns both kinds.
+    At least 10 labels of each kind are required; `judge_some` returns both kinds. O(n f^2) per iteration of `fit` for n
+    labels; O(f) per slot, plus the features.
 
-    Cost: O(n f^2 + G f^3) per iteration of `fit`, for n labels in G groups; O(f) per slot, plus the features.
-
-    Gelman and Hill. Data Analysis Using Regression and Multilevel/Hierarchical Models. 2007 (partial pooling). Platt.
-    Probabilistic Outputs for Support Vector Machines. 1999 (a score made a probability by a logistic fit).
+    Platt. Probabilistic Outputs for Support Vector Machines. 1999 (a score made a probability by a logistic fit).
 
     Args:
-        groups: (n_anchors,) whole numbers from 0: the group of each anchor, e.g. its language or category, -1 for
-            none. For triples, (n_relations,) the group of each relation. None: no groups.
         features: features(anchors (n,), ids (n,)) -> (n,) or (n, f) numbers: another model's scores, counts, lengths.
             It gets the array type of the query, runs without gradients and never gets -1. For triples it gets (n, 3)
             and (n, 3): the triples and the corrupted triples. None: scores only.
         scores: Whether `negatives.scores` is the first feature.
-        l2: The L2 penalty, at least 1e-6. A group with about 4 l2 labels near the threshold moves half the way from
-            the shared weights to its own.
+        l2: The L2 penalty, at least 1e-6.
         cost: Above 0: how many dropped true negatives are as bad as one false negative kept. Suspicion is 0.5 where
             the probability is 1 / (1 + cost): 0.5 for cost 1, 0.1 for cost 9.
         false_share: The share of false negatives among the candidates that will be judged, if the labelled sample
@@ -74,12 +68,10 @@ class Labelled(MadeOf):
         >>> import naysay as ns
         >>> rng = ns.rng_for(0)
         >>> labelled = ns.Negatives(rng.integers(0, 50, (40, 5)), scores=rng.normal(0, 1, (40, 5)))
-        >>> truth = labelled.scores + np.where(np.arange(40) < 20, 0.0, 1.0)[:, None] > 0.5      # two kinds of anchors
-        >>> detector = Labelled(groups=np.arange(40) // 20).fit(ns.Query(np.arange(40)), labelled, truth)
-        >>> negatives = ns.Negatives(np.array([[3, 7, -1], [3, 7, -1]]), scores=np.array([[0.0, 0.9, 0.0]] * 2))
-        >>> detector.suspicion(ns.Query([0, 39]), negatives).round(2)
-        array([[0.11, 0.82, 0.  ],
-               [0.9 , 1.  , 0.  ]])
+        >>> detector = Labelled().fit(ns.Query(np.arange(40)), labelled, labelled.scores > 0.5)
+        >>> negatives = ns.Negatives(np.array([[3, 7, -1]]), scores=np.array([[0.0, 0.9, 0.0]]))
+        >>> detector.suspicion(ns.Query([0]), negatives).round(2)
+        array([[0.07, 0.86, 0.  ]])
     """
 
     _made_of = ("features",)
@@ -87,27 +79,22 @@ class Labelled(MadeOf):
     def __init__(
         self,
         *,
-        groups: Any = None,
         features: OfPairs | None = None,
         scores: bool = True,
         l2: float = 1.0,
         cost: float = 1.0,
         false_share: float | None = None,
     ) -> None:
-        self.groups = None if groups is None else whole_numbers("groups", to_numpy(groups)).astype(np.int64)
-        if self.groups is not None:
-            check_all("groups", self.groups, self.groups >= -1, "whole numbers from 0, or -1")
         check_function("features", features, "a function features(anchors, ids)")
         self.features, self.scores = features, check_bool("scores", scores)
         if not scores and features is None:
             raise_invalid("features", "given if `scores` is False", None, "There is nothing to learn from.")
         self.l2 = check_number("l2", l2, at_least=_MIN_L2, finite=True)
         self.cost = check_number("cost", cost, above=0, finite=True)
-        given = false_share is not None
-        self.false_share = check_number("false_share", false_share, above=0, below=1) if given else None
-        # The weights, the number of false negatives among the labels, and of labels. Replaced as a whole, so that
-        # other threads never see parts of two fits.
-        self._learnt: tuple[GroupedLogistic, int, int] | None = None
+        self.false_share = None
+        if false_share is not None:
+            self.false_share = check_number("false_share", false_share, above=0, below=1)
+        self._learnt: _Fit | None = None
 
     def fit(self, query: Query, negatives: Negatives, truth: Truth) -> Labelled:
         """Fit the weights to labelled slots.
@@ -125,47 +112,43 @@ class Labelled(MadeOf):
         known = slot_truth(query, negatives, truth)
         rows, slots = np.nonzero(known.known)
         labels = known.false[rows, slots]
-        counts = {"false negatives": int(labels.sum()), "true negatives": int((~labels).sum())}
-        for name, count in counts.items():
-            if count < MIN_LABELS:
-                got = f"{count} {name} among {len(labels)} labelled slots"
-                raise_invalid("truth", f"labels of at least {MIN_LABELS} slots of each kind", got, "Label more.")
+        n_false = int(labels.sum())
+        if min(n_false, len(labels) - n_false) < MIN_LABELS:
+            got = f"{n_false} false negatives among {len(labels)} labelled slots"
+            raise_invalid("truth", f"labels of at least {MIN_LABELS} slots of each kind", got, "Label more.")
         features = self._features(query, negatives, rows, slots)
-        model = fit_grouped(features, labels, self._groups(query, rows), self.l2)
-        self._learnt = model, counts["false negatives"], len(labels)
+        centre, spread = _scales(features)
+        weights = _logistic(_design(features, centre, spread), labels, self.l2)
+        self._learnt = _Fit(centre, spread, weights, np.array([n_false, len(labels)]))
         return self
 
     @property
     def n(self) -> int:
         """The number of labels, 0 before `fit`."""
-        return 0 if self._learnt is None else self._learnt[2]
+        return 0 if self._learnt is None else int(self._learnt.labels[1])
 
     @property
     def weights(self) -> Floats:
-        """(f + 1,) the shared weights, of the constant first, then of each standardised feature."""
-        return self._fitted()[0].pooled.copy()
-
-    @property
-    def group_weights(self) -> dict[int, Floats]:
-        """{group: (f + 1,)} the weights of each group that has labels."""
-        model = self._fitted()[0]
-        return dict(zip(model.groups.tolist(), model.pooled + model.apart, strict=True))
+        """(f + 1,) the weights, of the constant first, then of each standardised feature."""
+        return self._fitted().weights.copy()
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K): the probability of a false negative, shifted by `cost` and `false_share`."""
+        """(B, K): the probability of a false negative, shifted by `cost` and `false_share`."""
         check_query_and_negatives(query, negatives)
-        model, false, labels = self._fitted()
+        fit = self._fitted()
         rows, slots = np.nonzero(filled_slots(negatives))
         suspicion = np.zeros(negatives.shape)
         if len(rows):
             features = self._features(query, negatives, rows, slots)
-            if features.shape[1] != len(model.centre):
-                rule = f"a function that returns {len(model.centre) - self.scores} numbers a pair, as in `fit`"
+            if features.shape[1] != len(fit.centre):
+                rule = f"a function that returns {len(fit.centre) - self.scores} numbers a pair, as in `fit`"
                 raise_invalid("features", rule, features.shape[1] - self.scores)
             shift = math.log(self.cost)
             if self.false_share is not None:
-                shift += math.log(self.false_share / (1 - self.false_share)) - math.log(false / (labels - false))
-            log_odds = model.log_odds(features, self._groups(query, rows)) + shift
+                n_false, n = fit.labels.tolist()
+                shift += math.log(self.false_share / (1 - self.false_share)) - math.log(n_false / (n - n_false))
+            # Each row is summed by itself, so that no row's result depends on the others.
+            log_odds = (_design(features, fit.centre, fit.spread) * fit.weights).sum(axis=1) + shift
             suspicion[rows, slots] = by_log_odds(log_odds, log_odds >= 0)
         return as_suspicion(suspicion, negatives)
 
@@ -182,43 +165,68 @@ class Labelled(MadeOf):
             parts.append(values.reshape(n, -1))
         return np.concatenate(parts, axis=1)
 
-    def _groups(self, query: Query, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """(S,) the group of each slot's anchor, or of its relation; -1 without groups."""
-        if self.groups is None:
-            return np.full(len(rows), -1)
-        anchors = anchor_ids(query)
-        keys, what = (anchors, "anchors") if anchors.ndim == 1 else (anchors[:, 1], "relations")
-        check_range("query.anchors", keys, len(self.groups), f"{what} of `groups`")
-        return self.groups[keys][rows]
-
-    def _fitted(self) -> tuple[GroupedLogistic, int, int]:
+    def _fitted(self) -> _Fit:
         if self._learnt is None:
             raise_invalid("truth", "fitted before", "no labels", "Call fit(query, negatives, truth).")
         return self._learnt
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
-        """Return the fitted weights; empty before `fit`. Settings, groups and features are not included."""
-        if (learnt := self._learnt) is None:
-            return {}
-        fitted = {name: getattr(learnt[0], name).copy() for name in _STATE if name != "labels"}
-        return {**fitted, "labels": np.array(learnt[1:])}
+        """The fitted weights; empty before `fit`. Settings and features are not included."""
+        return {} if self._learnt is None else {name: part.copy() for name, part in self._learnt._asdict().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it does not fit."""
         if isinstance(state, Mapping) and not state:
             self._learnt = None
             return
-        parts = read_state(state, _STATE)
-        if len(parts["pooled"]) != len(parts["centre"]) + 1:
-            raise_invalid("pooled", f"of shape ({len(parts['centre']) + 1},), like centre", parts["pooled"].shape)
-        if (np.diff(parts["groups"]) <= 0).any():
-            raise_invalid("groups", "ascending", parts["groups"].tolist())
-        false, labels = parts.pop("labels").tolist()
-        if false >= labels:
-            raise_invalid("labels", "the number of false negatives and of all labels", (false, labels))
-        self._learnt = GroupedLogistic(**parts), false, labels
+        fit = _Fit(**read_state(state, _STATE))
+        if len(fit.weights) != len(fit.centre) + 1:
+            raise_invalid("weights", f"of shape ({len(fit.centre) + 1},), like centre", f"shape {fit.weights.shape}")
+        self._learnt = fit
 
     def __repr__(self) -> str:
-        learnt = self._learnt
-        return described(self, "not fitted" if learnt is None else f"{learnt[2]:,} labels, {learnt[1]:,} false")
+        learnt = "not fitted" if self._learnt is None else "{1:,} labels, {0:,} false".format(*self._learnt.labels)
+        return described(self, learnt)
+
+
+class _Fit(NamedTuple):
+    """The result of `fit`. It is replaced as a whole, so that other threads never see parts of two fits."""
+
+    centre: Floats  # (f,) the mean of each feature over the labels
+    spread: Floats  # (f,) their standard deviation, 1 for a constant feature
+    weights: Floats  # (f + 1,) the constant first
+    labels: NDArray[np.int64]  # (2,) how many labels are of false negatives, and how many there are
+
+
+def _logistic(design: Floats, labels: NDArray[np.bool_], l2: float) -> Floats:
+    """(f + 1,) the weights of the largest likelihood, less l2 / 2 of their squares without that of the constant."""
+    penalties = np.full(design.shape[1], l2)
+    penalties[0] = 0.0
+    signs = np.where(labels, 1.0, -1.0)
+
+    def objective(weights: Floats) -> float:
+        log_odds = np.einsum("nf,f->n", design, weights)
+        return -float(np.logaddexp(0.0, -signs * log_odds).sum() + (penalties * weights**2).sum() / 2)
+
+    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
+        probable = chance(np.einsum("nf,f->n", design, weights))
+        gradient = np.einsum("nf,n->f", design, labels - probable) - penalties * weights
+        bend = probable * (1 - probable)
+        return gradient, np.einsum("ni,nj->ij", design * bend[:, None], design) + np.diag(penalties)
+
+    return maximise(objective, derivatives, np.zeros(design.shape[1]), tolerance=_TOLERANCE)
+
+
+def _scales(features: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each feature; 1 for a constant one, whose deviation may be rounding error."""
+    largest = np.abs(features).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)  # avoids overflow in the squares of very large or small features
+    shares = features / unit
+    spread = shares.std(axis=0)
+    return unit * shares.mean(axis=0), np.where(spread > _CONSTANT, unit * spread, 1.0)
+
+
+def _design(features: Floats, centre: Floats, spread: Floats) -> Floats:
+    """(n, f + 1): a one, and the standardised features."""
+    return np.concatenate([np.ones((len(features), 1)), (features - centre) / spread], axis=1)

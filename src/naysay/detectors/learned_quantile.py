@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
@@ -20,7 +21,6 @@ from naysay.detectors._slots import (
     query_anchors,
     slot_scores,
 )
-from naysay.detectors._states import Entry, read_state
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
@@ -39,19 +39,12 @@ class LearnedQuantile:
         m = decay_1 m + (1 - decay_1) g,  v = decay_2 v + (1 - decay_2) g^2
         c = c - rate * (m / (1 - decay_1^t)) / (sqrt(v / (1 - decay_2^t)) + 1e-8), then clipped to the bounds
 
-    t is the number of steps with this anchor. Rows of one anchor are one observation; rows without a negative are
-    skipped. Suspicion is that of `Margin`, with the threshold c.
-
-    Pass `observe` what the sampler returned, before a policy drops suspects (`Judged.observe` does it right). alpha is
-    a guess: every anchor loses that share. A threshold moves by about `rate` per step, so it needs (distance / rate)
-    observations of its anchor to come down, and then varies by as much.
-
-    Cost: O(B K) per step, whatever the number of anchors; four numbers for each anchor.
+    t is the number of steps with this anchor. Rows of one anchor are one observation. Suspicion is that of `Margin`,
+    with the threshold c. Pass `observe` what the sampler returned, before a policy drops suspects. alpha is a guess:
+    every anchor loses that share. O(B K) per step, and four numbers for each anchor.
 
     Balmaseda, Wang, Lin and Yang. Discovering Global False Negatives On the Fly for Self-supervised Contrastive
-    Learning. ICML 2025. alpha, rate, decay and bounds are those of its script for images. Its code puts the epoch in
-    place of t, which makes first steps larger or smaller by when an anchor comes, and of rows of one anchor the last
-    one counts.
+    Learning. ICML 2025. Its code puts the epoch in place of t, and of rows of one anchor the last one counts.
 
     Args:
         n_anchors: The number of anchors. Each has its own threshold.
@@ -135,21 +128,23 @@ class LearnedQuantile:
             return
         filled = filled_slots(negatives)
         rows = filled.any(axis=1)
-        who, place = np.unique(anchors[rows], return_inverse=True)
-        slots = np.bincount(place, filled[rows].sum(axis=1), len(who))
+        distinct, place = np.unique(anchors[rows], return_inverse=True)
+        n_slots = np.bincount(place, filled[rows].sum(axis=1), len(distinct))
         with self._lock:
             above = ((scores > self._thresholds[anchors][:, None]) & filled)[rows].sum(axis=1)
-            self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
+            self._adam_step(distinct, self.alpha - np.bincount(place, above, len(distinct)) / n_slots)
 
-    def _step(self, who: NDArray[np.int64], slope: Floats) -> None:
+    def _adam_step(self, anchors: NDArray[np.int64], gradient: Floats) -> None:
         """One step of Adam for the thresholds of these anchors, each of them once."""
-        one, two = self.decay
-        self._seen[who] += 1
-        self._first[who] = one * self._first[who] + (1 - one) * slope
-        self._second[who] = two * self._second[who] + (1 - two) * slope**2
-        times = self._seen[who]
-        mean, spread = self._first[who] / (1 - one**times), np.sqrt(self._second[who] / (1 - two**times))
-        self._thresholds[who] = np.clip(self._thresholds[who] - self.rate * mean / (spread + 1e-8), *self.bounds)
+        first_decay, second_decay = self.decay
+        self._seen[anchors] += 1
+        self._first[anchors] = first_decay * self._first[anchors] + (1 - first_decay) * gradient
+        self._second[anchors] = second_decay * self._second[anchors] + (1 - second_decay) * gradient**2
+        times = self._seen[anchors]
+        mean = self._first[anchors] / (1 - first_decay**times)
+        spread = np.sqrt(self._second[anchors] / (1 - second_decay**times))
+        moved = self._thresholds[anchors] - self.rate * mean / (spread + 1e-8)
+        self._thresholds[anchors] = np.clip(moved, *self.bounds)
 
     def _anchors(self, query: Query) -> NDArray[np.int64]:
         return query_anchors(query, self.n_anchors, advice="Number the triples, and pass that.")
@@ -172,9 +167,9 @@ class LearnedQuantile:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        (low, high), shape = self.bounds, (self.n_anchors,)
-        entries = {"thresholds": Entry(shape, at_least=low, at_most=high), "first": Entry(shape)}
-        entries |= {"second": Entry(shape, at_least=0), "seen": Entry(shape, whole=True, at_least=0)}
+        shape = (self.n_anchors,)
+        entries = {"thresholds": Entry(shape), "first": Entry(shape)}
+        entries |= {"second": Entry(shape), "seen": Entry(shape, whole=True)}
         parts = read_state(state, entries).values()
         with self._lock:
             self._thresholds, self._first, self._second, self._seen = parts

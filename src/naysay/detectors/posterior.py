@@ -9,7 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import for_checkpoints, to_numpy
+from naysay._state import read_state
+from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
     check_all,
@@ -21,18 +22,30 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
-from naysay.detectors._posterior_alike import balance_of, check_labels, corrected
-from naysay.detectors._posterior_fit import fit_scores
-from naysay.detectors._posterior_lists import Lists, in_place, numbers, read_lists, read_mask, sorted_by
-from naysay.detectors._posterior_model import MODEL_KEYS, Model, model_of_state, share_of, with_cut
+from naysay.detectors._posterior_fit import Lists, fit_scores, in_place, numbers, read_lists, read_mask, sorted_by
+from naysay.detectors._posterior_model import (
+    MODEL_STATE,
+    Model,
+    balance_of,
+    check_labels,
+    corrected,
+    model_of_state,
+    rate_of,
+)
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, slot_scores
-from naysay.detectors.posterior_summary import PosteriorSummary, summary_of_state
-from naysay.detectors.share import Share
+from naysay.detectors.posterior_summary import (
+    SUMMARY_STATE,
+    PosteriorSummary,
+    cut_at,
+    nearest_below,
+    summary_of_state,
+    with_cut,
+)
+from naysay.detectors.rate import RateEstimate
 from naysay.text import described
 from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
-Floats = NDArray[np.float64]
-DEPTH, MIN_DEPTH = 50, 20
+DEPTH, MIN_DEPTH = 50, 20  # candidates of each list that are fitted to
 
 
 @final
@@ -44,22 +57,10 @@ class Posterior(MadeOf):
     also finds `tau`: the k nearest candidates with a suspicion of at most tau have an estimated share of false
     negatives of `false_share`. Where the nearest have less than that anyway, tau is 1 and nothing is dropped.
 
-    1. Each anchor's nearest candidates form a list, and one of its labelled positives is added.
-    2. P(slot is labelled | x) = c P(positive | x), where x is the score and its height above the list's background. c =
-       P(labelled | positive) is at least the labelled share of any group of slots: that of the slots which are labelled
-       most often is taken. P(positive | x) is a logistic regression on smooth curves of x, given c.
-    3. p is the same for a candidate, which is not labelled. Behind the lists, the mean of the last ten ranks.
-    4. With `alike`: a candidate closer to its anchor's labelled positives than its score predicts has higher odds.
-       This also checks whether the labels are a random part of the positives, and corrects p where they are not.
-    5. tau is one number for all anchors.
-
     It assumes that labels are random among an anchor's positives, that the highest scores are positives almost surely,
-    and that scores mean about the same for all anchors, however many positives these have. Labels that are the easiest
-    positives break the first: `reason` says so where it is clear, and `alike`, `correct` or `labelled_share` mend it. A
-    weak encoder breaks the second, and anchors of very different difficulty the third: the estimate is too high, and
-    the lower end of the interval far below it. Where labels cannot tell, `fitted` is False and `reason` says why.
-
-    Cost: a tenth of a second for 2,000 anchors with 50 candidates, and O(1) per slot.
+    and that scores mean about the same for all anchors. Labels that are the easiest positives break the first:
+    `reason` says so where it is clear, and `alike`, `correct` or `labelled_share` mend it. Where labels cannot tell,
+    `fitted` is False and `reason` says why. A tenth of a second for 2,000 anchors with 50 candidates; O(1) per slot.
 
     Elkan and Noto. Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008. Efron. Large-Scale Inference.
     2010 (a threshold by the mean of local false discovery rates).
@@ -135,17 +136,6 @@ class Posterior(MadeOf):
         self._learnt = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
         return self
 
-    def update(
-        self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1, anchors: Any = None
-    ) -> Posterior:
-        """Fit again, e.g. once an epoch. Where these lists cannot tell, the last model stays, and `reason` says so."""
-        model, said = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
-        last, before = self._learnt
-        if model is None and last is not None and before is not None:
-            model, said = last, replace(before, code=said.code, labelled=said.labelled)
-        self._learnt = model, said
-        return self
-
     def correct(self, scores: Any, positive_scores: Any, truth: Any, *, alike: Any = None) -> Posterior:
         """Correct the posterior by labelled candidates, about 100 drawn at random among the k nearest; return self.
 
@@ -156,18 +146,20 @@ class Posterior(MadeOf):
             alike: (A, M)
         """
         lists, order = read_lists(scores, positive_scores, alike)
-        known = as_array("truth", to_numpy(truth))
-        if known.shape != lists.scores.shape or known.dtype.kind not in "iu" or not np.isin(known, (-1, 0, 1)).all():
-            raise_invalid("truth", f"1, 0 or -1 of shape {lists.scores.shape}", f"{known.dtype} of shape {known.shape}")
-        known = sorted_by(known, order)
-        asked = (known >= 0) & lists.filled
-        if not asked.any():
+        labels = as_array("truth", to_numpy(truth))
+        is_label = labels.dtype.kind in "iu" and np.isin(labels, (-1, 0, 1)).all()
+        if labels.shape != lists.scores.shape or not is_label:
+            rule = f"1, 0 or -1 of shape {lists.scores.shape}"
+            raise_invalid("truth", rule, f"{labels.dtype} of shape {labels.shape}")
+        labels = sorted_by(labels, order)
+        labelled = (labels >= 0) & lists.filled
+        if not labelled.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
-        before, said = self._fitted()
-        model = corrected(before, before.of_lists(lists)[asked], known[asked] == 1, self.seed)
-        said = replace(said, balance=np.nan, balance_error=np.nan)
-        posterior = model.of_lists(lists)
-        self._learnt = model, with_cut(model, lists, said, self.false_share, posterior, lists.filled, self.k)
+        before, summary = self._fitted()
+        model = corrected(before, before.of_lists(lists)[labelled], labels[labelled] == 1, self.seed)
+        summary = replace(summary, balance=np.nan, balance_error=np.nan)
+        summary = _with_cut(model, lists, summary, self.false_share, model.of_lists(lists), lists.filled, self.k)
+        self._learnt = model, summary
         return self
 
     def recut(
@@ -184,12 +176,20 @@ class Posterior(MadeOf):
             counts: (A,) how many negatives each anchor gets; by default k.
         """
         lists, order = read_lists(scores, positive_scores, alike)
-        may = lists.filled if free is None else read_mask("free", free, lists, order)
-        each = self.k if counts is None else np.asarray(to_numpy(counts), np.int64)
-        model, said = self._fitted()
-        given: dict[str, Any] = {"positive_scores": self.positive_scores, "alike": self.alike, "seed": self.seed}
-        other = Posterior(self.k, to, depth=self.depth, labelled_share=self.labelled_share, **given)
-        other._learnt = model, with_cut(model, lists, said, other.false_share, model.of_lists(lists), may, each)
+        eligible = lists.filled if free is None else read_mask("free", free, lists, order)
+        k_of_anchors = self.k if counts is None else np.asarray(to_numpy(counts), np.int64)
+        model, summary = self._fitted()
+        other = Posterior(
+            self.k,
+            to,
+            depth=self.depth,
+            labelled_share=self.labelled_share,
+            positive_scores=self.positive_scores,
+            alike=self.alike,
+            seed=self.seed,
+        )
+        posterior = model.of_lists(lists)
+        other._learnt = model, _with_cut(model, lists, summary, other.false_share, posterior, eligible, k_of_anchors)
         return other
 
     def _found(self, lists: Lists, n_labelled: Any, anchors: Any) -> tuple[Model | None, PosteriorSummary]:
@@ -201,8 +201,9 @@ class Posterior(MadeOf):
             ids = np.arange(len(lists.scores))
         c = None
         if self.labelled_share is not None:
-            mean = float(np.mean(np.asarray(to_numpy(n_labelled), np.float64)))
-            c = 1 / (1 + mean * (1 - self.labelled_share) / self.labelled_share)  # all but one are left out
+            mean_labelled = float(np.mean(np.asarray(to_numpy(n_labelled), np.float64)))
+            # Of an anchor's labelled positives all but one are left out of its list.
+            c = 1 / (1 + mean_labelled * (1 - self.labelled_share) / self.labelled_share)
             lists = replace(lists, alike=None)
         fit = fit_scores(lists, self.depth, self.seed, c)
         summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
@@ -215,14 +216,16 @@ class Posterior(MadeOf):
             balance, error = balance_of(lists, posterior, self.depth)
             summary = replace(summary, balance=balance, balance_error=error)
             model = replace(model, reach=model.reach * summary.reach)
-        return model, with_cut(model, lists, summary, self.false_share, posterior, lists.filled, self.k)
+        return model, _with_cut(model, lists, summary, self.false_share, posterior, lists.filled, self.k)
 
     def posterior(self, scores: Any, positive_scores: Any = None, *, alike: Any = None) -> Floats:
         """(A, M) the posterior of lists as `fit` takes them, in their order; 0 where a slot is empty."""
         lists, order = read_lists(scores, positive_scores, alike)
         return in_place(self._fitted()[0].of_lists(lists), order)
 
-    def share(self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0) -> Share:
+    def share(
+        self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0
+    ) -> RateEstimate:
         """Estimate the share of false negatives in a set of candidates, with a 95 % confidence interval.
 
         Of candidates alike in score, false ones must be in the set no more often than others: the estimate is too low
@@ -235,16 +238,25 @@ class Posterior(MadeOf):
             alike: (A, M)
             behind: How many more are in the set and in no list.
         """
-        found, more = self.shares(scores, positive_scores, [mask], alike=alike)[0], check_whole("behind", behind, 0)
-        n, beyond, ends = int(np.count_nonzero(to_numpy(mask))), self._fitted()[0].beyond, ("estimate", "low", "high")
-        return replace(found, **{end: (n * getattr(found, end) + more * beyond) / (n + more) for end in ends if more})
+        rate = self.shares(scores, positive_scores, [mask], alike=alike)[0]
+        n_behind = check_whole("behind", behind, 0)
+        if not n_behind:
+            return rate
+        n = int(np.count_nonzero(to_numpy(mask)))
+        beyond = self._fitted()[0].beyond
+        estimate, low, high = (
+            (n * end + n_behind * beyond) / (n + n_behind) for end in (rate.estimate, rate.low, rate.high)
+        )
+        return replace(rate, estimate=estimate, low=low, high=high)
 
-    def shares(self, scores: Any, positive_scores: Any, masks: Sequence[Any], *, alike: Any = None) -> list[Share]:
+    def shares(
+        self, scores: Any, positive_scores: Any, masks: Sequence[Any], *, alike: Any = None
+    ) -> list[RateEstimate]:
         """The shares of several sets of the same candidates, as `share` gives them."""
         lists, order = read_lists(scores, positive_scores, alike)
         model = self._fitted()[0]
         posterior = model.of_lists(lists)
-        return [share_of(model, lists, posterior, read_mask("mask", mask, lists, order)) for mask in masks]
+        return [rate_of(model, lists, posterior, read_mask("mask", mask, lists, order)) for mask in masks]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior of each candidate, whatever else is in its row.
@@ -254,26 +266,34 @@ class Posterior(MadeOf):
         must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the typical one.
         """
         check_query_and_negatives(query, negatives)
-        model, filled = self._fitted()[0], filled_slots(negatives)
-        own, table, anchors = self.positive_scores, self.positive_scores, anchor_ids(query)
+        model, _ = self._fitted()
+        filled, anchors = filled_slots(negatives), anchor_ids(query)
+        own, table = None, self.positive_scores
         if table is not None:
             if anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table))):
                 raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
             own = table[anchors]
-        lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), own, None)
+        lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), own)
         odds = model.log_odds(lists, model.learnt_levels(anchors, lists))
-        near = np.zeros(filled.shape, bool)
-        near[:, : odds.shape[1]] = model.counts(odds)
-        rows, slots = np.nonzero(in_place(near, order) & filled)
-        if self.alike is not None and len(rows):
-            sides, rule = slot_pairs(query, negatives, rows, slots), f"a function that returns ({len(rows)},) numbers"
-            values = numbers_of("alike", self.alike, query, sides, rule)
-            if values.shape != (len(rows),):
-                raise_invalid("alike", rule, f"shape {values.shape}")
-            similar = np.full(filled.shape, np.nan)
-            similar[rows, slots] = np.where(np.isfinite(values), values, np.nan)
+        if self.alike is not None:
+            counts = np.zeros(filled.shape, bool)
+            counts[:, : odds.shape[1]] = model.counts(odds)
+            similar = self._similar(query, negatives, in_place(counts, order) & filled)
             lists = replace(lists, alike=sorted_by(similar, order))
         return as_suspicion(in_place(model.of_odds(odds, lists), order), negatives)
+
+    def _similar(self, query: Query, negatives: Negatives, chosen: NDArray[np.bool_]) -> Floats:
+        """(B, K) what `alike` says of some slots, NaN elsewhere."""
+        similar = np.full(chosen.shape, np.nan)
+        rows, slots = np.nonzero(chosen)
+        if self.alike is None or not len(rows):
+            return similar
+        rule = f"a function that returns ({len(rows)},) numbers"
+        values = numbers_of("alike", self.alike, query, slot_pairs(query, negatives, rows, slots), rule)
+        if values.shape != (len(rows),):
+            raise_invalid("alike", rule, f"shape {values.shape}")
+        similar[rows, slots] = np.where(np.isfinite(values), values, np.nan)
+        return similar
 
     @property
     def fitted(self) -> bool:
@@ -310,14 +330,14 @@ class Posterior(MadeOf):
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
         model, summary = self._learnt
-        parts = {} if model is None else model.state()
-        return parts if summary is None else {**parts, "summary": summary.state()}
+        return {**(model.state() if model else {}), **(summary.state() if summary else {})}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, or the same as lists. Raises NaysayError, with nothing changed, otherwise."""
-        empty = isinstance(state, Mapping) and not state
-        summary = None if empty else summary_of_state(state, MODEL_KEYS)
-        model = model_of_state(state, ("summary",)) if len(state) > 1 else None
+        keys = set(state) if isinstance(state, Mapping) else {"no state"}
+        summary = summary_of_state(read_state(state, SUMMARY_STATE, MODEL_STATE)) if keys else None
+        has_model = bool(keys - set(SUMMARY_STATE))
+        model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE)) if has_model else None
         self._learnt = model, summary
 
     def _fitted(self) -> tuple[Model, PosteriorSummary]:
@@ -329,8 +349,25 @@ class Posterior(MadeOf):
         return model, summary
 
     def __repr__(self) -> str:
-        said = self._learnt[1]
-        return described(self, f"c={said.c:.3g}, tau={said.tau:.3g}" if said and self.fitted else "not fitted")
+        model, summary = self._learnt
+        return described(self, f"c={summary.c:.3g}, tau={summary.tau:.3g}" if model and summary else "not fitted")
+
+
+def _with_cut(
+    model: Model,
+    lists: Lists,
+    summary: PosteriorSummary,
+    target: float,
+    posterior: Floats,
+    eligible: NDArray[np.bool_],
+    k: int | NDArray[np.int64],
+) -> PosteriorSummary:
+    """The summary with tau, and with the rates before and after: of the k nearest that are eligible."""
+    shown = np.where(eligible, posterior, 2.0)  # above any threshold
+    cut = cut_at(shown, k, target, lists.scores)
+    before = rate_of(model, lists, posterior, nearest_below(shown, k, 1.0))
+    after = rate_of(model, lists, posterior, cut.kept)
+    return with_cut(summary, model.c, cut, before, after)
 
 
 def _checked_anchors(anchors: Any, rows: int) -> NDArray[np.int64]:

@@ -2,34 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import public, raise_invalid
-from naysay.detectors._states import Entry, read_state
-from naysay.detectors.cut import Cut
-from naysay.detectors.rate import CONFIDENCE
-from naysay.detectors.share import Share
+from naysay._intervals import CONFIDENCE
+from naysay._state import Entry
+from naysay.arrays import Floats, to_numpy
+from naysay.checks import as_array, check_number, check_whole, first_bad, public, raise_invalid
+from naysay.detectors.rate import RateEstimate
 from naysay.text import percent, with_interval
 
-FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK, BIASED = range(6)
+Mask = NDArray[np.bool_]
+FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK, BIASED = range(6)  # codes of `PosteriorSummary.reason`
 MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
-_HALF, _HIGH = 0.5, 0.38  # an estimate above it says more about the encoder; so does a vague one above the second
-_VAGUE = 3.0  # times the lower end
-_EASIEST, _HARDEST, _EASY, _AGREE = 0.6, 1.4, 0.9, 1.3  # of the balance; of two estimates that agree
-_NUMBERS, _SHARE, _CHECK = 11, 4, 5  # in the state
-_GIVEN = (0, 1, 2, 4, 7, 8)  # of the numbers that no fit leaves out
-_STATE = {"summary": Entry((_NUMBERS + 2 * _SHARE + _CHECK,), missing=True)}
-_WHAT = "false negatives"
+
+_MOST_SHORT = 0.5  # of the anchors: with more that are short of k, the cut is out of reach
+_MOST_FALSE = 0.5  # an estimate above it says more about the encoder than about the candidates
+_MOST_FALSE_IF_VAGUE = 0.38  # the same, where the interval reaches below half the estimate
+_VAGUE = 3.0  # times the lower end: from here on, an estimate has a note
+_EASIEST, _HARDEST = 0.6, 1.4  # of the balance: beyond them, labels are clearly not a random part of the positives
+_EASY = 0.9  # of the balance: below it, the interval is widened
+_AGREE = 1.3  # times: two estimates that differ by less agree
+_EMPTY = 2.0  # stands for the posterior of an empty slot: above any threshold
 _IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
 ASSUMPTIONS = (
     "labelled positives were labelled at random among the positives of their anchor, whatever their score",
     "some candidates of the highest scores are positives almost surely, and scores mean about the same for all anchors",
 )
+
+
+# ---- the cut --------------------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """The largest threshold of the posterior at which the returned set has the wanted share of false negatives.
+
+    Args:
+        tau: Candidates with a posterior of at most tau are kept. 1 if nothing need be dropped.
+        kept: (A, M): the k nearest candidates of each anchor with a posterior of at most tau.
+        before: The mean posterior of the k nearest.
+        after: The mean posterior of the kept.
+        hardness_before: The mean score of the k nearest; NaN without scores.
+        hardness_after: The mean score of the kept; NaN without scores.
+        dropped: How many of the k nearest have a posterior above tau.
+        short: How many anchors have fewer than k kept.
+
+    Examples:
+        >>> found = cut([[0.5, 0.1, 0.0], [0.25, 0.0, 0.0]], k=2, false_share=0.1)
+        >>> found.tau, round(found.before, 4), round(found.after, 4), found.kept.tolist()
+        (0.25, 0.2125, 0.0875, [[False, True, True], [True, True, False]])
+    """
+
+    tau: float
+    kept: Mask
+    before: float
+    after: float
+    hardness_before: float
+    hardness_after: float
+    dropped: int
+    short: int
+
+
+@public
+def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cut:
+    """Find the largest tau such that the mean posterior of "the k nearest with posterior <= tau" is at most a target.
+
+    One tau for all anchors. The mean never falls with tau: what a larger tau adds has a larger posterior than all that
+    is kept, and replaces something smaller. So a bisection over the posteriors is exact: O(A M log A M).
+
+    Args:
+        posterior: (A, M) from 0 to 1, nearest first; NaN where a slot is empty.
+        k: Negatives per anchor.
+        false_share: The target.
+        scores: (A, M) scores of the slots, to report hardness.
+
+    Returns:
+        The cut. If even the smallest posterior is above the target, tau is 0 and nothing is kept.
+
+    Raises:
+        NaysayError: If an argument is invalid.
+
+    Examples:
+        >>> cut([[0.5, 0.125, 0.0]], k=2, false_share=0.0625).tau
+        0.125
+    """
+    chances = as_array("posterior", to_numpy(posterior))
+    if chances.ndim != 2 or chances.dtype.kind not in "iuf":
+        raise_invalid("posterior", "numbers of shape (A, M)", f"{chances.dtype} of shape {chances.shape}")
+    chances = chances.astype(np.float64)
+    filled = ~np.isnan(chances)
+    bad = filled & ~((chances >= 0) & (chances <= 1))
+    if bad.any():
+        raise_invalid("posterior", "from 0 to 1, or NaN where a slot is empty", first_bad(chances, bad))
+    count = check_whole("k", k, 1)
+    target = check_number("false_share", false_share, at_least=0, at_most=1)
+    values = None
+    if scores is not None:
+        values = as_array("scores", to_numpy(scores))
+        if values.shape != chances.shape or values.dtype.kind not in "iuf":
+            rule = f"numbers of shape {chances.shape}, like `posterior`"
+            raise_invalid("scores", rule, f"{values.dtype} of shape {values.shape}")
+        values = values.astype(np.float64)
+    return cut_at(np.where(filled, chances, _EMPTY), count, target, values)
+
+
+def cut_at(posterior: Floats, k: int | NDArray[np.int64], target: float, scores: Floats | None) -> Cut:
+    """The cut of (A, M) posteriors, 2 where a slot is empty; k is one number, or (A,) one for each row."""
+    nearest = nearest_below(posterior, k, 1.0)
+    levels = np.unique(posterior[posterior <= 1])
+    tau, kept = 1.0, nearest
+    if not nearest.any() or mean_of(posterior, nearest) > target:
+        # Bisection: the mean at levels[fits] is at most the target, that at levels[exceeds] is not.
+        fits, exceeds = -1, len(levels) - 1
+        while exceeds - fits > 1:
+            middle = (fits + exceeds) // 2
+            if mean_of(posterior, nearest_below(posterior, k, levels[middle])) <= target:
+                fits = middle
+            else:
+                exceeds = middle
+        if fits >= 0:
+            tau = float(levels[fits])
+            kept = nearest_below(posterior, k, tau)
+        elif len(levels):
+            tau = 0.0
+            kept = np.zeros(posterior.shape, bool)
+    hardness = [mean_of(scores, mask) if scores is not None else np.nan for mask in (nearest, kept)]
+    return Cut(
+        tau=tau,
+        kept=kept,
+        before=mean_of(posterior, nearest),
+        after=mean_of(posterior, kept),
+        hardness_before=hardness[0],
+        hardness_after=hardness[1],
+        dropped=int((nearest & (posterior > tau)).sum()),
+        short=int((kept.sum(axis=1) < k).sum()),
+    )
+
+
+def nearest_below(posterior: Floats, k: int | NDArray[np.int64], tau: float) -> Mask:
+    """(A, M): the first k slots of each row with a posterior of at most tau."""
+    below = posterior <= tau
+    return np.asarray(below & (np.cumsum(below, axis=1) <= np.reshape(k, (-1, 1))))
+
+
+def mean_of(values: Floats, mask: Mask) -> float:
+    """The mean over a mask; 0 if it is empty."""
+    return float(values[mask].sum() / max(1, np.count_nonzero(mask)))
+
+
+# ---- the summary ----------------------------------------------------------------------------------------
 
 
 @final
@@ -87,7 +215,6 @@ class PosteriorSummary:
         before: The estimated share of false negatives among the k nearest, or None.
         after: That among the k nearest that are kept, or None.
         check: The check of the labels by item vectors, or None.
-
         balance: How much of the posterior is above the labelled positives, as a share of a half: 1 if they are a random
             part of all positives, less if they are the easiest. NaN if it does not matter.
         balance_error: Its standard error.
@@ -106,8 +233,8 @@ class PosteriorSummary:
     hardness_after: float = np.nan
     dropped: int = 0
     short: int = 0
-    before: Share | None = None
-    after: Share | None = None
+    before: RateEstimate | None = None
+    after: RateEstimate | None = None
     check: LabelCheck | None = None
     balance: float = np.nan
     balance_error: float = np.nan
@@ -115,19 +242,21 @@ class PosteriorSummary:
     @property
     def biased(self) -> bool:
         """Whether labels are clearly not a random part of the positives, and item vectors do not set the level."""
-        check, easiest = self.check, self.balance + 2 * self.balance_error < _EASIEST
-        if easiest and check is not None and not np.isnan(check.by_vectors):
-            easiest = not check.shift and check.by_vectors > _AGREE * check.by_labels
-        return bool(easiest or self.balance - 2 * self.balance_error > _HARDEST)
+        check = self.check
+        looks_easiest = self.balance + 2 * self.balance_error < _EASIEST
+        if looks_easiest and check is not None and not np.isnan(check.by_vectors):
+            looks_easiest = not check.shift and check.by_vectors > _AGREE * check.by_labels
+        looks_hardest = self.balance - 2 * self.balance_error > _HARDEST
+        return bool(looks_easiest or looks_hardest)
 
     @property
     def reach(self) -> tuple[float, float]:
         """By what the ends of the intervals are multiplied.
 
-        Labels that look easier than other positives are, and more are false, or those others are no positives.
+        Labels that look easier may be easier, so that more candidates are false; or the others are no positives.
         """
-        easy = self.balance + 2 * self.balance_error < _EASY
-        return (0.0, 1 / max(self.balance, 0.1)) if easy else (1.0, 1.0)
+        looks_easy = self.balance + 2 * self.balance_error < _EASY
+        return (0.0, 1 / max(self.balance, 0.1)) if looks_easy else (1.0, 1.0)
 
     @property
     def reason(self) -> str:
@@ -160,62 +289,62 @@ class PosteriorSummary:
             text = f"{text}. Posteriors above {self.tau:.3g} are dropped: {after}."
         return f"{text} Note: {self.reason}." if self.reason else text
 
-    def state(self) -> NDArray[np.float64]:
-        """All of it as numbers, NaN for what is None."""
-        first = [self.code, self.labelled, self.gain, self.c, self.tau, self.hardness_before, self.hardness_after]
-        first += [self.dropped, self.short, self.balance, self.balance_error]
-        for share in (self.before, self.after):
-            first += [np.nan] * _SHARE if share is None else [share.estimate, share.low, share.high, share.n]
-        return np.array(first + ([np.nan] * _CHECK if self.check is None else list(astuple(self.check))), np.float64)
+    def state(self) -> dict[str, Any]:
+        """All of it as numbers and arrays, NaN for what is None."""
+        state: dict[str, Any] = {f"summary_{name}": getattr(self, name) for name in _NUMBERS}
+        for name in ("before", "after"):
+            rate = getattr(self, name)
+            numbers = [np.nan] * 4 if rate is None else [rate.estimate, rate.low, rate.high, rate.n]
+            state[f"summary_{name}"] = np.array(numbers, np.float64)
+        state["summary_check"] = np.full(5, np.nan) if self.check is None else np.array(astuple(self.check), np.float64)
+        return state
 
 
-def summary_of_state(state: Mapping[str, Any], others: Iterable[str]) -> PosteriorSummary:
-    """The summary from the numbers under "summary"."""
-    numbers = read_state(state, _STATE, others)["summary"]
-    counts, shares_of = numbers[[0, 1, 7, 8]], numbers[_NUMBERS : _NUMBERS + 2 * _SHARE].reshape(2, _SHARE)
-    known = shares_of[~np.isnan(shares_of[:, 0])]
-    good = numbers[0] <= BIASED and 0 <= numbers[4] <= 1 and not np.isnan(numbers[list(_GIVEN)]).any()
-    for count in (counts, known[:, 3]):
-        good &= bool(((count >= 0) & (count < 2**53) & (count == np.floor(count))).all())
-    if not (good and ((known[:, :3] >= 0) & (known[:, :3] <= 1)).all()):
-        raise_invalid("summary", "what `state` returned", "numbers that no fit gives")
-    code, labelled, gain, c, tau, before, after, dropped, short, balance, error = numbers[:_NUMBERS].tolist()
-    shares = [
-        None if np.isnan(estimate) else posterior_share(estimate, low, high, int(n))
-        for estimate, low, high, n in shares_of.tolist()
-    ]
-    last = numbers[-_CHECK:].tolist()
-    return PosteriorSummary(
-        *(int(code), int(labelled), gain, c, tau, before, after, int(dropped), int(short)),
-        before=shares[0],
-        after=shares[1],
-        check=None if np.isnan(last[0]) else LabelCheck(*last),
-        balance=balance,
-        balance_error=error,
-    )
+_COUNTS = ("code", "labelled", "dropped", "short")
+_NUMBERS = (*_COUNTS, "gain", "c", "tau", "hardness_before", "hardness_after", "balance", "balance_error")
+SUMMARY_STATE = {
+    **{f"summary_{name}": Entry(whole=name in _COUNTS) for name in _NUMBERS},
+    "summary_before": Entry((4,)),
+    "summary_after": Entry((4,)),
+    "summary_check": Entry((5,)),
+}
 
 
-def posterior_share(estimate: float, low: float, high: float, n: int) -> Share:
-    """A share by the posterior. A lower end far below the estimate has a note."""
+def summary_of_state(parts: Mapping[str, NDArray[Any]]) -> PosteriorSummary:
+    """The summary from the entries of its state."""
+    values: dict[str, Any] = {name: parts[f"summary_{name}"].item() for name in _NUMBERS}
+    for name in ("before", "after"):
+        estimate, low, high, n = parts[f"summary_{name}"].tolist()
+        values[name] = None if np.isnan(estimate) else posterior_rate(estimate, low, high, int(n))
+    check = parts["summary_check"].tolist()
+    values["check"] = None if np.isnan(check[0]) else LabelCheck(*check)
+    return PosteriorSummary(**values)
+
+
+def posterior_rate(estimate: float, low: float, high: float, n: int) -> RateEstimate:
+    """A rate by the posterior. A lower end far below the estimate has a note."""
     notes = (_IMPURE,) if low * _VAGUE < estimate else ()
-    return Share(_WHAT, estimate, low, high, CONFIDENCE, n, ASSUMPTIONS, notes)
+    return RateEstimate("false negatives", estimate, low, high, CONFIDENCE, n, ASSUMPTIONS, notes)
 
 
-def summary_of(summary: PosteriorSummary, c: float, found: Cut, before: Share, after: Share) -> PosteriorSummary:
-    """The summary with a cut. A cut that leaves most anchors short is out of reach."""
-    weak = before.estimate > (_HIGH if before.low < _HALF * before.estimate else _HALF)
-    code = BIASED if summary.biased else WEAK if weak else FINE
-    if found.short > _HALF * len(found.kept):
+def with_cut(
+    summary: PosteriorSummary, c: float, cut: Cut, before: RateEstimate, after: RateEstimate
+) -> PosteriorSummary:
+    """The summary with a cut, and whether to trust it."""
+    is_vague = before.low < 0.5 * before.estimate
+    is_weak = before.estimate > (_MOST_FALSE_IF_VAGUE if is_vague else _MOST_FALSE)
+    code = BIASED if summary.biased else WEAK if is_weak else FINE
+    if cut.short > _MOST_SHORT * len(cut.kept):
         code = OUT_OF_REACH
     return replace(
         summary,
         code=code,
         c=c,
-        tau=found.tau,
-        hardness_before=found.hardness_before,
-        hardness_after=found.hardness_after,
-        dropped=found.dropped,
-        short=found.short,
+        tau=cut.tau,
+        hardness_before=cut.hardness_before,
+        hardness_after=cut.hardness_after,
+        dropped=cut.dropped,
+        short=cut.short,
         before=before,
         after=after,
     )

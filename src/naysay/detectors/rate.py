@@ -7,7 +7,8 @@ scores, so the sets that are tried are tails S = {score >= t}.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from naysay._intervals import least_share, most_share
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_bool, check_number, public, raise_invalid, shown
 from naysay.detectors._slots import as_flags, finite_scores, masked_scores
-from naysay.detectors.share import Share
+from naysay.text import percent
 
 _ASSUMPTIONS = (
     "unlabelled positives score like the positives given: which pairs are known does not depend on the score",
@@ -35,6 +36,52 @@ _INCONCLUSIVE = (
 _REPRESENTATIVE = "these anchors are representative: they differ as much as all anchors do"
 
 
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class RateEstimate:
+    """An estimated share, its confidence interval, and what it assumes.
+
+    Args:
+        what: What the share is of, in words.
+        estimate: The share, from 0 to 1; NaN if it is unknown.
+        low: The lower end of the interval, which contains the true share with this confidence if the assumptions hold.
+        high: The upper end of the interval.
+        confidence: The confidence of the interval.
+        n: The number of independent observations.
+        assumptions: One sentence for each assumption.
+        notes: One sentence for each limitation.
+        bound: Whether only the upper bound `high` is claimed. `estimate` is then the bound without sampling error.
+
+    Examples:
+        >>> print(RateEstimate("false negatives", 0.02, 0.01, 0.04, 0.95, 300, ("the judge is right",)))
+        false negatives: 2.0 % (95% CI 1.0 to 4.0, n = 300)
+        assumes: the judge is right
+    """
+
+    what: str
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    bound: bool = False
+
+    def __str__(self) -> str:
+        """The share and its interval, then the assumptions and notes, one a line."""
+        level, n = f"{self.confidence:.0%}", f"n = {self.n:,}"
+        if self.bound:
+            estimate = f"{percent(self.estimate)} without sampling error"
+            lines = [f"{self.what}: at most {percent(self.high)} ({level} confidence, {n}; {estimate})"]
+        else:
+            interval = f"{level} CI {percent(self.low, sign='')} to {percent(self.high, sign='')}, {n}"
+            lines = [f"{self.what}: {percent(self.estimate)} ({interval})"]
+        lines += [f"assumes: {sentence}" for sentence in self.assumptions]
+        return "\n".join(lines + [f"note: {sentence}" for sentence in self.notes])
+
+
 @public
 def unlabelled_share(
     candidates: Any,
@@ -43,16 +90,14 @@ def unlabelled_share(
     mask: Any = None,
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,
-) -> Share:
+) -> RateEstimate:
     """Estimate an upper bound on pi, the share of unlabelled positives among the candidates (the class prior).
 
     `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` is that bound with
-    sampling error. Both exceed pi if true negatives reach the top scores too; if none do, the estimate is as often
-    below pi as above, so quote `high`. `low` is 0: all candidates might be negatives with just these scores.
-
-    P_pos(S) and P_cand(S) are bounded by Clopper and Pearson, P_cand(S) at the effective number of independent
-    observations. The error is divided among the tails tried. `losses.debiased` takes this prior. O(B n) for each of
-    about ten tails.
+    sampling error (Clopper and Pearson, the error divided among the tails tried). Both exceed pi if true negatives
+    reach the top scores too; if none do, the estimate is as often below pi as above, so quote `high`. `low` is 0: all
+    candidates might be negatives with just these scores. `losses.debiased` takes this prior. O(B n) for each of about
+    ten tails.
 
     Blanchard, Lee and Scott. Semi-Supervised Novelty Detection. JMLR 2010: the mixture and its bound. Elkan and Noto.
     Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008: the assumption that labels are random.
@@ -93,7 +138,7 @@ def false_negative_rate(
     mask: Any = None,
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,
-) -> Share:
+) -> RateEstimate:
     """Estimate an upper bound on the share of false negatives among the kept: pi P_pos(kept) / P_cand(kept).
 
     `high` bounds the rate for anchors like these, `estimate` is its value without sampling error, `low` is 0: see
@@ -184,7 +229,7 @@ def _lowest_bound(scores: _Scores, error: float) -> _Tail:
     return min(tails, key=lambda tail: tail.most)
 
 
-def _at_most(what: str, scores: _Scores, best: _Tail, estimate: float, high: float) -> Share:
+def _at_most(what: str, scores: _Scores, best: _Tail, estimate: float, high: float) -> RateEstimate:
     """A share with an upper bound only, and why the bound may be useless."""
     assumed = _ASSUMPTIONS + (_REPRESENTATIVE,) * scores.representative
     notes: tuple[str, ...] = ()
@@ -193,7 +238,7 @@ def _at_most(what: str, scores: _Scores, best: _Tail, estimate: float, high: flo
     elif high >= 1:
         notes = ("inconclusive: true negatives may score as high as positives; label some with spot_check",)
     n = len(scores.positives)
-    return Share(what, min(estimate, 1.0), 0.0, min(high, 1.0), scores.confidence, n, assumed, notes, bound=True)
+    return RateEstimate(what, min(estimate, 1.0), 0.0, min(high, 1.0), scores.confidence, n, assumed, notes, bound=True)
 
 
 def _kept(scores: _Scores, kept: Any, kept_positives: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

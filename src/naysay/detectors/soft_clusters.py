@@ -8,9 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_generator, check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.detectors._clusters import spread_centroids
+from naysay.detectors._clusters import in_parallel, kmeans
 from naysay.detectors._pairs import (
     Embed,
     as_vectors,
@@ -21,13 +22,13 @@ from naysay.detectors._pairs import (
     slot_vectors,
 )
 from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_query_and_negatives
-from naysay.detectors._states import Entry, read_state
 from naysay.rng import key_from
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 RULES = ("cluster", "probability")
 _BLOCK = 1 << 22  # numbers at a time
+_SEEDS = 1 << 31  # of faiss
 
 
 @final
@@ -47,15 +48,12 @@ class SoftClusters:
     "probability" reaches 1/2 only where q is sharp: with nu = 1 and vectors of norm 1, whose squared distances are at
     most 4, all q are similar and a is near 1 / n_clusters. More, smaller clusters flag fewer.
 
-    Cost: k-means, O(n n_clusters d) per iteration and restart. suspicion: O((B + m) n_clusters d) for the m distinct
-    ids of the batch, each embedded once, and O(B K n_clusters). The state is the centres; restore({"centres": ...})
-    accepts centres that were trained elsewhere.
+    The state is the centres; restore({"centres": ...}) accepts centres that were trained elsewhere. k-means is
+    O(n n_clusters d) per iteration and restart; suspicion O((B + m) n_clusters d) for the m distinct ids of the batch.
 
     Zhao, Yang, Wang, Yang, Deng. Graph Debiased Contrastive Learning with Joint Representation Clustering. IJCAI 2021
-    (GDCL), by its abstract and published code: k-means, then the kernel, with nu = 0.0001; negatives are drawn from
-    clusters other than the anchor's, as if a policy dropped all that "cluster" flags. There the centres are also
-    trained, by the divergence to a sharpened q, and some of the own cluster become positives; those are tasks of a loss
-    and a policy. The probability a, its use in the suspicion, and `confidence` are ours.
+    (GDCL), by its abstract and published code: k-means, then the kernel, with nu = 0.0001. There the centres are also
+    trained. The probability a, its use in the suspicion, and `confidence` are ours.
 
     Args:
         n_clusters: The number of clusters, at least 2: the number of classes, if it is known.
@@ -120,8 +118,10 @@ class SoftClusters:
             raise_invalid("vectors", f"at least {self.n_clusters}, one for each cluster", len(points))
         if (points == points[0]).all():
             raise_invalid("vectors", "different vectors", f"{len(points)} equal ones")
-        settings = {"iterations": self.iterations, "restarts": self.restarts, "key": int(key_from(rng))}
-        self.centres = spread_centroids(points, self.n_clusters, **settings)
+        data = np.ascontiguousarray(points, np.float32)
+        seed = int(key_from(rng)) % _SEEDS
+        settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": seed}
+        self.centres = in_parallel(lambda _: kmeans(data, self.n_clusters, **settings), [1])[0]
 
     def assign(self, vectors: Any) -> NDArray[np.float64]:
         """Return (n, n_clusters) q, the probability of each cluster, for (n, d) vectors."""
@@ -155,10 +155,7 @@ class SoftClusters:
         if isinstance(state, Mapping) and not state:
             self.centres = None
             return
-        centres = read_state(state, {"centres": Entry((self.n_clusters, "d"))})["centres"]
-        with np.errstate(over="ignore"):
-            narrow = centres.astype(np.float32)
-        self.centres = as_vectors("centres", narrow, (self.n_clusters, "d"))
+        self.centres = read_state(state, {"centres": Entry((self.n_clusters, "d"))})["centres"].astype(np.float32)
 
     def _fitted(self) -> NDArray[np.float32]:
         if self.centres is None:

@@ -14,8 +14,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, public, raise_invalid
 from naysay.detectors._pairs import OfPairs, slot_pairs
 from naysay.detectors._slots import check_query_and_negatives, like, query_rows
-from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
-from naysay.detectors.share import Share
+from naysay.detectors.rate import CONFIDENCE, RateEstimate, check_confidence, exact_interval
 from naysay.rng import key_from, rng_for
 from naysay.types import Negatives, Query
 
@@ -86,7 +85,7 @@ def spot_check(
     *,
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
-) -> Share:
+) -> RateEstimate:
     """Estimate the share of false negatives from m random negatives that a judge labels.
 
     The interval is Clopper and Pearson's: exact for independent draws, slightly too wide for draws without replacement.
@@ -117,7 +116,7 @@ def spot_check(
     everything = n == np.count_nonzero(to_numpy(negatives.mask))
     low, high = (hits / n, hits / n) if everything else exact_interval(hits, n, level)
     notes = ("all negatives were labelled, so the share is exact",) if everything else ()
-    return Share("false negatives", hits / n, low, high, level, n, ("the judge is right",), notes)
+    return RateEstimate("false negatives", hits / n, low, high, level, n, ("the judge is right",), notes)
 
 
 def _label(query: Query, negatives: Negatives, judge: Judge, m: Any, rng: np.random.Generator) -> PairLabels:

@@ -36,17 +36,13 @@ class SupportViews(MadeOf):
         g(s)       = (s + 1) / (2 (t + 1)) below the threshold t,   1/2 + (s - t) / (2 (1 - t)) from it on
         suspicion  = g(score_j) for the row's top,   min(g(score_j), 0.49) for the others
 
-    Of equal scores the earlier slot ranks higher. Norms do not matter; a zero vector raises an error. The threshold is
-    a cosine of *this* encoder: check `scores` of known positives first.
-
-    Cost: `embed` is called once for each id in the batch. O(B S n d) for n distinct ids if rows share them, as in a
-    batch, else O(B K S d); memory in blocks; a sort of each row.
+    Of equal scores the earlier slot ranks higher. The threshold is a cosine of *this* encoder: check `scores` of known
+    positives first. `embed` is called once for each id in the batch. O(B S n d) for n distinct ids that rows share,
+    else O(B K S d).
 
     Huynh, Kornblith, Walter, Maire, Khademi. Boosting Contrastive Self-Supervised Learning with False Negative
-    Cancellation. WACV 2022 (FNC). Top 10, threshold 0.7, 8 support views and the maximum are the published code's
-    settings. That code also counts the anchor's own two views (`with_anchor`, or pass them with the views), requires a
-    score strictly above the threshold, and searches a memory of 16 batches of a momentum encoder. Of the paper itself
-    only the abstract was read. Whether to eliminate or attract is up to a policy.
+    Cancellation. WACV 2022 (FNC), by its abstract and published code, of which the defaults are. That code also counts
+    the anchor's own two views (`with_anchor`), and requires a score strictly above the threshold.
 
     Args:
         views: views(anchors (B,)) -> (B, S, d), vectors of S views of each anchor, e.g. other crops of the image; or

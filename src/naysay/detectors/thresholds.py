@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor, inf
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.arrays import Floats
-from naysay.checks import as_floats, check_all, check_number, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.detectors._choose import choose_by_anchor, choose_by_quantiles, choose_from_grid
-from naysay.detectors._scores import open_scores
-from naysay.detectors._threshold_tables import KINDS, Rows, as_text
-from naysay.detectors.score_sketch import ScoreSketch
+from naysay.checks import as_floats, check_all, check_number, check_whole, public, raise_invalid, shown
+from naysay.detectors._scores import ScoreBlocks, Scores, open_scores, rounded
+
+KINDS = ("positive", "false", "hard", "easy")
+Rows = NDArray[np.void]
+Counts = NDArray[np.int64]
+_ROW = np.dtype(
+    [("value", np.float64)]
+    + [(kind, np.int64) for kind in KINDS]
+    + [(f"{kind}_share", np.float64) for kind in KINDS[1:]]
+)
+_KEY_BITS = 20  # of a score, its sign and exponent first: a histogram of 1,048,576 bins takes 8 MB
+_SHOWN_VALUES = 8  # of a grid, side by side in a table: those around the choice
+_FEWER = 0.9  # of the allowed negatives: where equal scores leave fewer than this above a threshold, a note says so
 
 
 @final
@@ -25,50 +36,58 @@ class Thresholds:
     """The thresholds that `choose_thresholds` chose, and the counts behind them. print() shows both tables.
 
     Args:
-        low: A negative is hard if low <= score < high, and easy below `low`. With scope "anchor" (n_anchors,).
-        high: A negative is false if score >= high. With scope "anchor" (n_anchors,).
-        table: "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at
-            the chosen high. With scope "anchor" a row for each anchor. The rows are a structured NumPy array with the
-            fields value, positive, false, hard, easy, false_share, hard_share and easy_share:
-            `table["high"]["false"]` is a column.
+        low: A negative is hard if low <= score < high, and easy below `low`.
+        high: A negative is false if score >= high.
+        table: "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at the
+            chosen high. The rows are a structured NumPy array with the fields value, positive, false, hard, easy,
+            false_share, hard_share and easy_share: `table["high"]["false"]` is a column.
         n_negatives: The number of scores.
-        n_positives: The number of known positives, of all anchors.
+        n_positives: The number of known positives.
         false_share: As given.
         hard_share: As given.
         start_low: As given.
-        scope: As given.
-        rank_error: 0.0 if all is exact. Otherwise thresholds and counts come from one pass over a stream, and every
-            count may be wrong by this share of the scores.
         notes: A sentence for each thing that makes the choice less certain.
     """
 
-    low: Any
-    high: Any
+    low: float
+    high: float
     table: Mapping[str, Rows]
     n_negatives: int
     n_positives: int
     false_share: float
     hard_share: float
     start_low: float
-    scope: str
-    rank_error: float
     notes: tuple[str, ...]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many negatives are false, hard and easy by the choice."""
+        row = self.table["low"][self.table["low"]["value"] == self.low][0]
+        return {kind: int(row[kind]) for kind in KINDS[1:]}
+
     def __str__(self) -> str:
-        return as_text(self.low, self.high, self.table, start_low=self.start_low, scope=self.scope)
+        """Both tables, each with a heading that names the fixed threshold."""
+        high = shown_number(self.high, self.counts["false"])
+        lines = [
+            f"high, counted at low = {self.start_low:g}",
+            *_table_lines("high", self.table["high"], self.high, "false"),
+            "",
+            f"low, counted at high = {high}",
+            *_table_lines("low", self.table["low"], self.low, "hard"),
+        ]
+        return "\n".join(lines)
 
 
 @public
 def choose_thresholds(
     scores: Any,
     *,
-    n_positives: Any = 0,
+    n_positives: int = 0,
     false_share: float = 0.001,
     hard_share: float = 0.05,
     grid: Any = None,
     start_low: float = 0.0,
     column: str | None = None,
-    scope: str = "all",
 ) -> Thresholds:
     """Choose `high` and `low` so that given shares of all pairs are false and hard negatives.
 
@@ -83,25 +102,22 @@ def choose_thresholds(
     more than the share are equal at the top, `high` is the next float above them and no negative is false. A threshold
     is compared in the precision of the scores, as NumPy and torch compare an array with a number.
 
-    Files are read in blocks. Counts of a grid are exact, also of a stream. Without a grid an array or a file is read
-    twice and the result is exact; a stream is read once into a `ScoreSketch`: see `rank_error`.
-
     The shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available.
 
-    Cost: a sort of each block of scores; memory does not grow with an array or a file.
+    Cost: one pass over the scores for a grid, else two. Files are read in blocks, and everything is exact.
 
     Args:
         scores: Scores of the negatives, higher is closer: an array (n,) or (anchors, n) of NumPy or torch, a list or
-            anything else that NumPy can read (Arrow, a column of a data frame, a range); the name of an .npy or
-            .parquet file; a ScoreSketch; or a stream, any iterable of such arrays.
-        n_positives: The number of known positives, which count among all pairs. With scope "anchor" one number for
-            every anchor, or (n_anchors,).
+            anything else that NumPy can read; or the name of an .npy or .parquet file.
+        n_positives: The number of known positives, which count among all pairs.
         false_share: The share of all pairs that may score at or above `high`.
         hard_share: The share of all pairs that should score from `low` up to `high`.
         grid: (low values, high values) to choose from.
         start_low: The `low` at which the table of high values is counted.
         column: The column of a .parquet file. By default the one named score, or the only column of numbers.
-        scope: "all" for one pair of thresholds; "anchor" for one pair for each row of (anchors, n), by its own scores.
+
+    Returns:
+        The thresholds and both tables.
 
     Raises:
         NaysayError: If all scores are equal, or no value of the grid fits the shares.
@@ -115,35 +131,35 @@ def choose_thresholds(
     false, hard = _share("false_share", false_share), _share("hard_share", hard_share)
     if false + hard > 1:
         raise_invalid("hard_share", f"at most {float(1 - false):g}, what `false_share` leaves", float(hard))
-    check_one_of("scope", scope, ("all", "anchor"))
+    positives = check_whole("n_positives", n_positives, 0)
     values = None if grid is None else _grid(grid)
-    if values is not None and scope == "anchor":
-        raise_invalid("grid", "left out with scope 'anchor'", "a grid", "Anchors get quantiles of their scores.")
-    if isinstance(scores, ScoreSketch) and (values is not None or scope == "anchor"):
-        rule = "an array, a file or a stream, for a grid or scope 'anchor'"
-        raise_invalid("scores", rule, "a ScoreSketch", "A sketch serves quantiles of all scores.")
-    if scope == "anchor":
-        choice = choose_by_anchor(open_scores(scores, column), n_positives, false, hard, start)
+    blocks = open_scores(scores, column)
+    if values is None:
+        choice = _by_quantiles(blocks, positives, false, hard, start)
     else:
-        positives = check_whole("n_positives", n_positives, 0)
-        if values is not None:
-            choice = choose_from_grid(open_scores(scores, column), values, positives, false, hard, start)
-        else:
-            choice = choose_by_quantiles(scores, column, positives, false, hard, start)
-    rows = choice.by_low if scope == "anchor" else choice.by_low[:1]
+        choice = _from_grid(blocks, values, positives, false, hard, start)
+    first = choice.by_low[0]
     return Thresholds(
         low=choice.low,
         high=choice.high,
         table=MappingProxyType({"high": choice.by_high, "low": choice.by_low}),
-        n_negatives=sum(int(rows[kind].sum()) for kind in KINDS[1:]),
-        n_positives=int(rows["positive"].sum()),
+        n_negatives=sum(int(first[kind]) for kind in KINDS[1:]),
+        n_positives=positives,
         false_share=float(false),
         hard_share=float(hard),
         start_low=start,
-        scope=scope,
-        rank_error=choice.rank_error,
-        notes=choice.notes,
+        notes=tuple(choice.notes),
     )
+
+
+class _Choice(NamedTuple):
+    """Thresholds, the rows of counts by high and by low value, and notes on their certainty."""
+
+    low: float
+    high: float
+    by_high: Rows
+    by_low: Rows
+    notes: list[str]
 
 
 def _share(parameter: str, value: Any) -> Fraction:
@@ -162,3 +178,237 @@ def _grid(grid: Any) -> tuple[Floats, Floats]:
             raise_invalid("grid", f"{rule}, each (n,) with n of at least 1", f"shape {side.shape}")
         check_all("grid", side, np.isfinite(side), "finite")
     return low, high
+
+
+# ---- a grid ---------------------------------------------------------------------------------------------
+
+
+class ScoreCounts(NamedTuple):
+    """How many scores there are, the smallest and the largest, and how many reach each of some values."""
+
+    n: int
+    smallest: float
+    largest: float
+    at_least: Counts
+
+
+def count_scores(blocks: ScoreBlocks, values: Floats) -> ScoreCounts:
+    """Count in one pass. Values are compared in the precision of the scores."""
+    n, smallest, largest = 0, inf, -inf
+    at_least = np.zeros(len(values), np.int64)
+    for block in blocks.flat():
+        # NumPy sorts 16 bits by radix if the sort is to be stable, and wider floats with vectors if not.
+        ordered = np.sort(block, kind="stable" if block.dtype.itemsize == 2 else None)
+        at_least += len(block) - np.searchsorted(ordered, rounded(values, block.dtype))
+        n += len(block)
+        smallest = min(smallest, float(ordered[0]))
+        largest = max(largest, float(ordered[-1]))
+    _check_different(n, smallest, largest)
+    return ScoreCounts(n, smallest, largest, at_least)
+
+
+def _check_different(n: int, smallest: float, largest: float) -> None:
+    """Raise if there are no scores, or if all are equal: no threshold separates them."""
+    if not n:
+        raise_invalid("scores", "at least one score", "none")
+    if smallest == largest:
+        raise_invalid("scores", "of more than one value", f"{n} times {smallest:g}", "Is the encoder trained?")
+
+
+def _from_grid(
+    blocks: ScoreBlocks, grid: tuple[Floats, Floats], positives: int, false: Fraction, hard: Fraction, start: float
+) -> _Choice:
+    """Count at every value in one pass, then choose."""
+    lows, highs = grid
+    counts = count_scores(blocks, np.concatenate([lows, highs, [start]]))
+    at_lows, at_highs, at_start = np.split(counts.at_least, [len(lows), len(lows) + len(highs)])
+    pairs = counts.n + positives
+    high, at_high = _smallest_high(highs, at_highs, pairs, false)
+    low = _largest_low(lows, np.maximum(at_lows - at_high, 0), pairs, hard, high)
+    notes = []
+    if high == highs.min() and len(highs) > 1:
+        notes.append(f"high is the smallest value of its grid ({high:g}): a smaller one may fit the false share too.")
+    if low == lows.max() and len(lows) > 1:
+        notes.append(f"low is the largest value of its grid ({low:g}): a larger one may fit the hard share too.")
+    by_high = _rows(highs, at_start, at_highs, counts.n, positives)
+    by_low = _rows(lows, at_lows, at_high, counts.n, positives)
+    return _Choice(low, high, by_high, by_low, notes)
+
+
+def _smallest_high(highs: Floats, reached: Counts, pairs: int, false: Fraction) -> tuple[float, int]:
+    """The smallest value that at most the false share reaches, and how many scores do."""
+    fits = reached <= floor(false * pairs)
+    if not fits.any():
+        largest = int(highs.argmax())
+        share = f"{reached[largest] / pairs:.4g}, the share at the largest high value {highs[largest]:g}"
+        raise_invalid("false_share", f"at least {share}", float(false), "Add higher values to the grid.")
+    place = int(np.where(fits, highs, np.inf).argmin())
+    return float(highs[place]), int(reached[place])
+
+
+def _largest_low(lows: Floats, hards: Counts, pairs: int, hard: Fraction, high: float) -> float:
+    """The largest value with at least the hard share, not above high."""
+    below = lows <= high
+    if not below.any():
+        rule = f"a grid with a low value at or below the chosen high, {high:g}"
+        raise_invalid("grid", rule, f"low values from {lows.min():g}")
+    fits = below & (hards >= ceil(hard * pairs))
+    if not fits.any():
+        share = f"{hards[lows.argmin()] / pairs:.4g}, the share at the smallest low value {lows.min():g}"
+        raise_invalid("hard_share", f"at most {share}", float(hard), "Add lower values to the grid.")
+    return float(lows[fits].max())
+
+
+# ---- quantiles ------------------------------------------------------------------------------------------
+
+
+def _by_quantiles(blocks: ScoreBlocks, positives: int, false: Fraction, hard: Fraction, start: float) -> _Choice:
+    """Exact quantiles of all scores: a pass that counts them in bins, and one that reads two of the bins."""
+    histogram = _Histogram.of(blocks, start)
+    pairs = histogram.n + positives
+    allowed_false, allowed_both = (floor(share * pairs) for share in (false, false + hard))
+    if allowed_both > histogram.n:
+        rule = f"at most {histogram.n / pairs:.4g} with `false_share`, as negatives are {histogram.n} of {pairs} pairs"
+        raise_invalid("hard_share", rule, f"{float(false + hard):g}")
+    (high, at_high), (low, at_low) = _lowest_values(blocks, histogram, (allowed_false, allowed_both))
+    notes = []
+    for name, kind, reached, allowed in (
+        ("high", "false", at_high, allowed_false),
+        ("low", "false or hard", at_low, allowed_both),
+    ):
+        if not allowed:
+            notes.append(f"The share is less than one of {pairs} pairs, so no negative is {kind}.")
+        elif reached < _FEWER * allowed:
+            none = "" if reached else f", so no negative is {kind}"
+            notes.append(f"Equal scores: {reached} negatives reach {name}, where {allowed} were allowed{none}.")
+    by_high = _rows([high], histogram.at_start, at_high, histogram.n, positives)
+    return _Choice(low, high, by_high, _rows([low], at_low, at_high, histogram.n, positives), notes)
+
+
+class _Histogram(NamedTuple):
+    """Scores counted by their leading bits.
+
+    Args:
+        bins: (2^bits,) how many scores have each key, in ascending order of the scores.
+        smallest: The smallest score.
+        at_start: How many scores reach `start_low`.
+    """
+
+    bins: Counts
+    smallest: float
+    at_start: int
+
+    @property
+    def n(self) -> int:
+        return int(self.bins.sum())
+
+    @staticmethod
+    def of(blocks: ScoreBlocks, start: float) -> _Histogram:
+        bins = np.zeros(1 << _KEY_BITS, np.int64)
+        smallest, largest, at_start = inf, -inf, 0
+        for block in blocks.flat():
+            bins += np.bincount(_keys(block), minlength=len(bins))
+            smallest = min(smallest, float(block.min()))
+            largest = max(largest, float(block.max()))
+            at_start += int(np.count_nonzero(block >= rounded(start, block.dtype)))
+        _check_different(int(bins.sum()), smallest, largest)
+        return _Histogram(bins, smallest, at_start)
+
+
+def _keys(scores: Scores) -> NDArray[np.int64]:
+    """(n,) whole numbers below 2^_KEY_BITS in the order of the scores: the leading bits of each float.
+
+    As an unsigned number a positive float rises with its value, and a negative one falls.
+    """
+    n_bits = 8 * scores.dtype.itemsize
+    plain = scores + scores.dtype.type(0)  # -0 + 0 is 0
+    raw = plain.view(f"u{scores.dtype.itemsize}")
+    sign = raw.dtype.type(1 << (n_bits - 1))
+    ordered = np.where(raw & sign, ~raw, raw | sign)
+    return np.asarray(ordered >> raw.dtype.type(max(0, n_bits - _KEY_BITS))).astype(np.int64)
+
+
+def _lowest_values(blocks: ScoreBlocks, histogram: _Histogram, allowed: tuple[int, int]) -> list[tuple[float, int]]:
+    """For each number the lowest value that at most so many scores reach, and how many do.
+
+    Equal scores on both sides of the number all stay below. Above the largest score comes the next float.
+    """
+    from_top = np.cumsum(histogram.bins[::-1])[::-1]  # how many scores have this key or a larger one
+    crossing = [int(np.count_nonzero(from_top > number)) - 1 for number in allowed]  # the keys where it is exceeded
+    inside: list[list[tuple[Scores, Counts]]] = [[], []]  # distinct scores with that key, and how often they come
+    next_score = [inf, inf]  # the smallest score with a larger key
+    for block in blocks.flat():
+        keys = _keys(block)
+        for place, key in enumerate(crossing):
+            inside[place].append(np.unique(block[keys == key], return_counts=True))
+            next_score[place] = min(next_score[place], float(block[keys > key].min(initial=inf)))
+    found = []
+    for number, key, parts, above in zip(allowed, crossing, inside, next_score, strict=True):
+        if number == histogram.n:
+            found.append((histogram.smallest, histogram.n))
+            continue
+        values, of_value = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
+        counts = np.bincount(of_value, np.concatenate([counts for _, counts in parts])).astype(np.int64)
+        n_above = int(from_top[key] - counts.sum())
+        reached = np.cumsum(counts[::-1])[::-1] + n_above
+        few_enough = np.flatnonzero(reached <= number)
+        if len(few_enough):
+            found.append((float(values[few_enough[0]]), int(reached[few_enough[0]])))
+        elif n_above:
+            found.append((above, n_above))
+        else:
+            with np.errstate(over="ignore"):  # above the largest float comes infinity
+                found.append((float(np.nextafter(values[-1], values.dtype.type(inf))), 0))
+    return [(value + 0.0, count) for value, count in found]  # -0 + 0 is 0
+
+
+# ---- tables ---------------------------------------------------------------------------------------------
+
+
+def _rows(values: Any, low: Any, high: Any, negatives: int, positives: int) -> Rows:
+    """Rows of counts for (r,) values, read-only. `low` and `high` are how many scores reach them, a number or (r,).
+
+    A low above its high counts as that high.
+    """
+    rows = np.empty(len(values), _ROW)
+    rows["value"], rows["positive"], rows["false"] = values, positives, high
+    rows["easy"] = negatives - np.maximum(low, high)
+    rows["hard"] = negatives - rows["easy"] - rows["false"]
+    for kind in KINDS[1:]:
+        rows[f"{kind}_share"] = rows[kind] / (negatives + positives)
+    rows.flags.writeable = False
+    return rows
+
+
+def shown_number(value: float, n_scores: int = 1) -> str:
+    """A threshold in six digits, or in as many as it has before the point.
+
+    If none of the scores reaches it, it may be the next float after the largest score: after 1 that is
+    1.0000000000000002, and in six digits 1, which some scores do reach.
+    """
+    digits = max(6, len(f"{abs(value):.0f}")) if abs(value) < 1e15 else 6
+    text = f"{value:.{digits}g}"
+    return text if n_scores or float(text) >= value else f"just above {text}"
+
+
+def _table_lines(name: str, rows: Rows, choice: float, share: str) -> list[str]:
+    """A line for each kind of pair, a column for each value; the chosen one has a star."""
+    place = int(np.flatnonzero(rows["value"] == choice)[0])
+    start = max(0, min(place - _SHOWN_VALUES // 2, len(rows) - _SHOWN_VALUES))
+    shown_rows = rows[start : start + _SHOWN_VALUES]
+    reached = shown_rows["false"] + (shown_rows["hard"] if name == "low" else 0)
+    heading = [name]
+    for value, n_scores in zip(shown_rows["value"].tolist(), reached.tolist(), strict=True):
+        heading.append(f"{shown_number(value, n_scores)}{'*' if value == choice else ' '}")
+    lines = [heading]
+    lines += [[kind, *(f"{count} " for count in shown_rows[kind].tolist())] for kind in KINDS]
+    lines += [[f"{share} share", *(f"{100 * part:.4f}%" for part in shown_rows[f"{share}_share"].tolist())]]
+    left = len(rows) - len(shown_rows)
+    return [*_aligned(lines), *([f"and {left} other values"] if left else [])]
+
+
+def _aligned(lines: list[list[str]]) -> list[str]:
+    """Columns as wide as they need, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    form = "  ".join(f"{{:{'>' if place else '<'}{width}}}" for place, width in enumerate(widths))
+    return [form.format(*line).rstrip() for line in lines]

@@ -40,7 +40,7 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
     Args:
         loss: A `MultipleNegativesRankingLoss` or `CachedMultipleNegativesRankingLoss`, with any scale, similarity and
             hardness, whose direction is "query_to_doc". It is changed.
-        judge: A detector, {name: detector}, or a text: "margin:0.05", "share:0.95", "absolute:0.8" or "bands:0.3,0.7".
+        judge: A detector, {name: detector}, or a text: "margin:0.05", "share:0.95", "max_score:0.8" or "bands:0.3,0.7".
 
     Returns:
         The loss. Its `false_negatives` has `judged` and `masked`, the numbers of negatives so far.

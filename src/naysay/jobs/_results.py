@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
@@ -162,7 +162,7 @@ class MinedFile:
     negatives: int
     short: int
     missing: int
-    false_negatives: Share | str
+    false_negatives: RateEstimate | str
     hardness: float
     rule: str
     notes: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class MinedFile:
     def __str__(self) -> str:
         """One line each, as far as there is something to say."""
         rate = self.false_negatives
-        if isinstance(rate, Share):
+        if isinstance(rate, RateEstimate):
             rate = with_interval(rate.estimate, rate.low, rate.high)
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
@@ -191,7 +191,7 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Place, rows: i
     """The summary of a training file with so many rows."""
     task, tally = ready.task, whole.tally
     estimate = estimate_set(ready.posterior, ready.lists, whole.ids, whole.scores)
-    rate: Share | str = f"unknown ({estimate.reason})" if estimate.share is None else estimate.share
+    rate: RateEstimate | str = f"unknown ({estimate.reason})" if estimate.share is None else estimate.share
     return MinedFile(
         output=output,
         rows=rows,
@@ -238,7 +238,7 @@ def to_be_reviewed(summary: MinedFile, path: Place, pairs: int) -> MinedFile:
 
 
 def next_step(
-    output: Place, tally: Mapping[str, int], rate: Share | str, *, depth: int, judge: Any, target: float
+    output: Place, tally: Mapping[str, int], rate: RateEstimate | str, *, depth: int, judge: Any, target: float
 ) -> str:
     """What to do next, by what is most wrong with the negatives.
 
@@ -249,7 +249,7 @@ def next_step(
         return "Next: mine again with a larger --depth, another --judge or a lower --min-score: there are no negatives."
     if tally["short"] and depth:
         return f"Next: mine again with --depth {depth}, or train with fewer negatives for the anchors that are short."
-    if isinstance(rate, Share) and rate.estimate > _ABOVE * max(_HIGH_RATE, target):
+    if isinstance(rate, RateEstimate) and rate.estimate > _ABOVE * max(_HIGH_RATE, target):
         how = "--judge auto" if judge is None else "a stricter --judge"
         how = "a smaller --false-share" if isinstance(judge, Posterior) else how
         return f"Next: mine again with {how} (see --report for the scores); too many negatives may be false."

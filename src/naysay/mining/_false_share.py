@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
 from naysay.detectors.posterior_summary import OUT_OF_REACH
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates
 from naysay.rng import rng_for
@@ -240,7 +240,7 @@ def usable(detector: Posterior) -> bool:
 class SetEstimate:
     """What a posterior estimates of a set of negatives, on the anchors that it was fitted to."""
 
-    share: Share | None  # of false negatives
+    share: RateEstimate | None  # of false negatives
     mean_score: float  # NaN without negatives
     reason: str = ""  # why there is no share
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import PosteriorSummary
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.mining._false_share import SetEstimate
 from naysay.mining._task import Task
 from naysay.text import with_interval
@@ -68,7 +68,7 @@ def _nearest(task: Task) -> str:
     return f"{candidates} after duplicates are dropped"
 
 
-def _share(share: Share | None) -> str:
+def _share(share: RateEstimate | None) -> str:
     if share is None:
         return "unknown"
     return with_interval(share.estimate, share.low, share.high)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
-from naysay.detectors.cut import nearest_below
 from naysay.detectors.posterior import Posterior
+from naysay.detectors.posterior_summary import nearest_below
 from naysay.detectors.rate import CONFIDENCE, exact_interval
 from naysay.positives import Positives
 from naysay.rng import rng_for

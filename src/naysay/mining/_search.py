@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD
-from naysay.detectors.absolute import Absolute
 from naysay.detectors.bands import Bands
+from naysay.detectors.by_threshold import Margin, MaxScore, ShareOfPositive
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.posterior import Posterior
 from naysay.mining._task import Rows, Task
 from naysay.mining.candidates import Candidates, canonical_order, listed
@@ -32,7 +31,7 @@ from naysay.search.exact import Found
 from naysay.types import Query, anchor_ids
 
 LISTED = 1 << 26  # pairs of queries and corpus rows up to which all candidates are listed: that takes no time
-_BY_SCORE = (Absolute, Bands, Calibrated, Margin, ShareOfPositive)  # what they suspect of a row are the row's first
+_BY_SCORE = (MaxScore, Bands, Calibrated, Margin, ShareOfPositive)  # what they suspect of a row are the row's first
 _SPARE = 2  # candidates beyond k, for duplicates
 _EMPTY = {"ids": -1, "scores": -np.inf, "rank": 0, "source": -1, "suspicion": 0, "why": 0, "kept_by": -1}
 _LARGEST = np.finfo(np.float32).max

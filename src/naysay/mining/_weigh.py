@@ -8,10 +8,9 @@ from typing import final
 
 import numpy as np
 
-from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.rate import CONFIDENCE
-from naysay.detectors.share import Share
+from naysay.detectors.posterior_summary import cut_at, nearest_below
+from naysay.detectors.rate import CONFIDENCE, RateEstimate
 from naysay.mining._false_share import FitLists, Floats, Ids, Mask, among, own_positives, usable
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import judge_of, limits_of
@@ -24,7 +23,7 @@ CHOSEN = "these negatives"
 _RULES = {"share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}  # what others use most
 _TARGETS, _SMALLEST = 48, 40  # on the slider; how many times smaller than the share of the nearest the first is
 REVIEWED = 100  # pairs to label
-_NOTHING = Share("false negatives", 0.0, 0.0, 1.0, CONFIDENCE, 0, ())  # of a set without negatives
+_NOTHING = RateEstimate("false negatives", 0.0, 0.0, 1.0, CONFIDENCE, 0, ())  # of a set without negatives
 
 
 @final
@@ -45,7 +44,7 @@ def weighed(
     anchors: Ids,
     detector: Posterior,
     lists: FitLists,
-    false_share: Share | None,
+    false_share: RateEstimate | None,
     *,
     total: int,
     seed: int,

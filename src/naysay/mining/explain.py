@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import public
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.positives import Positives
 
@@ -43,7 +43,7 @@ class MinedArrays:
     notes: tuple[str, ...]
 
     @property
-    def false_share(self) -> Share | None:
+    def false_share(self) -> RateEstimate | None:
         """The estimated share of false negatives, which `Mined` computes; None where it cannot be told."""
         return None
 

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side, threshold_of
-from naysay.detectors.absolute import Absolute
 from naysay.detectors.bands import Bands
+from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.combined import Combined
-from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.rank_window import RankWindow
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Mask, check_candidates, listed
 from naysay.types import Detector, Negatives, Query
@@ -34,7 +32,7 @@ _JUDGES: dict[str, tuple[int, Callable[[list[float], Any], Any]]] = {
     "calibrated": (1, lambda numbers, lowest: Calibrated(*numbers)),
     "margin": (1, lambda numbers, lowest: Margin(numbers[0], lowest)),
     "share": (1, lambda numbers, lowest: ShareOfPositive(lowest, *numbers)),
-    "absolute": (1, lambda numbers, lowest: Absolute(numbers[0])),
+    "max_score": (1, lambda numbers, lowest: MaxScore(numbers[0])),
     "bands": (2, lambda numbers, lowest: Bands(*numbers)),
 }
 _BY_POSITIVE = ("margin", "share")
@@ -72,9 +70,9 @@ def judge(
 
     Examples:
         >>> from types import SimpleNamespace
-        >>> from naysay.detectors import Absolute
+        >>> from naysay.detectors import MaxScore
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
-        >>> left = judge(Candidates.of(found), Absolute(0.6))
+        >>> left = judge(Candidates.of(found), MaxScore(0.6))
         >>> left.ids[left.kept].tolist(), left.dropped["suspicious"].tolist()
         ([2, 7], [1])
     """

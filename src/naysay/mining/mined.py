@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.share import Share
+from naysay.detectors.rate import RateEstimate
 from naysay.mining._false_share import FitLists, SetEstimate
 from naysay.mining._review import ToReview
 from naysay.mining._rules import Background, rule_of
@@ -111,7 +111,7 @@ class Mined(MinedArrays):
         )
 
     @property
-    def false_share(self) -> Share | None:
+    def false_share(self) -> RateEstimate | None:
         """The estimated share of false negatives among the negatives, with its 95 % CI; None where it cannot be told.
 
         It is computed from `ids`, whatever chose them: what a judge left, a selection took, or a backfill added. With

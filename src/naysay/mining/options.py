@@ -59,7 +59,7 @@ class MiningOptions:
         metric: "cosine", "dot" or "l2". Higher scores are closer: l2 is minus the distance.
         judge: Which candidates to drop as suspected false negatives: "auto", None (none), a detector,
             {name: detector}, or a text as on the command line: "calibrated:0.02", "margin:0.05", "share:0.95",
-            "absolute:0.8", "bands:0.3,0.7".
+            "max_score:0.8", "bands:0.3,0.7".
         false_share: The largest estimated share of false negatives among those returned, with judge="auto".
         labelled_share: The share of all positives that are labelled, if it is known; with judge="auto".
         reviewed: (anchors, items, truth): candidates that a person reviewed, best about 100 drawn by
@@ -107,7 +107,7 @@ class MiningOptions:
     judge: Any = option(
         "auto",
         "Which candidates to drop as suspected false negatives: auto, none, calibrated:0.02, margin:0.05, share:0.95, "
-        "absolute:0.8 or bands:0.3,0.7.",
+        "max_score:0.8 or bands:0.3,0.7.",
         read=lambda flag, text: text,
         written="auto",
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from naysay.checks import check_kind, public
-from naysay.detectors._threshold_tables import KINDS, number
-from naysay.detectors.thresholds import Thresholds
+from naysay.detectors.thresholds import KINDS, Thresholds, shown_number
 from naysay.report.contents import Cell, Table
 from naysay.report.scores import check_texts
 
@@ -16,8 +15,6 @@ _SHOWN = 15  # rows around the choice
 @public
 def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, ...]:
     """Return both tables of `choose_thresholds`, the chosen rows marked; of a long grid the 15 rows around the choice.
-
-    Thresholds per anchor have one table, of their spread.
 
     Args:
         choice: The thresholds.
@@ -31,12 +28,12 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
     """
     check_kind("choice", choice, Thresholds, "Thresholds, of choose_thresholds")
     check_texts(caption=caption)
-    if choice.scope == "anchor":
-        return (_per_anchor(choice, caption),)
     high = choice.table["high"]
     reached = int(high["false"][high["value"] == choice.high][0])
     by_high = f"Pairs by the upper threshold high, counted at low = {choice.start_low:g}. {caption}".strip()
-    by_low = f"Pairs by the lower threshold low, counted at high = {number(choice.high, reached)}. {caption}".strip()
+    by_low = (
+        f"Pairs by the lower threshold low, counted at high = {shown_number(choice.high, reached)}. {caption}".strip()
+    )
     return (
         _table("Upper threshold: likely false", choice, "high", ("false",), by_high),
         _table("Lower threshold: hard", choice, "low", ("false", "hard"), by_low),
@@ -52,7 +49,7 @@ def _table(title: str, choice: Thresholds, side: str, above: tuple[str, ...], ca
     columns = ("threshold", *KINDS, "false share", "hard share")
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            number(row["value"], sum(int(row[kind]) for kind in above)),
+            shown_number(row["value"], sum(int(row[kind]) for kind in above)),
             *(int(row[kind]) for kind in KINDS),
             *(f"{row[f'{kind}_share']:.4%}" for kind in KINDS[1:3]),
         )
@@ -61,14 +58,3 @@ def _table(title: str, choice: Thresholds, side: str, above: tuple[str, ...], ca
     hidden = len(rows) - len(shown)
     more = f"{hidden} other values of the grid are left out. " if hidden else ""
     return Table(title, columns, cells, caption, f"{more}{' '.join(choice.notes)}".strip(), (place - start,))
-
-
-def _per_anchor(choice: Thresholds, caption: str) -> Table:
-    rows: list[tuple[str, ...]] = []
-    for name in ("high", "low"):
-        values = np.asarray(choice.table[name]["value"])
-        spread = (values.min(), np.median(values), values.max())
-        rows.append((name, *(number(float(value)) for value in spread)))
-    counted = f"Each of {len(choice.table['low']):,} anchors has its own thresholds; this is their spread."
-    columns = ("threshold", "smallest", "median", "largest")
-    return Table("Thresholds per anchor", columns, tuple(rows), f"{counted} {caption}".strip(), " ".join(choice.notes))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen, positions
 from naysay._slots import of_kind
+from naysay._state import Entry
 from naysay.arrays import is_torch, module_of, of_type, to_torch
 from naysay.checks import raise_invalid
-from naysay.detectors._states import Entry
 from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import all_filled, anchors_of, triples_of
@@ -24,7 +24,6 @@ from naysay.types import OF_ROWS, RELATION, SIDES, Array, Pool, Query, positive_
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 @final
@@ -230,8 +229,7 @@ class ScoreHistory:
     def entries(self) -> dict[str, Entry]:
         """What a state must have."""
         arrays = {"scores": self.scores, "positive_scores": self.positive_scores}
-        limits = Entry(at_least=-_LARGEST, at_most=_LARGEST, missing=True)
-        return {name: limits._replace(shape=array.shape) for name, array in arrays.items()}
+        return {name: Entry(array.shape) for name, array in arrays.items()}
 
     def set_arrays(self, read: Mapping[str, Any], given: Ids, table: Ids) -> None:
         """Restore checked arrays of the ids `given` (n_rows, size); some may have left the cache's `table` since."""

@@ -8,8 +8,8 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.checks import check_number, check_whole
-from naysay.detectors._states import Entry, read_state
 from naysay.rng import rng_for
 from naysay.samplers import _looked_up as looked_up
 
@@ -53,12 +53,9 @@ def read_within(state: Any, mine: Mapping[str, Entry]) -> tuple[dict[str, Any], 
     return read, {name.removeprefix(_PREFIX): value for name, value in theirs.items()}
 
 
-_LARGEST = 1e9  # of a parameter: products of three, summed over coordinates, are finite in 32 bits
-
-
 def weights_of(shape: tuple[int, ...]) -> Entry:
-    """What parameters of a state must be: numbers so small that scores are finite."""
-    return Entry(shape, at_least=-_LARGEST, at_most=_LARGEST)
+    """The entry of parameters in a state."""
+    return Entry(shape)
 
 
 @final

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay._state import read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import MOST_ROWS, as_floats, check_all, check_number, check_whole, public, raise_invalid
-from naysay.detectors._states import read_state
 from naysay.pools._slots import draw_listed
 from naysay.rng import key_from, rng_for
 from naysay.samplers._candidates import wanted_slots

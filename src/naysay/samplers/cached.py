@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, like_query, score_slots
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_floats, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import all_filled, check_count, draw_filled, shortfall
 from naysay.pools.cache import Cache
 from naysay.rng import key_from, rng_for
@@ -222,7 +222,7 @@ class Cached(FromPool):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, without ids that have become known since then."""
-        count = Entry(whole=True, at_least=0)
+        count = Entry(whole=True)
         entries = {"renewals": count, "epoch": count, **({} if self._history is None else self._history.entries())}
         read = read_state(state, entries, others=("table",))
         with self._lock:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._slots import Score, check_score, like_query, score_slots
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_all, check_number, check_range, check_whole, public
-from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import anchors_of, shortfall
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
@@ -166,7 +166,7 @@ class Decomposed(Independent):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        entries = {name: Entry(table.shape, at_least=0, at_most=1) for name, table in self.state().items()}
+        entries = {name: Entry(table.shape) for name, table in self.state().items()}
         read = read_state(state, entries)
         for name, table in read.items():
             sums = table.sum(axis=1)

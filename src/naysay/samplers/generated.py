@@ -9,9 +9,9 @@ from typing import Any, final
 import numpy as np
 
 from naysay._slots import partners
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, need_torch, to_torch
 from naysay.checks import check_number, check_whole, public, raise_invalid
-from naysay.detectors._states import Entry, read_state
 from naysay.rng import generator_of, key_from, rng_for
 from naysay.samplers._vectors import Embed, FromSampler, anchor_vectors, check_embed, checked, item_vectors, stack_last
 from naysay.samplers.torch_module import restore_parameters, saved_parameters
@@ -142,7 +142,7 @@ class Generated(FromSampler):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         names = saved_parameters(self.optimizer)
-        read = read_state(state, {"steps": Entry(whole=True, at_least=0)}, others=names)
+        read = read_state(state, {"steps": Entry(whole=True)}, others=names)
         restore_parameters(self.optimizer, state)
         self._steps = int(read["steps"])
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, repeated, score_slots
+from naysay._state import Entry
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_one_of, check_range, check_whole, public, raise_invalid
-from naysay.detectors._states import Entry
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
@@ -187,7 +187,7 @@ class GraphPolicy(Independent):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        read, theirs = read_within(state, {"steps": Entry(whole=True, at_least=0)})
+        read, theirs = read_within(state, {"steps": Entry(whole=True)})
         with self._lock:
             self.generator.restore(theirs)
             self._steps = int(read["steps"])

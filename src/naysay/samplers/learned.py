@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import check_score, corrupted_triples, score_slots
+from naysay._state import Entry
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.detectors._states import Entry
 from naysay.pools._slots import ON_SHORT, given_ids
 from naysay.pools.corruption import Corruption
 from naysay.rng import generator_of, key_from, rng_for
@@ -256,7 +256,7 @@ class Learned:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        whole = Entry(whole=True, at_least=0)
+        whole = Entry(whole=True)
         mine = {"steps": whole, "mean": Entry(), "sum": Entry(), "count": whole}
         read, theirs = read_within(state, mine)
         with self._lock:

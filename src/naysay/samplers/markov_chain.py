@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import Score, check_score, like_query, score_slots
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
@@ -22,7 +23,6 @@ from naysay.checks import (
     public,
     raise_invalid,
 )
-from naysay.detectors._states import Entry, read_state
 from naysay.pools._slots import shortfall
 from naysay.pools.everything import Everything
 from naysay.positives import Positives
@@ -161,7 +161,7 @@ class MarkovChain(Independent):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned; what has become known since then is left out at the next draw."""
         shape = (self.positives.n_anchors,)
-        entry = Entry(shape, whole=True, at_least=-1, below=self.positives.n_items)
+        entry = Entry(shape, whole=True)
         read = read_state(state, {"last": entry})
         with self._lock:
             self._last = read["last"]

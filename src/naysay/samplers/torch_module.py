@@ -7,9 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay._state import check_state, read_state
 from naysay.arrays import for_checkpoints, need_torch, to_numpy
 from naysay.checks import public, raise_invalid
-from naysay.detectors._states import check_state, read_state
 from naysay.samplers._generators import Floats, Ids, weights_of
 from naysay.text import described
 

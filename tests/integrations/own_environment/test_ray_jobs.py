@@ -65,7 +65,7 @@ def test_the_same_bytes_for_any_number_of_workers(world, workers):
     "asked",
     [
         {"judge": "margin:0.05", "metric": "l2"},
-        {"judge": "absolute:0.4", "k": "8", "select": "random", "depth": 40, "on_short": "random"},
+        {"judge": "max_score:0.4", "k": "8", "select": "random", "depth": 40, "on_short": "random"},
     ],
 )
 def test_other_judges_and_metrics(world, asked):
