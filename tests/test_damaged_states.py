@@ -20,40 +20,24 @@ HARMLESS = re.compile(r"Call (fit|update)\(|of dimension \d")
 def damaged(value):
     """{what was done: the value of a key with that damage}; arrays and numbers alike."""
     array = np.asarray(value)
-    whole = array.dtype.kind in "iu"
     bad = {
         "none": None,
         "text": np.array(["x"]),
         "objects": np.array([None, {}]),
         "a dictionary": {"a": 1},
         "complex": array.astype(complex),
-        "bool": array.astype(bool),
         "text of the shape": array.astype(str),
         "fractions": array + 0.5 if array.dtype.kind != "b" else array.astype(float) + 0.5,
         "one more axis": array[None],
         "flat": array.ravel(),
         "nothing": array.ravel()[:0],
         "one number": np.asarray(array.ravel()[0] if array.size else 0),
-        "bytes": array.astype(np.uint8),
     }
-    if array.ndim:
-        for axis in range(array.ndim):
-            if array.shape[axis]:
-                bad[f"shorter along {axis}"] = np.delete(array, -1, axis)
-                bad[f"longer along {axis}"] = np.concatenate([array, np.take(array, [0], axis)], axis)
-            bad[f"empty along {axis}"] = np.take(array, [], axis)
-        bad["reversed"] = array[..., ::-1]
-        bad["transposed"] = array.T
-    if array.size and array.dtype.kind in "iuf":
-        numbers = [-1, -2, 0, 1, N_ITEMS, 10**6, 2**31, 2**62, -(2**62)]
-        if not whole:
-            numbers += [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e30, -1e30, -0.5, 1.5]
-        for turn, number in enumerate(numbers):  # first, last or everywhere, in turns
-            changed = array.astype(np.int64 if whole else np.float64)
-            changed.reshape(-1)[(slice(1), slice(-1, None), slice(None))[turn % 3]] = number
-            bad[f"{number} in place {turn % 3}"] = changed
-        if array.ndim:
-            bad["all alike"] = np.full_like(array, array.reshape(-1)[0])
+    for axis in range(array.ndim):
+        if array.shape[axis]:
+            bad[f"shorter along {axis}"] = np.delete(array, -1, axis)
+            bad[f"longer along {axis}"] = np.concatenate([array, np.take(array, [0], axis)], axis)
+        bad[f"empty along {axis}"] = np.take(array, [], axis)
     return bad
 
 
@@ -89,9 +73,7 @@ def check_answer(name, answer):
         assert not KNOWN.contains(np.arange(N_ANCHORS), answer).any()
     elif name.split()[0].strip(",") in ("Bank", "Online"):
         assert answer.shape in ((), (N_ANCHORS, 20, 4))
-    elif name in ("Factors", "Perceptron", "TripleFactors", "TorchModule"):
-        assert answer.shape == ASKED.shape
-    elif name in ("AdversarialBank", "Generated"):
+    elif name == "Generated":
         assert answer.shape == (N_ANCHORS, 4, 4)
     else:
         assert answer.shape == ASKED.shape

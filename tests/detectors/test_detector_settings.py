@@ -4,10 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
+from naysay.detectors._states import Entry, read_state
 
 import naysay as ns
 from naysay import detectors
-from naysay.detectors._states import Entry, read_state
 
 QUERY = ns.Query(np.arange(3), positives=np.arange(3))
 NEGATIVES = ns.Negatives(np.array([[4, 5], [6, 7], [8, -1]]), scores=np.array([[0.1, 0.9], [0.5, 0.2], [0.7, 0.0]]))

@@ -488,7 +488,6 @@ def test_repr_names_the_settings():
         ns.pools.Local([[0, 1]]),
         ns.pools.InBatch(),
         ns.pools.Memory(4),
-        ns.pools.Cache(2, 3),
         ns.pools.KHop(ns.Positives.from_edges([0], [1])),
         ns.pools.Walks(ns.Positives.from_edges([0], [1])),
         ns.pools.PageRank(ns.Positives.from_edges([0], [1]), ranks=(0, 1)),

@@ -5,7 +5,7 @@ import pytest
 
 import naysay as ns
 from naysay import NaysayError
-from naysay.pools import Cache, Corruption, Everything, InBatch, KHop, Local, Memory, PageRank, Walks
+from naysay.pools import Corruption, Everything, InBatch, KHop, Local, Memory, PageRank, Walks
 
 GRAPH = ns.Positives.from_edges([0, 1], [1, 2])
 POOLS = {
@@ -13,7 +13,6 @@ POOLS = {
     "Local": lambda distinct: Local([[1]], distinct=distinct),
     "InBatch": lambda distinct: InBatch(distinct=distinct),
     "Memory": lambda distinct: Memory(3, distinct=distinct),
-    "Cache": lambda distinct: Cache(3, 2, distinct=distinct),
     "KHop": lambda distinct: KHop(GRAPH, distinct=distinct),
     "Walks": lambda distinct: Walks(GRAPH, distinct=distinct),
     "PageRank": lambda distinct: PageRank(GRAPH, (0, 2), distinct=distinct),

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_all, check_exact, first_bad, raise_invalid, shown
 from naysay.detectors._slots import filled_slots, like
-from naysay.detectors._states import Entry, read_state
 from naysay.errors import NaysayError
 from naysay.types import Array, Negatives, Query, anchor_ids
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._intervals import Z, most_share
+from naysay._state import Entry, read_state
 from naysay.checks import check_all, raise_invalid
 from naysay.detectors._posterior_fit import FEATURES, KNOTS, PASSES, WIDTH, Fit, curves
 from naysay.detectors._posterior_lists import Lists, backgrounds
-from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import cut_at, mean_of, nearest_below
 from naysay.detectors.posterior_summary import PosteriorSummary, posterior_share, summary_of
 from naysay.detectors.rate import CONFIDENCE
@@ -208,22 +208,22 @@ def probability(odds: Floats) -> Floats:
 
 _STATE = {
     "knots": Entry((PASSES, FEATURES, KNOTS)),
-    "weights": Entry((PASSES, WIDTH), at_least=-1e100, at_most=1e100),
-    "c": Entry(above=0, below=1),
-    "beyond": Entry(at_least=0, at_most=1),
-    "depth": Entry(whole=True, at_least=1),
+    "weights": Entry((PASSES, WIDTH)),
+    "c": Entry(),
+    "beyond": Entry(),
+    "depth": Entry(whole=True),
     "scale": Entry((4,)),
     "similar": Entry(("t",)),
     "edges": Entry(("b - 1",)),
     "ratios": Entry(("b",)),
     "shift": Entry(),
-    "slope": Entry(at_least=0),
-    "error": Entry(at_least=0),
-    "reach": Entry((2,), at_least=0),
-    "draws": Entry(("B", WIDTH + 2), at_least=-1e100, at_most=1e100),
+    "slope": Entry(),
+    "error": Entry(),
+    "reach": Entry((2,)),
+    "draws": Entry(("B", WIDTH + 2)),
     "level": Entry(),
-    "length": Entry(whole=True, at_least=1),
-    "anchors": Entry(("n",), whole=True, at_least=0),
+    "length": Entry(whole=True),
+    "anchors": Entry(("n",), whole=True),
     "levels": Entry(("n",)),
 }
 MODEL_KEYS = tuple(_STATE)

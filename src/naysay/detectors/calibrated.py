@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import check_state
 from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import check_bool, check_generator, check_lengths, check_number, public, raise_invalid, whole_numbers
 from naysay.detectors._slots import (
@@ -22,7 +23,6 @@ from naysay.detectors._slots import (
     query_anchors,
     slot_scores,
 )
-from naysay.detectors._states import check_state
 from naysay.detectors.positive_scores import Background, read_background
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay._state import all_or_none, joined_states, split_states
 from naysay.arrays import for_checkpoints
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import (
@@ -23,7 +24,6 @@ from naysay.detectors._slots import (
     suspicion_of,
     threshold_of,
 )
-from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Stateful, needs_main_process
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._slots import partners
+from naysay._state import Entry, joined_states, read_state, split_states
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     check_all,
@@ -47,12 +48,11 @@ from naysay.detectors._slots import (
     suspicion_of,
     threshold_of,
 )
-from naysay.detectors._states import Entry, joined_states, read_state, split_states
 from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 OUTPUTS = ("scores", "probabilities")
-_COUNTS = {name: Entry(whole=True, at_least=0) for name in ("n_scored", "n_changed")}
+_COUNTS = {name: Entry(whole=True) for name in ("n_scored", "n_changed")}
 
 
 @final

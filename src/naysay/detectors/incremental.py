@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import MOST_ROWS, check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, query_anchors
-from naysay.detectors._states import Entry, read_state
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted
 from naysay.rng import rng_for
 from naysay.text import described
@@ -177,10 +177,10 @@ class Incremental:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it is of other samples, clusters or seed, or invalid."""
         shape = self._found.labels.shape
-        whole = {name: Entry(whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
+        whole = {name: Entry(whole=True) for name in ("n_samples", "seed", "updates")}
         settings = whole | {"clusters": Entry(("G",), whole=True)}
-        arrays = {name: Entry(shape, whole=True, at_least=-1) for name in ("assigned", "labels")}
-        arrays["confidence"] = Entry(shape, at_least=0, at_most=1)
+        arrays = {name: Entry(shape, whole=True) for name in ("assigned", "labels")}
+        arrays["confidence"] = Entry(shape)
         given = {name: part.tolist() for name, part in read_state(state, settings, arrays).items()}
         for name, own in (("n_samples", self.n_samples), ("clusters", list(self.clusters)), ("seed", self.seed)):
             if own != given[name]:

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
@@ -22,18 +23,17 @@ from naysay.detectors._slots import (
     slot_scores,
     slot_truth,
 )
-from naysay.detectors._states import Entry, read_state
 from naysay.text import described
 from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
 MIN_LABELS = 10  # of each kind
 _STATE = {
     "centre": Entry(("f",)),
-    "spread": Entry(("f",), above=0),
+    "spread": Entry(("f",)),
     "pooled": Entry(("f + 1",)),
-    "groups": Entry(("G",), whole=True, at_least=0),
+    "groups": Entry(("G",), whole=True),
     "apart": Entry(("G", "f + 1")),
-    "labels": Entry((2,), whole=True, at_least=1),
+    "labels": Entry((2,), whole=True),
 }
 _MIN_L2 = 1e-6  # with less, collinear features have no unique weights
 

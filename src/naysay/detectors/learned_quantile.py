@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
@@ -20,7 +21,6 @@ from naysay.detectors._slots import (
     query_anchors,
     slot_scores,
 )
-from naysay.detectors._states import Entry, read_state
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
@@ -172,9 +172,9 @@ class LearnedQuantile:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        (low, high), shape = self.bounds, (self.n_anchors,)
-        entries = {"thresholds": Entry(shape, at_least=low, at_most=high), "first": Entry(shape)}
-        entries |= {"second": Entry(shape, at_least=0), "seen": Entry(shape, whole=True, at_least=0)}
+        shape = (self.n_anchors,)
+        entries = {"thresholds": Entry(shape), "first": Entry(shape)}
+        entries |= {"second": Entry(shape), "seen": Entry(shape, whole=True)}
         parts = read_state(state, entries).values()
         with self._lock:
             self._thresholds, self._first, self._second, self._seen = parts

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.checks import public, raise_invalid
-from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import Cut
 from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
@@ -23,7 +23,7 @@ _VAGUE = 3.0  # times the lower end
 _EASIEST, _HARDEST, _EASY, _AGREE = 0.6, 1.4, 0.9, 1.3  # of the balance; of two estimates that agree
 _NUMBERS, _SHARE, _CHECK = 11, 4, 5  # in the state
 _GIVEN = (0, 1, 2, 4, 7, 8)  # of the numbers that no fit leaves out
-_STATE = {"summary": Entry((_NUMBERS + 2 * _SHARE + _CHECK,), missing=True)}
+_STATE = {"summary": Entry((_NUMBERS + 2 * _SHARE + _CHECK,))}
 _WHAT = "false negatives"
 _IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
 ASSUMPTIONS = (

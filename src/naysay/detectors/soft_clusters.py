@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_generator, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._clusters import spread_centroids
@@ -21,7 +22,6 @@ from naysay.detectors._pairs import (
     slot_vectors,
 )
 from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_query_and_negatives
-from naysay.detectors._states import Entry, read_state
 from naysay.rng import key_from
 from naysay.text import described
 from naysay.types import Array, Negatives, Query

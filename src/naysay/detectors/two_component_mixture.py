@@ -10,19 +10,19 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.checks import public, raise_invalid
-from naysay.detectors._states import Entry, read_state
 
 Floats = NDArray[np.float64]
 FAMILIES = ("beta", "normal")
 MIN_SCORES = 10  # twice the five numbers that are fitted
 _STATE = {
     "family": Entry(whole=True),
-    "iterations": Entry(whole=True, at_least=1),
-    "converged": Entry(whole=True, at_least=0, at_most=1),
+    "iterations": Entry(whole=True),
+    "converged": Entry(whole=True),
     "low": Entry(),
     "high": Entry(),
-    "share": Entry(above=0, below=1),
+    "share": Entry(),
     "log_likelihood": Entry(),
     "gain": Entry(),
     "lower": Entry((2,)),

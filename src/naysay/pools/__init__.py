@@ -1,6 +1,5 @@
 """WHERE negatives come from: the review's five pools, and corruption of triples."""
 
-from naysay.pools.cache import Cache
 from naysay.pools.corruption import Corruption
 from naysay.pools.everything import Everything
 from naysay.pools.fading import Fading
@@ -18,7 +17,6 @@ from naysay.pools.weighted_walks import WeightedWalks
 from naysay.pools.weights import item_oriented, log_uniform, popularity
 
 __all__ = [
-    "Cache",
     "Corruption",
     "Everything",
     "Fading",
