@@ -3,9 +3,10 @@
 import importlib
 import re
 
+from naysay import catalog, samplers
 from naysay.catalog import torch_world, world
 
-CHANGED_BY_USE = re.compile(r"\b(memory|generator|network|optimizer|encoder|user_table|item_table|refresh)\b")
+CHANGED_BY_USE = re.compile(r"\b(memory|\w*generator|network|\w*optimizer|encoder|user_table|item_table|refresh)\b")
 
 
 def run(method):
@@ -37,3 +38,13 @@ def node_query_of(nodes):
     graph = world.graph
     neighbours = graph.indices[graph.indptr[nodes]]
     return type(world.node_query)(nodes, positives=neighbours, vectors=world.item_vectors[nodes], step=400)
+
+
+def one_of_each_sampler():
+    """{class: a sampler}, by the first row of the catalogue whose parts are one of that class."""
+    found = {}
+    for method in catalog.methods("where") + catalog.methods("which"):
+        name = method.parts.strip().partition("(")[0]
+        if name not in found and hasattr(getattr(samplers, name, None), "sample"):
+            found[name] = run(method)["sampler"]
+    return found

@@ -18,7 +18,6 @@ QUERY = ns.Query(np.arange(N_ANCHORS), positives=np.arange(N_ANCHORS), vectors=V
 ASKED = np.tile(np.arange(10, 16), (N_ANCHORS, 1))
 NEGATIVES = ns.Negatives(ASKED, scores=TABLE[np.arange(N_ANCHORS)[:, None], ASKED], vectors=VECTORS[ASKED])
 STEPS = 1000
-TRIPLES = np.stack([np.broadcast_to(np.arange(N_ANCHORS)[:, None], ASKED.shape), np.zeros_like(ASKED), ASKED], axis=-1)
 
 
 def score(anchors, ids):
@@ -121,23 +120,20 @@ def two_epochs(part):
         part.update()
 
 
-def generator_step(part):
-    part.ascend(np.arange(N_ANCHORS), ASKED, TABLE[:, : ASKED.shape[1]])
+def by_item():
+    """A generator of one logit for each item, and its optimiser."""
+    logits = torch.zeros(N_ITEMS, requires_grad=True)
+    return lambda anchors, ids: logits[ids], torch.optim.SGD([logits], 0.1)
 
 
-def logits(part):
-    return part.logits(np.arange(N_ANCHORS), ASKED)
-
-
-def torch_module():
-    table = torch.nn.Embedding(N_ITEMS, 1, _weight=torch.zeros(N_ITEMS, 1))
-    return ns.samplers.TorchModule(lambda anchors, ids: table(ids)[..., 0], torch.optim.SGD(table.parameters(), 0.1))
+def learned():
+    return ns.samplers.Learned(POOL, *by_item(), score)
 
 
 def graph_policy():
     ring = np.arange(N_ITEMS)
     graph = ns.Positives.from_edges(np.r_[ring, ring], np.r_[(ring + 1) % N_ITEMS, (ring + 3) % N_ITEMS])
-    return ns.samplers.GraphPolicy(graph, ns.samplers.Factors(N_ITEMS, N_ITEMS, 3), lambda anchors, ids: ids * 1.0)
+    return ns.samplers.GraphPolicy(graph, *by_item(), lambda anchors, ids: ids * 1.0)
 
 
 def generated():
@@ -194,11 +190,6 @@ PARTS = {
         lambda part: part.update(VECTORS, rng=ns.rng_for(0)),
         suspicion,
     ),
-    "Cache": (
-        lambda: ns.pools.Cache(N_ANCHORS, 6, KNOWN),
-        lambda part: part.put(np.arange(N_ANCHORS), ASKED),
-        draw,
-    ),
     "Memory": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9, 4], [0, 1, 2], VECTORS[:3]), draw),
     "Memory without vectors": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9], [0, 1]), draw),
     "Nearest": (
@@ -221,30 +212,8 @@ PARTS = {
     "Cached": (lambda: ns.samplers.Cached(POOL, score, 6, 6), observed, sample),
     "Cached with a history": (srns, two_epochs, sample),
     "AdaptiveOversampling": (oversampling, lambda part: part.update(-(VECTORS[::-1] ** 3)), sample),
-    "Learned": (lambda: ns.samplers.Learned(POOL, ns.samplers.Factors(N_ANCHORS, N_ITEMS, 3), score), observed, sample),
-    "Decomposed": (
-        lambda: ns.samplers.Decomposed(KNOWN, 3),
-        lambda part: part.update(score),
-        sample,
-    ),
-    "Factors": (lambda: ns.samplers.Factors(N_ANCHORS, N_ITEMS, 3), generator_step, logits),
-    "Perceptron": (
-        lambda: ns.samplers.Perceptron(lambda anchors: VECTORS[anchors], WIDTH, N_ITEMS, 5),
-        generator_step,
-        logits,
-    ),
-    "TripleFactors": (
-        lambda: ns.samplers.TripleFactors(N_ITEMS, 2, 3),
-        lambda part: part.ascend(TRIPLES[:, 0], TRIPLES, TABLE[:, : ASKED.shape[1]]),
-        lambda part: part.logits(TRIPLES[:, 0], TRIPLES),
-    ),
-    "TorchModule": (torch_module, generator_step, logits),
+    "Learned": (learned, observed, sample),
     "GraphPolicy": (graph_policy, observed, sample),
-    "AdversarialBank": (
-        lambda: ns.samplers.AdversarialBank(20, WIDTH),
-        lambda part: part.observe(QUERY, positive_scores=TABLE[:, 0]),
-        lambda part: part.sample(QUERY, 4, rng=ns.rng_for(1)).vectors,
-    ),
     "Generated": (
         generated,
         generated_step,

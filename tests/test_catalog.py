@@ -42,8 +42,6 @@ def fewer_draws(monkeypatch):
 def check_the_sampler(names, method):
     """Pass a sampler of the catalogue, and the pool of one that draws from a pool as it is, to the public checks."""
     known, make_query = known_of(method), maker_of(method)
-    if method.name in ("adversarial-bank", "AdCo"):  # rows of the bank are no items: nothing is known
-        known, make_query = ns.Positives.from_pairs([], [], n_anchors=400, n_items=256), None
     sampler = names["sampler"]
     if isinstance(sampler, ns.samplers.Static):
         ns.check_pool(sampler.pool, known, query=make_query)
@@ -114,8 +112,8 @@ def test_a_number_is_at_least_1(method):
     assert run(method)["k"] >= 1
 
 
-# A bank has no items, a judge drops what scores like a positive, and AHNS takes what scores far below the positive.
-NEVER_KNOWN = ("adversarial-bank", "AdCo", "judged", "AHNS")
+# A judge drops what scores like a positive, and AHNS takes what scores far below the positive.
+NEVER_KNOWN = ("judged", "AHNS")
 
 
 @by_name(
@@ -369,8 +367,8 @@ def test_every_sampler_pool_detector_loss_and_plan_of_the_package_has_a_row():
         if inspect.isclass(getattr(folder, name)) and inspect.isfunction(getattr(getattr(folder, name), verb, None))
     }
     helpers = {"check_values", "distinct_log_q"}
-    # A cache is drawn from through `Cached`; shuffled batches are the baseline of the others; memory is in the world.
-    assert made - used == {"Cache", "Memory", "Shuffled"}
+    # Shuffled batches are the baseline of the others; memory is in the world.
+    assert made - used == {"Memory", "Shuffled"}
     assert set(ns.losses.__all__) - used == helpers
 
 

@@ -214,7 +214,6 @@ def test_a_number_that_no_array_can_have_as_a_size():
         lambda: ns.quantity.realise(2.5, 2**62, ns.rng_for(0)),
         lambda: ns.quantity.simulated(2.0, points=2**62),
         lambda: ns.Positives.from_pairs([0], [0], n_anchors=2**62),
-        lambda: ns.samplers.TripleFactors(2**62, 2, 4),
     ]
     for call in calls:
         with pytest.raises(NaysayError, match=r"must be at most [\d,]+, got 4611686018427387904"):

@@ -182,7 +182,7 @@ DRAW = """
 import naysay as ns
 known = ns.Positives.from_pairs([0, 1], [1, 0], n_items=9)
 pool = ns.pools.Everything(known)
-for sampler in (ns.samplers.Static(pool), ns.samplers.UserOriented(pool, known)):
+for sampler in (ns.samplers.Static(pool), ns.samplers.Mixed({"all": ns.samplers.Static(pool)}, (1,))):
     assert sampler.sample(ns.Query([0, 1]), 2.5, rng=ns.rng_for(0)).numpy().mask.any()
 known.with_ignored([0], [2]).union(known).contains([0], [1])
 """
@@ -296,7 +296,7 @@ def test_no_module_needs_itself():
         ("samplers/static.py", "import torch", "torch"),
         ("pools/local.py", "def late():\n    import pyarrow", "pyarrow"),
         ("detectors/duplicates.py", "from naysay.samplers.judged import Judged", "naysay.samplers.judged"),
-        ("detectors/duplicates.py", "from naysay.samplers._top_k import take", "naysay.samplers._top_k"),
+        ("detectors/duplicates.py", "from naysay.samplers._choose import take", "naysay.samplers._choose"),
         ("formats/runs.py", "import naysay.mining", "naysay.mining"),
         ("mining/mine.py", "def late():\n    from naysay import jobs", "naysay.jobs"),
     ],

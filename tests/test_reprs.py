@@ -5,6 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
+from catalog_programs import one_of_each_sampler
 
 import naysay as ns
 
@@ -28,231 +29,11 @@ def where(query, ids):
     return ids > 0
 
 
-class Optimizer:
-    """A stand-in: torch's own fill several lines."""
-
-    param_groups = ()
-
-    def __repr__(self):
-        return "Optimizer()"
-
-
 MEMBERS = {name: ns.detectors.MaxScore(0.7) for name in "ab"}
 SHORT = {"on_short": "raise"}
 # Every setting of every class, none of them its default.
 SETTINGS = {
-    "samplers": {
-        "AdaptiveOversampling": {"positives": KNOWN, "item_factors": VECTORS, "embed": embed, "scale": 2.5, **SHORT},
-        "Bank": {"pool": POOL, "n_items": 9, "momentum": 0.25, "initial": VECTORS},
-        "Cached": {
-            "pool": POOL,
-            "score": score,
-            "size": 4,
-            "fresh": 5,
-            "keep": "top",
-            "choose": "top",
-            "history": 3,
-            "bonus": 0.25,
-            "seed": 7,
-            **SHORT,
-        },
-        "DistanceWeighted": {
-            "pool": POOL,
-            "score": score,
-            "candidates": 7,
-            "dim": 3,
-            "cutoff": 0.25,
-            "nonzero_loss_cutoff": 1.25,
-            **SHORT,
-        },
-        "Dynamic": {"pool": POOL, "score": score, "candidates": 7, "temperature": 0.25, **SHORT},
-        "Exposed": {"levels": {"one": KNOWN}, "weights": (2.5,), "unobserved": POOL, "share": 0.25, **SHORT},
-        "Factors": {"n_anchors": 3, "n_items": 9, "d": 5, "rate": 0.25, "decay": 0.125, "bias": False, "seed": 7},
-        "TripleFactors": {
-            "n_entities": 3,
-            "n_relations": 2,
-            "d": 5,
-            "kind": "complex",
-            "rate": 0.25,
-            "decay": 0.125,
-            "seed": 7,
-        },
-        "Perceptron": {
-            "embed": embed,
-            "d": 2,
-            "n_items": 9,
-            "hidden": 5,
-            "rate": 0.25,
-            "decay": 0.125,
-            "seed": 7,
-        },
-        "TorchModule": {"module": score, "optimizer": Optimizer()},
-        "Learned": {
-            "pool": POOL,
-            "generator": ns.samplers.Factors(3, 9),
-            "reward": score,
-            "candidates": 7,
-            "temperature": 0.25,
-            "baseline": "greedy",
-            "slots": 3,
-            "entropy": 0.125,
-            "entropy_floor": 2.5,
-            "distinct": True,
-            "seed": 7,
-            **SHORT,
-        },
-        "AdversarialBank": {
-            "size": 4,
-            "d": 3,
-            "step": 0.25,
-            "temperature": 0.125,
-            "momentum": 0.75,
-            "decay": 0.5,
-            "initial": np.ones((4, 3)),
-            "seed": 7,
-        },
-        "Generated": {
-            "base": ns.samplers.Static(POOL),
-            "embed": embed,
-            "generator": score,
-            "optimizer": Optimizer(),
-            "loss": where,
-            "pull": 0.25,
-            "stay": 0.125,
-            "diversity": 0.5,
-            "noise": 5,
-            "seed": 7,
-            "embed_anchors": embed,
-        },
-        "GraphPolicy": {
-            "graph": GRAPH,
-            "generator": ns.samplers.Factors(4, 4),
-            "reward": score,
-            "hops": 3,
-            "positives": GRAPH,
-            "width": 5,
-            "start": "positive",
-            "items": np.ones(4, bool),
-            "seed": 7,
-            **SHORT,
-        },
-        "Decomposed": {
-            "positives": KNOWN,
-            "factors": 3,
-            "temperature": 0.25,
-            "seed": 7,
-            **SHORT,
-        },
-        "MarkovChain": {
-            "positives": KNOWN,
-            "score": score,
-            "neighbours": np.zeros((9, 2), int),
-            "uniform": 0.25,
-            "power": 0.75,
-            "target": "softmax",
-            "temperature": 2.5,
-            "steps": 7,
-            **SHORT,
-        },
-        "Perturbed": {
-            "base": ns.samplers.Static(POOL),
-            "embed": embed,
-            "radius": 0.25,
-            "norm": "inf",
-            "loss": where,
-            "embed_anchors": embed,
-        },
-        "Transformed": {"base": ns.samplers.Static(POOL), "make": embed},
-        "Judged": {
-            "sampler": ns.samplers.Static(POOL),
-            "detector": MEMBERS,
-            "threshold": 0.75,
-            "rule": "mean",
-            "refill": 3.5,
-            **SHORT,
-        },
-        "MixGCF": {
-            "pool": POOL,
-            "embed": embed,
-            "candidates": 7,
-            "embed_anchors": embed,
-            "mix": (0.25, 0.75),
-            "pooling": "sum",
-            **SHORT,
-        },
-        "MixKG": {
-            "pool": POOL,
-            "score": None,
-            "embed": embed,
-            "candidates": 7,
-            "n_hard": 3,
-            "by": "entity",
-            "mix": (0.25, 0.75),
-            **SHORT,
-        },
-        "Mixed": {"parts": {"one": ns.samplers.Static(POOL)}, "shares": (2.5,), "duplicates": "keep", **SHORT},
-        "MoCHi": {
-            "pool": POOL,
-            "embed": embed,
-            "n_hard": 3,
-            "candidates": 7,
-            "embed_anchors": embed,
-            "anchor_share": 0.25,
-            "mix": (0.25, 0.75),
-            "anchor_mix": (0.125, 0.25),
-            **SHORT,
-        },
-        "NearPositive": {
-            "pool": POOL,
-            "score": score,
-            "candidates": 7,
-            "top_m": 3,
-            "limit": 0.5,
-            "first": score,
-            "shortlist": 5,
-            **SHORT,
-        },
-        "NearTarget": {
-            "pool": POOL,
-            "score": score,
-            "candidates": 7,
-            "target": score,
-            "sharpness": 0.25,
-            **SHORT,
-        },
-        "Ring": {
-            "pool": POOL,
-            "score": score,
-            "candidates": ns.quantity.Linear(5, 7, 100),
-            "keep": (0.25, 0.5),
-            "where": where,
-            "refill": True,
-            **SHORT,
-        },
-        "SemiHard": {
-            "pool": POOL,
-            "score": score,
-            "candidates": 7,
-            "margin": 0.25,
-            "choose": "random",
-            "otherwise": "easy",
-            **SHORT,
-        },
-        "SoftmaxWeights": {"pool": POOL, "score": score, "temperature": 0.25, "correct": False},
-        "Static": {"pool": POOL},
-        "UserOriented": {"pool": POOL, "positives": KNOWN},
-        "Warp": {
-            "pool": POOL,
-            "score": score,
-            "trials": 7,
-            "margin": 0.25,
-            "mode": "lightfm",
-            "n_items": 9,
-            **SHORT,
-        },
-    },
     "pools": {
-        "Cache": {"n_anchors": 3, "size": 4, "positives": KNOWN, "distinct": False, **SHORT},
         "Corruption": {
             "triples": TRIPLES,
             "known": TRIPLES,
@@ -405,3 +186,16 @@ def test_repr_shows_the_settings(folder, name):
         assert setting in text or folder == "pools", (setting, text)  # pools say what they hold: 3 of 17 entries
         shown = value.__name__ if inspect.isfunction(value) else repr(value)
         assert shown in text or (isinstance(value, int) and f"{value:,}" in text), (setting, text)
+
+
+SAMPLERS = one_of_each_sampler()
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_repr_of_a_sampler_names_every_argument(name):
+    sampler = SAMPLERS[name]
+    text = repr(sampler)
+    assert text.startswith(f"{name}(")
+    wanted = [one for one in inspect.signature(type(sampler)).parameters if one not in ("initial", "rule")]
+    assert [one for one in wanted if f"{one}=" not in text] == []
+    assert "0x" not in text  # a function is shown by its name

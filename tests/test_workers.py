@@ -10,7 +10,7 @@ import torch
 import naysay as ns
 from naysay.kernels import corrupt, hops, lists, pagerank, uniform, weighted
 from naysay.kernels.threads import _THREADS, threads
-from naysay.pools import Cache, Corruption, Everything, InBatch, KHop, Local, Memory, PageRank, Walks, popularity
+from naysay.pools import Corruption, Everything, InBatch, KHop, Local, Memory, PageRank, Walks, popularity
 from naysay.pools._small_draws import use_compiled_loops
 
 ROWS, BATCH, SLOTS = 12_000, 4000, 20  # a batch is large enough to be split over threads in the worker too
@@ -126,13 +126,11 @@ def over_nodes(name):
     rng = np.random.default_rng(1)
     graph = ns.Positives.from_edges(*rng.integers(0, 60, (2, 150)), 60)
     nodes = np.arange(60)
-    cache, memory = Cache(60, 4, graph), Memory(50, graph)
-    cache.put(nodes, rng.integers(0, 60, (60, 4)))
+    memory = Memory(50, graph)
     memory.push(nodes[:40])
     return {
         "local": lambda: (Local(rng.integers(0, 60, (60, 9)), graph), (lists.draw_places,)),
         "positives": lambda: (Local(graph), (lists.draw_places,)),
-        "cache": lambda: (cache, (lists.draw_places, lists.keep_first)),
         "batch": lambda: (InBatch(graph), (lists.draw_entries, lists.all_entries)),
         "bare batch": lambda: (InBatch(), (lists.draw_entries, lists.all_entries)),
         "memory": lambda: (memory, (lists.draw_entries, lists.all_entries)),
@@ -142,9 +140,7 @@ def over_nodes(name):
     }[name]()
 
 
-@pytest.mark.parametrize(
-    "name", ["local", "positives", "cache", "batch", "bare batch", "memory", "hops", "walks", "pagerank"]
-)
+@pytest.mark.parametrize("name", ["local", "positives", "batch", "bare batch", "memory", "hops", "walks", "pagerank"])
 def test_every_other_pool_that_was_pickled_needs_no_new_compilation(name):
     pool, loops = over_nodes(name)
     sent = pickle.loads(pickle.dumps(pool))

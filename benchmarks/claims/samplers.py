@@ -27,6 +27,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import torch
+
 import naysay as ns
 from benchmarks.claims import worlds
 from benchmarks.claims.study import Claims, Runs, Told, UnfinishedError, World, command
@@ -48,9 +50,19 @@ def _cached(parts: Any) -> Observed:
 def _adversarial(parts: Any) -> Observed:
     """A generator that is rewarded for what the model takes for a positive, with 16 candidates."""
     known = parts["known"]
-    generator = ns.samplers.Factors(known.n_anchors, known.n_items)
+    users, items = (torch.nn.Embedding(n, 16) for n in (known.n_anchors, known.n_items))
+    for table in (users, items):
+        torch.nn.init.normal_(table.weight, std=0.1, generator=torch.Generator().manual_seed(0))
+    optimizer = torch.optim.SGD([users.weight, items.weight], lr=0.1)
     pool = ns.pools.Everything(known, distinct=False)
-    return Observed(ns.samplers.Learned(pool, generator, ("sigmoid", parts["score"]), candidates=16))
+
+    def generator(anchors: Any, ids: Any) -> Any:
+        return (users(anchors)[:, None] * items(ids)).sum(-1)
+
+    def reward(anchors: Any, ids: Any) -> Any:
+        return torch.tanh(parts["score"](anchors, ids) / 2)  # 2 sigmoid - 1
+
+    return Observed(ns.samplers.Learned(pool, generator, optimizer, reward, candidates=16))
 
 
 UNIFORM, DNS = Arm(BASE, 1, "Static(Everything(positives))"), Arm(HARD, 1, f"Dynamic({_ANY}, score, candidates=16)")

@@ -37,7 +37,6 @@ ENOUGH = 5.0  # processor's seconds for one row: slow steps need fewer repetitio
 FEW = 32  # rows of a batch where a step of BATCH rows would take longer than that, also for Dynamic
 World = dict[str, Any]
 LARGE = {  # the sizes of their papers, where those of the small world would show nothing
-    "AdversarialBank": lambda size, width: ns.samplers.AdversarialBank(65_536, 128),
     "MoCHi": lambda pool, embed, n_hard: ns.samplers.MoCHi(pool, embed, n_hard=1024),
 }
 
@@ -165,9 +164,6 @@ def step_of(sampler: Any, world: World, batch: int) -> Callable[[], int]:
     whole = world["query"]
     parts = {"anchors": whole.anchors, "positives": whole.positives, "vectors": whole.vectors}
     query = ns.Query(**{name: part[:batch] for name, part in parts.items() if part is not None}, step=1)
-    if isinstance(sampler, ns.samplers.AdversarialBank):  # whose vectors have a dimension of their own
-        unit = torch.nn.functional.normalize(torch.randn(batch, sampler.d), dim=1)
-        query = ns.Query(query.anchors, positives=query.positives, vectors=unit, step=1)
     beside = {"positive_scores": torch.zeros(batch), "vectors": query.vectors}
 
     def step() -> int:

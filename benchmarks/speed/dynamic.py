@@ -25,8 +25,7 @@ from torch import Tensor, nn
 import naysay as ns
 from benchmarks.harness import Peer, alternate, write
 from benchmarks.speed.worlds import Pairs, recommendation
-from naysay.samplers import Dynamic
-from naysay.samplers.blocks import in_blocks
+from naysay.samplers import Dynamic, in_blocks
 from naysay.types import Negatives, Query
 
 BATCH, WIDTH, CANDIDATES, K = 4096, 64, 64, 8

@@ -54,13 +54,21 @@ def dot_products() -> Callable[[Tensor, Tensor], Tensor]:
     return score
 
 
+def _products(users: Tensor, items: Tensor, anchors: Tensor, ids: Tensor) -> Tensor:
+    """A matrix factorisation as generator."""
+    return torch.einsum("bd,bnd->bn", users[anchors], items[ids])
+
+
 def learned_steps(known: ns.Positives) -> dict[str, Callable[[], int]]:
     """A step of Dynamic, and of Learned with the exact and with an estimated gradient."""
     score, pool = dot_products(), ns.pools.Everything(known)
     made: dict[str, Any] = {"Dynamic": ns.samplers.Dynamic(pool, score, LEARNED)}
     for baseline in ("exact", "running"):
-        generator = ns.samplers.Factors(N_USERS, N_ITEMS)
-        made[f"Learned, {baseline}"] = ns.samplers.Learned(pool, generator, score, LEARNED, baseline=baseline)
+        users, items = (0.1 * torch.randn(n, WIDTH) for n in (N_USERS, N_ITEMS))
+        optimizer = torch.optim.SGD([users.requires_grad_(), items.requires_grad_()], 0.1)
+        generator = partial(_products, users, items)
+        learned = ns.samplers.Learned(pool, generator, optimizer, score, LEARNED, baseline=baseline)
+        made[f"Learned, {baseline}"] = learned
 
     def step(name: str) -> int:
         sampler, query = made[name], ns.Query(torch.from_numpy(np.random.default_rng(1).permutation(N_USERS)[:BATCH]))

@@ -11,8 +11,8 @@ Reviewer = ns.detectors.Guide
 max_score_judge = "max_score:{}".format
 
 # Samplers and batches
-PercentileRange = ns.samplers.Ring
-MultiFeedback = ns.samplers.Exposed
+PercentileRange = ns.samplers.PercentileRange
+MultiFeedback = ns.samplers.MultiFeedback
 RandomWalkBatches = ns.batches.Walk
 
 # Losses
@@ -51,9 +51,9 @@ def search(queries, corpus, depth, **options):
 
 def learned(pool, module, optimizer, reward):
     """A sampler whose generator is a torch module."""
-    return ns.samplers.Learned(pool, ns.samplers.TorchModule(module, optimizer), reward)
+    return ns.samplers.Learned(pool, module, optimizer, reward)
 
 
 def transformed(base, make):
     """A sampler of changed vectors; `make(ids, rng)` makes them."""
-    return ns.samplers.Transformed(base, make)
+    return ns.samplers.Transformed(base, lambda query, ids, rng: make(ids, rng))

@@ -4,9 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
-import torch
+from catalog_programs import one_of_each_sampler
 
 import naysay as ns
+from naysay.types import needs_main_process
 
 N, D = 12, 4
 IDS = np.arange(N)
@@ -34,14 +35,7 @@ def embed(ids):
     return VECTORS[ids]
 
 
-def generated():
-    net = torch.nn.Linear(D, D)
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    return ns.samplers.Generated(STATIC, embed, lambda a, p, n, z: net(n), optimizer, lambda a, p, made: made.sum())
-
-
 POOLS = {
-    "Cache": (lambda: ns.pools.Cache(N, 3, KNOWN), True),
     "Corruption": (lambda: ns.pools.Corruption(TRIPLES), False),
     "Everything": (lambda: EVERYTHING, False),
     "InBatch": (lambda: ns.pools.InBatch(KNOWN), False),
@@ -52,35 +46,7 @@ POOLS = {
     "PageRank": (lambda: ns.pools.PageRank(GRAPH, (1, 5)), False),
     "Walks": (lambda: ns.pools.Walks(GRAPH), False),
 }
-SAMPLERS = {
-    "AdaptiveOversampling": (lambda: ns.samplers.AdaptiveOversampling(KNOWN, VECTORS, embed, scale=3.0), True),
-    "AdversarialBank": (lambda: ns.samplers.AdversarialBank(20, D), True),
-    "Bank": (lambda: ns.samplers.Bank(EVERYTHING, N), True),
-    "Cached": (lambda: ns.samplers.Cached(EVERYTHING, score, 3, 3), True),
-    "Decomposed": (lambda: ns.samplers.Decomposed(KNOWN, 3), False),
-    "DistanceWeighted": (lambda: ns.samplers.DistanceWeighted(EVERYTHING, score, 4, D), True),
-    "Dynamic": (lambda: ns.samplers.Dynamic(EVERYTHING, score, candidates=4), True),
-    "Exposed": (lambda: ns.samplers.Exposed({"all": KNOWN}, (1,), EVERYTHING), False),
-    "Generated": (generated, True),
-    "GraphPolicy": (lambda: ns.samplers.GraphPolicy(GRAPH, ns.samplers.Factors(N, N, 3), score), True),
-    "Judged": (lambda: ns.samplers.Judged(STATIC, ns.detectors.MaxScore(0.5)), False),
-    "Learned": (lambda: ns.samplers.Learned(EVERYTHING, ns.samplers.Factors(N, N, 3), score), True),
-    "MarkovChain": (lambda: ns.samplers.MarkovChain(KNOWN, score), True),
-    "MixGCF": (lambda: ns.samplers.MixGCF(EVERYTHING, embed, 3), True),
-    "MixKG": (lambda: ns.samplers.MixKG(ns.pools.Corruption(TRIPLES), score, embed, 3, n_hard=2), True),
-    "Mixed": (lambda: ns.samplers.Mixed({"a": STATIC, "b": STATIC}, (1, 1)), False),
-    "MoCHi": (lambda: ns.samplers.MoCHi(EVERYTHING, embed, 3, 6), True),
-    "NearPositive": (lambda: ns.samplers.NearPositive(EVERYTHING, score, 4), True),
-    "NearTarget": (lambda: ns.samplers.NearTarget(EVERYTHING, score, 4, lambda scores, step: scores), True),
-    "Perturbed": (lambda: ns.samplers.Perturbed(STATIC, embed, 0.1), True),
-    "Ring": (lambda: ns.samplers.Ring(EVERYTHING, score, 4, keep=(0.1, 0.9)), True),
-    "SemiHard": (lambda: ns.samplers.SemiHard(EVERYTHING, score, 4, 1.0), True),
-    "SoftmaxWeights": (lambda: ns.samplers.SoftmaxWeights(EVERYTHING, score, 1.0, correct=False), True),
-    "Static": (lambda: STATIC, False),
-    "Transformed": (lambda: ns.samplers.Transformed(STATIC, lambda ids, rng: VECTORS[ids]), True),
-    "UserOriented": (lambda: ns.samplers.UserOriented(EVERYTHING, KNOWN), False),
-    "Warp": (lambda: ns.samplers.Warp(EVERYTHING, score, 4), True),
-}
+SAMPLERS = one_of_each_sampler()
 DETECTORS = {
     "MaxScore": (lambda: ns.detectors.MaxScore(0.5), False),
     "Bands": (lambda: ns.detectors.Bands(0.2, 0.5), False),
@@ -124,7 +90,7 @@ def check_side(sampler, needs_main_process):
 
 def test_the_tables_have_every_pool_sampler_and_detector():
     assert set(POOLS) == classes_with(ns.pools, "draw")
-    assert set(SAMPLERS) == classes_with(ns.samplers, "sample")
+    assert set(SAMPLERS) == classes_with(ns.samplers, "sample")  # the catalogue has a row for each
     assert set(DETECTORS) == classes_with(ns.detectors, "suspicion") - {"Judgement", "Reliability"}  # results
 
 
@@ -140,10 +106,18 @@ def test_a_pool_that_training_changes_needs_the_main_process(name):
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_sampler_that_learns_or_calls_a_function_needs_the_main_process(name):
-    make, needs_main_process = SAMPLERS[name]
-    sampler = make()
-    check_side(sampler, needs_main_process)
-    check_side(ns.samplers.Mixed({"a": STATIC, "b": sampler}, (1, 1)), needs_main_process)
+    sampler = SAMPLERS[name]
+    parts = [getattr(sampler, one, None) for one in inspect.signature(type(sampler)).parameters]
+    parts += [*sampler.parts.values()] if name == "Mixed" else []
+    expected = (hasattr(sampler, "observe") and name != "Judged") or any(map(changes, parts))
+    assert needs_main_process(sampler) == expected
+    assert needs_main_process(ns.samplers.Mixed({"a": STATIC, "b": sampler}, (1, 1))) == expected
+
+
+def changes(part):
+    """Whether a part says so, or is a function, which may call the model."""
+    is_part = any(hasattr(part, verb) for verb in ("draw", "sample", "suspicion"))
+    return needs_main_process(part) if is_part else callable(part)
 
 
 @pytest.mark.parametrize("name", DETECTORS)

@@ -100,9 +100,9 @@ def test_intervals_part_every_size(parts, size):
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.3), (0.8, 0.95), (0.9, 1.0), (0.999, 1.0)])
 @pytest.mark.parametrize("size", [10, 1000])
 def test_the_rule_is_that_of_ring(size, low, high):
-    """Ring keeps the negatives whose percentile is in the interval, of scores that are the ids."""
+    """PercentileRange keeps the negatives whose percentile is in the interval, of scores that are the ids."""
     pool = ns.pools.Everything(ns.Positives.from_pairs([0], [size], n_items=size + 1))
-    ring = ns.samplers.Ring(pool, lambda anchors, ids: ids * 1.0, candidates=size, keep=(low, high))
+    ring = ns.samplers.PercentileRange(pool, lambda anchors, ids: ids * 1.0, candidates=size, keep=(low, high))
     kept = ring.sample(ns.Query([0]), size, rng=ns.rng_for(0)).ids
     where = percentiles(np.arange(size)[None] * 1.0)[0]
     inside = np.flatnonzero((where >= low - 1e-9) & (where < high - 1e-9))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from naysay.kernels.top import highest, lower_limit, take_highest
+from naysay.kernels.top import highest, lower_limit
 
 # Few different values, so that scores are often equal; -inf marks an empty slot.
 LINES = hnp.arrays(np.float32, st.integers(1, 70), elements=st.sampled_from([-np.inf, -1.5, 0, 2, 3, np.inf]))
@@ -38,20 +38,6 @@ def test_few_other_scores_reach_the_lower_limit():
     reached = [(line >= lower_limit(line, np.empty(16, np.float32), 8)).sum() for line in lines]
     assert min(reached) >= 8
     assert np.mean(reached) < 12
-
-
-@given(LINES, st.data())
-def test_ids_and_scores_of_the_highest_values(line, data):
-    width, count = data.draw(st.integers(1, len(line))), data.draw(st.integers(0, len(line)))
-    ids = np.where(line > -np.inf, 100 + np.arange(len(line)), -1)[None]
-    scores = np.arange(len(line), dtype=np.float64)[None] / 7
-    order, chosen = np.full((1, width), -1), np.full((1, width), -9)
-    found = np.full((1, width), np.nan)
-    take_highest(0, 1, line[None], scores, ids, np.array([count]), order, chosen, found)
-    best = plain(line.tolist(), width)
-    held = [place < count and line[slot] > -np.inf for place, slot in enumerate(best)]
-    assert chosen[0].tolist() == [100 + slot if here else -1 for slot, here in zip(best, held, strict=True)]
-    assert found[0].tolist() == [slot / 7 if here else 0 for slot, here in zip(best, held, strict=True)]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers import adaptive_oversampling
-from naysay.samplers._factor_ranks import ranks_below
-from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
+from naysay.samplers import AdaptiveOversampling, adaptive
 
 COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS, D = 5, 12, 3
@@ -55,7 +53,7 @@ def far_off(found, chances):
 @pytest.mark.parametrize("anchor", range(N_ANCHORS))
 @pytest.mark.parametrize("rounds", [8, 1, 0])
 def test_draws_follow_the_marginal_however_they_are_made(anchor, rounds, monkeypatch):
-    monkeypatch.setattr(adaptive_oversampling, "_ROUNDS", rounds)  # 0: every draw by the exact formula
+    monkeypatch.setattr(adaptive, "_REDRAWS", rounds)  # 0: every draw by the exact formula
     sampler = AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0)
     taken = sampler.sample(ns.Query(np.full(5000, anchor)), 4, rng=ns.rng_for(anchor))
     assert far_off(taken.ids.ravel(), marginal(anchor, 3.0, KNOWN)) < 1
@@ -95,17 +93,6 @@ def test_flat_factors_are_never_drawn():
     assert sampler.sample(ns.Query([0]), 5, rng=ns.rng_for(0)).ids.tolist() == [[11] * 5]
 
 
-@pytest.mark.parametrize("scale", [0.3, 3.0, 500.0])
-def test_ranks_are_cut_exponentials(scale):
-    found = ranks_below(12, scale, np.random.default_rng(0).random(50_000))
-    chances = np.exp(-np.arange(12) / scale)
-    assert found.min() == 0
-    assert far_off(found[found < 6], chances[:6] / chances[:6].sum()) < 1
-    assert abs((found < 6).mean() - chances[:6].sum() / chances.sum()) < 0.012
-    assert ranks_below(12, scale, np.array([0.0, 1 - 2**-53])).tolist()[0] == 0
-    assert ranks_below(12, scale, np.array([1 - 2**-53]))[0] <= 11
-
-
 @COMPILING
 @given(
     st.sets(st.tuples(st.integers(0, N_ANCHORS - 1), st.integers(0, N_ITEMS - 1))),
@@ -138,15 +125,6 @@ def test_known_items_on_top_do_not_make_the_chances_vanish():
     assert far_off(taken.ids.ravel(), chances / chances.sum()) < 1
 
 
-def test_exact_draws_in_blocks_are_those_of_one_block(monkeypatch):
-    monkeypatch.setattr(adaptive_oversampling, "_ROUNDS", 0)
-    sampler = AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0)
-    query = ns.Query([4, 0, 0, 3, 1, 2])
-    whole = sampler.sample(query, 4, rng=ns.rng_for(0)).ids
-    monkeypatch.setattr("naysay.samplers._factor_ranks._BLOCK", 2 * N_ITEMS)
-    assert np.array_equal(sampler.sample(query, 4, rng=ns.rng_for(0)).ids, whole)
-
-
 def test_ranks_move_with_update_and_the_paper_says_when():
     sampler = AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0)
     limit = N_ITEMS * math.log(N_ITEMS)  # 29.8
@@ -161,18 +139,6 @@ def test_ranks_move_with_update_and_the_paper_says_when():
     assert not sampler.due
     taken = sampler.sample(ns.Query(np.zeros(5000, np.int64)), 4, rng=ns.rng_for(0))
     assert far_off(taken.ids.ravel(), marginal(0, 3.0, KNOWN, items=-ITEMS)) < 1
-
-
-def test_a_restored_sampler_draws_the_same():
-    one = AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0)
-    one.sample(ns.Query([0, 1]), 16, rng=ns.rng_for(0))
-    other = AdaptiveOversampling(KNOWN, np.ones((N_ITEMS, D)), embed, 3.0)
-    query = ns.Query(np.arange(5))
-    assert not np.array_equal(*(sampler.sample(query, 8, rng=ns.rng_for(1)).ids for sampler in (one, other)))
-    other.restore(one.state())
-    assert one.due
-    assert other.due
-    assert np.array_equal(*(sampler.sample(query, 8, rng=ns.rng_for(1)).ids for sampler in (one, other)))
 
 
 def test_numpy_and_torch_agree():
@@ -195,85 +161,3 @@ def test_the_scale_may_follow_the_step():
         NaysayError, match=r"AdaptiveOversampling.sample: `scale` must be a finite number above 0, got 0\.0\."
     ):
         moving.sample(ns.Query([0]), 1, rng=ns.rng_for(0))
-
-
-@pytest.mark.parametrize("anchors", [[], [2]])
-@pytest.mark.parametrize("k", [0, 3, 2.5])
-def test_no_row_and_one_row(anchors, k):
-    query = ns.Query(np.array(anchors, np.int64))
-    taken = AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0).sample(query, k, rng=ns.rng_for(0))
-    assert taken.shape == (len(anchors), np.ceil(k))
-
-
-def test_it_keeps_the_promises_of_a_sampler():
-    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
-    known = ns.Positives.from_pairs(*zip(*pairs, strict=True), N_ANCHORS, N_ITEMS)
-    ns.check_sampler(AdaptiveOversampling(known, ITEMS, embed, 3.0), known, k=3)
-
-
-def test_the_sampler_rejects():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    made, rng = AdaptiveOversampling, ns.rng_for(0)
-    assert refusal(made, [1], ITEMS, embed, 1.0) == "AdaptiveOversampling: `positives` must be a Positives, got list."
-    rule = "AdaptiveOversampling: `embed` must be a function embed(anchors), got ndarray."
-    assert refusal(made, KNOWN, ITEMS, USERS, 1.0) == rule
-    for bad in (0, -1.0, float("nan"), float("inf"), True, "1"):
-        rule = f"AdaptiveOversampling: `scale` must be a finite number above 0, got {bad!r}."
-        assert refusal(made, KNOWN, ITEMS, embed, bad) == rule
-    rule = "AdaptiveOversampling: `item_factors` must be numbers of shape (12, d), got float64 of shape (11, 3)."
-    assert refusal(made, KNOWN, ITEMS[1:], embed, 1.0) == rule
-    assert refusal(made, KNOWN, ITEMS[:, :0], embed, 1.0).endswith("got float64 of shape (12, 0).")
-    broken = ITEMS.copy()
-    broken[2, 1] = np.nan
-    with pytest.raises(
-        NaysayError, match=r"AdaptiveOversampling: `item_factors` must be finite, got nan at row 2, slot 1 \(1 such"
-    ):
-        made(KNOWN, broken, embed, 1.0)
-    assert refusal(made, KNOWN, ITEMS, embed, 1.0, on_short="x").startswith("AdaptiveOversampling: `on_short` must be")
-    sampler = made(KNOWN, ITEMS, embed, 1.0)
-    assert refusal(sampler.update, ITEMS[1:]).startswith(
-        "AdaptiveOversampling.update: `item_factors` must be numbers of"
-    )
-    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("AdaptiveOversampling.sample: `query` must be a Query")
-    rule = "AdaptiveOversampling.sample: `anchors` must be between 0 and 4 (5 anchors), got 5 at row 0 (1 such row)."
-    assert refusal(sampler.sample, ns.Query([5]), 1, rng=rng) == rule
-    narrow = made(KNOWN, ITEMS, lambda anchors: USERS[anchors, :2], 1.0)
-    rule = "AdaptiveOversampling.sample: `embed` must be a function that returns shape (1, 3), got shape (1, 2)."
-    assert refusal(narrow.sample, ns.Query([0]), 1, rng=rng) == rule
-    nothing = made(KNOWN, ITEMS, lambda anchors: USERS[anchors] * np.nan, 1.0)
-    with pytest.raises(NaysayError, match=r"`embed` must be a function that returns finite numbers, got .* at row 0"):
-        nothing.sample(ns.Query([0]), 1, rng=rng)
-    full = ns.Positives.from_pairs([0] * N_ITEMS, np.arange(N_ITEMS))
-    short = made(full, ITEMS, embed, 1.0, on_short="raise")
-    with pytest.raises(
-        NaysayError, match=r"AdaptiveOversampling\.sample: row 0 has 0 candidates left of the 1 requested"
-    ):
-        short.sample(ns.Query([0]), 1, rng=rng)
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        ({"order": np.zeros((3, 11), int)}, "`order` must be of shape (3, 12), as here, got shape (3, 11)."),
-        ({"order": np.zeros((2, 12), int)}, "`order` must be of shape (3, 12), as here, got shape (2, 12)."),
-        ({"order": np.zeros((3, 12), int)}, "`order` must be every item once for each factor, got "),
-        ({"order": np.zeros((3, 12))}, "`order` must be whole numbers, got dtype float64."),
-        ({"spread": [1.0, np.nan, 1.0]}, "`spread` must be a number, got nan at row 1 (1 such row)."),
-        ({"spread": [1.0, 2.0, np.inf]}, "`spread` must be finite and at least 0, got inf at row 2 (1 such row)."),
-        ({"spread": [-1.0, 2.0, 1.0]}, "`spread` must be finite and at least 0, got -1.0 at row 0 (1 such row)."),
-        ({"spread": np.ones(4)}, "`spread` must be of shape (3,), got shape (4,)."),
-        ({"draws": -1}, "`draws` must be a whole number of at least 0, got -1."),
-    ],
-)
-def test_a_state_of_other_ranks_is_refused(change, rule):
-    sampler = AdaptiveOversampling(KNOWN, ITEMS, embed, 1.0)
-    before = sampler.state()
-    with pytest.raises(NaysayError) as caught:
-        sampler.restore({**before, **change})
-    assert str(caught.value).startswith(f"AdaptiveOversampling.restore: {rule}")
-    for name, value in sampler.state().items():
-        np.testing.assert_array_equal(value, before[name])

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.samplers import Static
-from naysay.samplers.bank import Bank
+from naysay.samplers import Bank, Static
 
 COMPILING = settings(deadline=None)  # a first call compiles
 N, D = 7, 3
@@ -80,68 +78,3 @@ def test_sides_move_with_their_ids():
         seen = [(i, s) for i, s in zip(plain.ids[row], plain.side[row], strict=True) if i in (5, 6)]
         found = list(zip(drawn.ids[row], drawn.side[row], strict=True))
         assert found == seen + [(-1, -1)] * (12 - len(seen))
-
-
-def test_state_goes_round():
-    bank, other = Bank(POOL, N), Bank(POOL, N)
-    query = ns.Query([2, 4], positives=[2, 4])
-    bank.observe(query, None, vectors=np.eye(D)[:2])
-    other.restore(bank.state())
-    bank.observe(query, None, vectors=np.eye(D)[1:])
-    assert other.vectors[2].tolist() == [1.0, 0.0, 0.0]
-    assert bank.vectors[2].tolist() == pytest.approx([np.sqrt(0.5), np.sqrt(0.5), 0.0])
-
-
-@pytest.mark.parametrize("anchors", [[], [1]])
-@pytest.mark.parametrize("k", [0, 0.5, 3])
-def test_no_row_and_one_row(anchors, k):
-    drawn = Bank(POOL, N).sample(ns.Query(np.array(anchors, np.int64)), k, rng=ns.rng_for(0))
-    assert drawn.ids.shape == drawn.vectors.shape[:2] == (len(anchors), np.ceil(k))
-    assert (drawn.ids == -1).all()
-
-
-def test_it_conforms():
-    ns.check_sampler(Bank(POOL, N, initial=np.eye(N)), KNOWN)
-    half = Bank(POOL, N)
-    half.observe(ns.Query([0, 1, 2, 3], positives=[0, 1, 2, 3]), None, vectors=np.eye(4))
-    ns.check_sampler(half, KNOWN)
-
-
-def test_what_it_is_rejected_for():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    assert refusal(Bank, 3, N).startswith("Bank: `pool` must be a pool")
-    assert refusal(Bank, POOL, 0) == "Bank: `n_items` must be at least 1, got 0."
-    assert refusal(Bank, POOL, N, 2) == "Bank: `momentum` must be a number at least 0 and at most 1, got 2."
-    assert refusal(Bank, POOL, N, initial=np.eye(3)) == "Bank: `initial` must be of shape (7, d), got shape (3, 3)."
-    whole = np.ones((N, 2), int)
-    assert refusal(Bank, POOL, N, initial=whole) == "Bank: `initial` must be floating numbers, got dtype int64."
-    broken = np.full((N, 2), np.nan)
-    assert (
-        refusal(Bank, POOL, N, initial=broken)
-        == "Bank: `initial` must be finite, got nan at row 0, slot 0 (7 such rows)."
-    )
-    bank = Bank(POOL, N, initial=np.eye(N))
-    query = ns.Query([0], positives=[0])
-    assert refusal(bank.observe, query, None).startswith("Bank.observe: `vectors` must be given, got None. Pass the")
-    rule = "Bank.observe: `vectors` must be of dimension 7, like those stored, got 2."
-    assert refusal(bank.observe, query, None, vectors=np.eye(2)[:1]) == rule
-    assert refusal(bank.observe, [0], None).startswith("Bank.observe: `query` must be a Query")
-    far = ns.Query([0], positives=[9])
-    rule = "Bank.observe: `positives` must be between 0 and 6 (7 items), got 9 at row 0 (1 such row)."
-    assert refusal(bank.observe, far, None, vectors=np.eye(7)[:1]) == rule
-    assert refusal(Bank(POOL, 3).sample, ns.Query([0]), 6, rng=ns.rng_for(0)).startswith(
-        "Bank.sample: `pool` must be between -1 and 2 (3 items), got "
-    )
-    assert refusal(bank.restore, 3) == "Bank.restore: `state` must be what Bank.state returned, got 3."
-    state = bank.state()
-    rule = "Bank.restore: `seen` must be (7,) bool, got (7,) int64."
-    assert refusal(bank.restore, {**state, "seen": np.ones(7, int)}) == rule
-    rule = "Bank.restore: `vectors` must be of dimension 7, got 6."
-    assert refusal(bank.restore, {**state, "vectors": np.eye(7, 6), "seen": np.ones(7, bool)}) == rule
-    rule = "Bank.restore: `vectors` must be of length 1, or 0 for an item that was not seen, got 2.0 at row 0 "
-    assert refusal(bank.restore, {"vectors": 2 * np.eye(7), "seen": np.ones(7, bool)}).startswith(rule)
-    assert refusal(Bank(POOL, 3).restore, state) == "Bank.restore: `vectors` must be of shape (3, d), got shape (7, 7)."

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from cache_tables import put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_threads import in_threads
@@ -10,7 +11,6 @@ from in_threads import in_threads
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers import Cached
-from naysay.samplers._cache_rows import aligned, deviation
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 POOL = ns.pools.Everything(KNOWN)
@@ -43,7 +43,7 @@ def test_the_choice_is_what_loops_say(history, epochs, bonus, seed, as_torch):
         model.table = rng.standard_normal((3, 9))
         tables.append(model.table)
         sampler.observe(query)
-        cached_in.append([set(row) for row in sampler.cache.get(range(3)).tolist()])
+        cached_in.append([set(row) for row in sampler.cache.tolist()])
         if epoch + 1 < epochs:
             sampler.update()
     model.table = rng.standard_normal((3, 9))
@@ -63,15 +63,6 @@ def test_the_choice_is_what_loops_say(history, epochs, bonus, seed, as_torch):
         assert drawn.scores[row, 0] == pytest.approx(model.table[anchor, drawn.ids[row, 0]])
 
 
-def test_a_constant_score_has_no_deviation_and_two_in_turn_have_half_their_difference():
-    scores = np.array([[[2.0, 2.0, 2.0, 2.0], [1.0, -1.0, 1.0, -1.0], [3.0, np.nan, np.nan, np.nan]]], np.float32)
-    found = deviation(scores, np.zeros((1, 1, 4), np.float32))
-    np.testing.assert_allclose(found, [[0, abs(sigmoid(1.0) - sigmoid(-1.0)) / 2, 0]], atol=1e-12)
-    shifted = deviation(scores + 5, np.full((1, 1, 4), 5, np.float32))
-    np.testing.assert_allclose(found, shifted, atol=1e-7)
-    assert deviation(np.full((1, 1, 2), 3e38, np.float32), np.full((1, 1, 2), -3e38, np.float32)).tolist() == [[0.0]]
-
-
 def test_the_bonus_prefers_what_varies_and_without_it_the_highest_is_taken():
     """Items 4 and 5 score alike now; 5 did not before."""
     model = Model(np.zeros((3, 9)))
@@ -81,7 +72,7 @@ def test_the_bonus_prefers_what_varies_and_without_it_the_highest_is_taken():
         with pytest.raises(NaysayError, match="`history` must be 0 unless the pool has `positives`"):
             Cached(sampler.pool, model, 2, 2, choose="top", history=2)
         sampler = Cached(POOL, model, 2, 2, choose="top", history=4, bonus=bonus)
-        sampler.cache.put(range(3), [[4, 5]] * 3)
+        put(sampler, range(3), [[4, 5]] * 3)
         model.table = np.full((3, 9), -9.0)
         for epoch in range(4):
             model.table[:, 4], model.table[:, 5] = 0.1, 0.0 if epoch % 2 else -3.0
@@ -95,16 +86,10 @@ def test_the_bonus_prefers_what_varies_and_without_it_the_highest_is_taken():
     assert chosen == {("0.0", 0): 4, ("0.0", 10): 4, ("1.0", 0): 5, ("1.0", 10): 5, ("<fun", 0): 4, ("<fun", 10): 5}
 
 
-def test_scores_move_with_their_ids_and_leave_with_them():
-    old, new = np.array([[3, 8, -1]]), np.array([[5, 3, -1]])
-    moved = aligned(old, np.array([[[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]]], np.float32), new)
-    np.testing.assert_array_equal(moved, [[[np.nan, np.nan], [1.0, 2.0], [np.nan, np.nan]]])
-
-
 def test_a_state_loses_what_became_known_with_its_scores():
     model = Model(np.random.default_rng(0).standard_normal((3, 9)))
     old = Cached(POOL, model, 3, 3, choose="top", history=2, bonus=1.0)
-    old.cache.put(range(3), [[4, 5, 6]] * 3)
+    put(old, range(3), [[4, 5, 6]] * 3)
     old.observe(QUERY)
     table = old.state()["table"]
     gone = int(table[0, 0])
@@ -140,7 +125,7 @@ def test_a_positive_that_is_not_known_has_no_deviation():
         sampler.observe(other)
         model.table = model.table * -1.5
         sampler.update()
-    ids = [item for item in sampler.cache.get([0])[0].tolist() if item != 8]
+    ids = [item for item in sampler.cache[0].tolist() if item != 8]
     best = max(ids, key=lambda item: model.table[0, item])
     assert sampler.sample(other, 1, rng=ns.rng_for(0)).ids.tolist() == [[best]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers.distance_weighted import DistanceWeighted, log_inverse_density
+from naysay.samplers import DistanceWeighted
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
 
@@ -38,21 +38,6 @@ def weight(cosine, dim, cutoff, nonzero):
         return 0.0
     distance = max(distance, cutoff)
     return 1 / (distance ** (dim - 2) * (1 - distance**2 / 4) ** ((dim - 3) / 2))
-
-
-@given(st.floats(0.01, 1.99), st.integers(2, 600))
-def test_the_logarithm_is_that_of_the_formula(distance, dim):
-    expected = (2 - dim) * math.log(distance) - (dim - 3) / 2 * math.log(1 - distance**2 / 4)
-    assert log_inverse_density(np.array([distance**2]), dim)[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    tensor = torch.tensor([distance**2], dtype=torch.float64)
-    assert log_inverse_density(tensor, dim).item() == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-def test_golden_log_weights():
-    squares = np.array([0.25, 1.0, 1.96])  # the values by mpmath
-    assert log_inverse_density(squares, 128).tolist() == pytest.approx(
-        [91.3702023216513, 17.9801295282363, -0.311467235287474]
-    )
 
 
 @COMPILING
@@ -158,55 +143,3 @@ def test_the_numbers_may_follow_the_step():
         NaysayError, match=r"DistanceWeighted.sample: `cutoff` must be a number above 0 and below 2, got 0\.0"
     ):
         moving.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
-
-
-@pytest.mark.parametrize("anchors", [[], [2]])
-@pytest.mark.parametrize("k", [0, 3, 2.5, "each"])
-def test_no_row_and_one_row(anchors, k):
-    k = np.full(len(anchors), 3) if k == "each" else k
-    query = ns.Query(np.array(anchors, np.int64))
-    taken = DistanceWeighted(POOL, by(TABLE), 2, 8).sample(query, k, rng=ns.rng_for(0))
-    assert taken.shape == (len(anchors), np.max(np.ceil(k), initial=0))
-
-
-@pytest.mark.parametrize("distinct", [True, False])
-def test_it_keeps_the_promises_of_a_sampler(distinct):
-    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
-    known = ns.Positives.from_pairs(*zip(*pairs, strict=True), N_ANCHORS, N_ITEMS)
-    pool = ns.pools.Everything(known, distinct=distinct)
-    ns.check_sampler(DistanceWeighted(pool, by(TABLE), 8, 16), known, k=3)
-
-
-def test_the_sampler_rejects():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    score, rng = by(TABLE), ns.rng_for(0)
-    assert refusal(DistanceWeighted, KNOWN, score, 5, 8).startswith("DistanceWeighted: `pool` must be a pool, with")
-    rule = "DistanceWeighted: `score` must be a function score(anchors, ids), got int."
-    assert refusal(DistanceWeighted, POOL, 3, 5, 8) == rule
-    assert refusal(DistanceWeighted, POOL, score, 0, 8) == "DistanceWeighted: `candidates` must be at least 1, got 0."
-    assert refusal(DistanceWeighted, POOL, score, 5, 1) == "DistanceWeighted: `dim` must be at least 2, got 1."
-    for bad in (0, 2, -1.0, float("nan"), True, "1"):
-        rule = f"DistanceWeighted: `cutoff` must be a number above 0 and below 2, got {bad!r}."
-        assert refusal(DistanceWeighted, POOL, score, 5, 8, bad) == rule
-    for bad in (0.5, 2.1, float("nan"), "1"):
-        rule = (
-            f"DistanceWeighted: `nonzero_loss_cutoff` must be a number above 0.5 and at most 2, got {bad!r}. "
-            "It must be above `cutoff`."
-        )
-        assert refusal(DistanceWeighted, POOL, score, 5, 8, 0.5, bad) == rule
-    assert refusal(DistanceWeighted, POOL, score, 5, 8, on_short="x").startswith("DistanceWeighted: `on_short` must be")
-    sampler = DistanceWeighted(POOL, by(TABLE * 2), 12, 8)
-    with pytest.raises(
-        NaysayError,
-        match=r"DistanceWeighted\.sample: `score` must be a function that returns cosines, within \[-1, 1\], got "
-        r".* at row 0, slot 0 \(2 such rows\)\. Normalise the vectors first\.",
-    ):
-        sampler.sample(ns.Query([0, 1]), 1, rng=rng)
-    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("DistanceWeighted.sample: `query` must be a Query")
-    far = DistanceWeighted(POOL, by(np.full((4, 12), -0.5)), 5, 8, on_short="raise")
-    with pytest.raises(NaysayError, match=r"DistanceWeighted\.sample: row 0 has 0 candidates left of the 1 requested"):
-        far.sample(ns.Query([0]), 1, rng=rng)

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.quantity import Linear
 from naysay.quantity.schedules import slots
 from naysay.rng import key_from
 from naysay.samplers import Dynamic
-from naysay.samplers._top_k import gumbel
+from naysay.samplers._choose import gumbel
 from naysay.testing.promises import global_generators
 
 PAIRS = [(0, 0), (0, 1), (1, 5), *((2, item) for item in range(7)), *((4, item) for item in range(8))]
@@ -154,20 +153,6 @@ ITEMS = {
 }
 
 
-@pytest.mark.parametrize("how", [{}, {"temperature": 0.5}, {"top_m": 4}], ids=["highest", "softmax", "top_m"])
-@pytest.mark.parametrize("name", ITEMS)
-def test_it_conforms_on_every_pool(name, how):
-    pool, known = ITEMS[name]
-    sampler = Dynamic(pool, lambda anchors, ids: (anchors[:, None] * 7 + ids * 3) % 5 * 0.5, 5, **how)
-    assert sampler.distinct is pool.distinct
-    ns.check_sampler(sampler, known)
-
-
-def test_it_conforms_on_a_batch():
-    world = ns.planted_world(300, 200, per_anchor=4)  # so many that most rows of a batch may be used
-    ns.check_sampler(Dynamic(ns.pools.InBatch(world.known), world.scores, 5, 0.5), world.known)
-
-
 def test_what_a_candidate_carries_goes_with_it():
     pool = memory()
     taken = Dynamic(pool, by_table, 6).sample(ns.Query([0, 1, 4]), 3, rng=ns.rng_for(0))
@@ -196,12 +181,6 @@ def test_of_triples_the_corrupted_ones_are_scored(how):
     assert taken.mask.all()
 
 
-def refusal(call, *arguments, **named):
-    with pytest.raises(NaysayError) as caught:
-        call(*arguments, **named)
-    return str(caught.value)
-
-
 NUMBERS = {
     "candidates must be at least 1, got 0": {"candidates": 0},
     "candidates must be a whole number, got 2.5": {"candidates": 2.5},
@@ -217,50 +196,6 @@ NUMBERS = {
         "top_m": 2,
     },
 }
-
-
-@pytest.mark.parametrize("rule", NUMBERS)
-def test_numbers_are_rejected_at_once_and_those_of_functions_when_asked(rule):
-    given = {"candidates": 5} | NUMBERS[rule]
-    name, words = rule.split(" ", 1)
-    expected = f"`{name}` {words}."
-    assert refusal(Dynamic, POOL, by_table, **given) == f"Dynamic: {expected}"
-    late = {name: (lambda step, value=value: value) for name, value in given.items()}
-    assert (
-        refusal(Dynamic(POOL, by_table, **late).sample, ns.Query([0]), 1, rng=ns.rng_for(0))
-        == f"Dynamic.sample: {expected}"
-    )
-    if len(NUMBERS[rule]) == 1 and "`candidates`," not in rule:  # a constant is checked at once
-        others = {name: lambda step: None for name in ("candidates", "temperature", "top_m")}
-        assert refusal(Dynamic, POOL, by_table, **others | NUMBERS[rule]) == f"Dynamic: {expected}"
-
-
-def test_numpy_numbers_are_numbers():
-    Dynamic(POOL, by_table, np.int64(5), np.float32(0.5))
-    assert Dynamic(POOL, by_table, 5, top_m=np.int32(2)).sample(ns.Query([0]), 1, rng=ns.rng_for(0)).mask.all()
-
-
-def test_the_sampler_rejects():
-    calls = []
-    sampler = Dynamic(POOL, lambda *given: calls.append(given), 5, top_m=2)
-    message = refusal(sampler.sample, ns.Query([0, 1]), [1, 3], rng=ns.rng_for(0))
-    assert message == "Dynamic.sample: `k` must be at most `top_m`, 2, got [1, 3]."
-    assert refusal(sampler.sample, ns.Query([0]), 2.5, rng=ns.rng_for(0)).endswith("at most `top_m`, 2, got 2.5.")
-    assert refusal(sampler.sample, [0], 1, rng=ns.rng_for(0)).startswith("Dynamic.sample: `query` must be a Query")
-    assert refusal(sampler.sample, ns.Query([0]), -1, rng=ns.rng_for(0)).startswith("Dynamic.sample: `k` must be fin")
-    assert "`rng` must be a numpy Generator, got 0" in refusal(sampler.sample, ns.Query([0]), 1, rng=0)
-    assert calls == []  # before any work
-    message = refusal(sampler.sample, ns.Query([0]), 1, rng=ns.rng_for(0))
-    rule = "Dynamic.sample: `score` must be a function that returns a NumPy array, like the query, got a NoneType."
-    assert message == rule
-    assert refusal(Dynamic, KNOWN, by_table, 5).startswith("Dynamic: `pool` must be a pool, with a method draw")
-    assert refusal(Dynamic, POOL, None, 5) == "Dynamic: `score` must be a function score(anchors, ids), got NoneType."
-    message = refusal(Dynamic, POOL, by_table, 5, on_short="pat")
-    assert message == "Dynamic: `on_short` must be one of 'pad', 'raise', got 'pat'. Did you mean 'pad'?"
-    short = Dynamic(POOL, by_table, 5, on_short="raise")
-    assert short.sample(ns.Query([0]), 5, rng=ns.rng_for(0)).mask.all()
-    message = refusal(short.sample, ns.Query([0, 2]), 3, rng=ns.rng_for(0))
-    assert message.startswith("Dynamic.sample: row 1 has 1 candidates left of the 3 requested (1 such row).")
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.floats(0.02, 1.0), st.booleans(), st.integers(0, 2**32))
@@ -293,16 +228,3 @@ def test_a_ceiling_of_1_changes_no_draw_and_a_rising_one_lets_harder_ones_enter(
         hardest.append(np.where(drawn.ids >= 0, own, -9.0).max())
     assert hardest == sorted(hardest)
     assert hardest[0] < hardest[-1]
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"ceiling": 0.5}, "`ceiling` must be left out without a `temperature`, got 0.5. It bounds a probability."),
-        ({"ceiling": 0, "temperature": 1.0}, "`ceiling` must be a number above 0 and at most 1, got 0."),
-    ],
-)
-def test_ceilings_that_are_refused(options, sentence):
-    with pytest.raises(NaysayError) as caught:
-        Dynamic(POOL, by_table, 8, **options)
-    assert str(caught.value) == f"Dynamic: {sentence}"

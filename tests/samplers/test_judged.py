@@ -15,8 +15,8 @@ from naysay.detectors.combined import Combined
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.errors import NaysayError
-from naysay.samplers.judged import Judged
-from naysay.testing import check_sampler, planted_world
+from naysay.samplers import Judged
+from naysay.testing import planted_world
 
 N_ANCHORS, N_ITEMS = 6, 30
 RNG = np.random.default_rng(0)
@@ -60,19 +60,6 @@ class Listed:
 
 POOL = ns.pools.Everything(KNOWN)
 SAMPLER = ns.samplers.Static(POOL)
-
-
-@pytest.mark.parametrize("policy", ["drop", "reweight", "attract", "ignore"])
-@pytest.mark.parametrize("pool", [POOL, ns.pools.Everything(KNOWN, distinct=False)])
-def test_it_is_a_sampler(policy, pool):
-    check_sampler(Judged(ns.samplers.Static(pool), {"table": ByTable(TABLE)}, policy), KNOWN, k=4)
-
-
-def test_it_is_a_sampler_over_one_that_scores():
-    hard = ns.samplers.Dynamic(POOL, score=lambda anchors, ids: ids * 1.0, candidates=12)
-    both = {"a": ByTable(TABLE), "b": ByTable(OTHER)}
-    check_sampler(Judged(hard, both, refill=2.5, rule="noisy_or"), KNOWN, k=3)
-    check_sampler(Judged(Judged(hard, ByTable(TABLE), "ignore"), ByTable(OTHER)), KNOWN, k=3)
 
 
 @settings(max_examples=40)
@@ -377,52 +364,3 @@ def test_what_is_combined_already_is_taken_as_it_is():
     assert Judged(SAMPLER, ByTable(TABLE)).detector.detectors.keys() == {"bytable"}
     assert Judged(SAMPLER, both).distinct is True
     assert repr(Judged(SAMPLER, both)).startswith("Judged(sampler=Static(")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "settings", "message"),
-    [
-        (
-            (POOL, ByTable(TABLE)),
-            {},
-            r"`sampler` must be a sampler, with a method sample\(query, k, \*, rng\), got Every",
-        ),
-        ((Listed, ByTable(TABLE)), {}, r"`sampler` must be a sampler, .* got type"),
-        (
-            (SAMPLER, 3),
-            {},
-            r"`detector` must be a detector with a method suspicion\(query, negatives\), or a .* got int",
-        ),
-        ((SAMPLER, ByTable), {}, r"`detector` must be a detector .* got type"),
-        (
-            (SAMPLER, ByTable(TABLE), "remove"),
-            {},
-            r"`policy` must be one of 'drop', 'reweight', 'attract', 'ignore', got",
-        ),
-        ((SAMPLER, ByTable(TABLE)), {"threshold": 2}, r"`threshold` must be a number at least 0 and at most 1, got 2"),
-        (
-            (SAMPLER, ByTable(TABLE)),
-            {"rule": "max"},
-            r"`rule` must be left out unless detector is a dictionary, got 'max'",
-        ),
-        ((SAMPLER, ByTable(TABLE)), {"refill": 0.5}, r"`refill` must be a finite number at least 1, got 0\.5"),
-        (
-            (SAMPLER, ByTable(TABLE), "ignore"),
-            {"refill": 2},
-            r"`refill` must be left out with policy='ignore', which empti",
-        ),
-        ((SAMPLER, ByTable(TABLE), "ignore"), {"on_short": "pad"}, r"`on_short` must be left out with policy='ignore'"),
-        ((SAMPLER, ByTable(TABLE)), {"on_short": "pda"}, r"`on_short` must be one of 'pad', 'raise', got 'pda'"),
-    ],
-)
-def test_settings_that_are_rejected(arguments, settings, message):
-    with pytest.raises(NaysayError, match=f"^Judged: {message}"):
-        Judged(*arguments, **settings)
-
-
-def test_questions_that_are_rejected():
-    judged = Judged(SAMPLER, ByTable(TABLE))
-    with pytest.raises(NaysayError, match=r"^Judged\.sample: `query` must be a Query, got list"):
-        judged.sample([0], 2, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Judged\.sample: `k` must be finite and at least 0, got -1"):
-        judged.sample(ns.Query([0]), -1, rng=ns.rng_for(0))

@@ -8,14 +8,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.rng import key_from
-from naysay.samplers import Dynamic, Factors, Learned, Static, UserOriented
-from naysay.samplers.mixed import Mixed
-from naysay.samplers.mochi import MoCHi
+from naysay.samplers import Dynamic, Mixed, MoCHi, Static
 from naysay.types import Negatives
 
 COMPILING = settings(deadline=None)  # a first call compiles
@@ -172,133 +168,6 @@ def test_mixed_vectors_stand_beside_those_of_the_memory():
     assert taken.scores is None
 
 
-@pytest.mark.parametrize("anchors", [[], [1], [3]])
-@pytest.mark.parametrize("k", [0, 0.5, 3])
-@pytest.mark.parametrize("tensors", [False, True])
-def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k, tensors):
-    sampler = Mixed({"a": Static(POOL), "b": UserOriented(POOL, KNOWN)}, (1, 1))
-    anchors = np.array(anchors, np.int64)
-    taken = sampler.sample(ns.Query(torch.tensor(anchors) if tensors else anchors), k, rng=ns.rng_for(0))
-    assert tuple(taken.source.shape) == (len(anchors), np.ceil(k))
-    if anchors.tolist() == [3]:
-        assert (taken.ids == -1).all()
-
-
-@pytest.mark.parametrize("duplicates", ["drop", "keep"])
-def test_it_conforms(duplicates):
-    parts = {"random": Static(POOL), "hard": Dynamic(POOL, score, 8)}
-    ns.check_sampler(Mixed(parts, (1, 2), duplicates=duplicates), KNOWN)
-
-
-def test_what_it_is_rejected_for():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    one = {"a": Static(POOL)}
-    rule = "Mixed: `parts` must be a dictionary {name: sampler} of at least one, got "
-    assert refusal(Mixed, {}, ()) == rule + "{}."
-    assert refusal(Mixed, [3], (1,)) == rule + "[3]."
-    rule = "Mixed: `parts` must be a dictionary {name: sampler}, each with a method sample(query, k, *, rng), got "
-    assert refusal(Mixed, {"a": POOL}, (1,)) == rule + "'a': Everything."
-    assert refusal(Mixed, {"a": Static}, (1,)) == rule + "'a': type."
-    assert refusal(Mixed, {1: Static(POOL)}, (1,)) == rule + "1: Static."
-    many = {str(i): Static(POOL) for i in range(128)}
-    assert refusal(Mixed, many, [1] * 128) == "Mixed: `parts` must be at most 127, got 128."
-    assert refusal(Mixed, one, (1, 2)) == "Mixed: `shares` must be one for each of the 1 parts, got (1, 2)."
-    assert refusal(Mixed, one, 1) == "Mixed: `shares` must be one for each of the 1 parts, got 1."
-    rule = "Mixed: `shares` must be numbers of at least 0, one of them above 0, got "
-    assert refusal(Mixed, one, (0,)) == rule + "[0]."
-    assert refusal(Mixed, one, (-1,)) == rule + "[-1]."
-    assert refusal(Mixed, one, (float("nan"),)) == rule + "[nan]."
-    assert refusal(Mixed, one, ("1",)) == rule + "['1']."
-    assert refusal(Mixed, one, (1,), duplicates="dropp").endswith("got 'dropp'. Did you mean 'drop'?")
-    assert refusal(Mixed, one, (1,), on_short="no").startswith("Mixed: `on_short` must be one of")
-    rng = ns.rng_for(0)
-    assert refusal(Mixed(one, (1,)).sample, [0], 1, rng=rng).startswith("Mixed.sample: `query` must be a Query")
-    moving = Mixed(one, [lambda step: -1])
-    assert refusal(moving.sample, ns.Query([0]), 1, rng=rng) == rule.replace("Mixed:", "Mixed.sample:") + "[-1]."
-    strict = Mixed({"a": Fixed(4), "b": Fixed(4)}, (1, 1), on_short="raise")
-    message = "Mixed.sample: row 0 has 1 candidates left of the 2 requested (1 such row)."
-    assert refusal(strict.sample, ns.Query([0]), 2, rng=rng).startswith(message)
-    vectors = Mixed({"a": Fixed(1, vectors=np.ones(3)), "b": Fixed(2)}, (1, 1))
-    rule = "Mixed.sample: `parts` must be samplers that all return vectors, or none, got 'b' without."
-    assert refusal(vectors.sample, ns.Query([0]), 2, rng=rng) == rule
-    vectors = Mixed({"a": Fixed(1, vectors=np.ones(3)), "b": Fixed(2, vectors=np.ones(2))}, (1, 1))
-    rule = "Mixed.sample: `parts` must be samplers whose vectors have one dimension, got [(2,), (3,)]."
-    assert refusal(vectors.sample, ns.Query([0]), 2, rng=rng) == rule
-
-
 # ---- one draw from the mixture --------------------------------------------------------------------------
 
 NOISE = Static(ns.pools.Everything(KNOWN, np.arange(1.0, 15.0), distinct=False))
-
-
-def learned():
-    return Learned(POOL, Factors(6, 14, 3, seed=5), score, temperature=0.1)
-
-
-@pytest.mark.parametrize("share", [0.25, 0.0, 1.0, lambda step: 0.5])
-def test_one_draw_has_the_log_q_of_the_mixture_by_enumeration(share):
-    """ACE: log(lambda q + (1 - lambda) p), and frequencies that follow it."""
-    weight = share(0) if callable(share) else share
-    first, second = (share, 1 - share) if not callable(share) else (share, 0.5)
-    mixture = Mixed({"noise": NOISE, "learned": learned()}, (first, second), duplicates="keep", one_draw=True)
-    rows = 4000
-    for anchor in (0, 2, 4):
-        free = [item for item in range(14) if not KNOWN.contains([anchor], [item])[0]]
-        noise = np.array([item + 1.0 if item in free else 0.0 for item in range(14)])
-        logits = learned().generator.logits(np.array([anchor]), np.arange(14)[None])[0] / 0.1
-        chance = np.array([np.exp(logits[item]) if item in free else 0.0 for item in range(14)])
-        wanted = weight * noise / noise.sum() + (1 - weight) * chance / chance.sum()
-        drawn = mixture.sample(ns.Query([anchor] * rows), 3, rng=ns.rng_for(0))
-        np.testing.assert_allclose(np.exp(drawn.log_q), wanted[drawn.ids])
-        assert (drawn.source == 0).mean() == pytest.approx(weight, abs=0.02)
-        for slot in (0, 2):  # every slot is a draw from the mixture
-            seen, there = np.bincount(drawn.ids[:, slot], minlength=14), wanted > 0
-            assert not seen[~there].any()
-            assert chisquare(seen[there], rows * wanted[there]).pvalue > 1e-5
-
-
-def test_one_draw_conforms_and_a_full_anchor_stays_empty():
-    mixture = Mixed({"noise": NOISE, "learned": learned()}, (1, 2), duplicates="keep", one_draw=True)
-    ns.check_sampler(mixture, KNOWN, k=3)
-    drawn = mixture.sample(ns.Query(torch.tensor([3, 0])), 2, rng=ns.rng_for(0))
-    assert drawn.ids[0].tolist() == [-1, -1]
-    assert drawn.log_q[0].tolist() == [0.0, 0.0]
-    assert drawn.dropped == {"exhausted": 2}
-
-
-def test_what_one_draw_is_rejected_for():
-    hard = Dynamic(AGAIN, score, 4)
-    few = Learned(POOL, Factors(6, 14), score, candidates=5)
-    for parts, duplicates, message in (
-        ({"a": NOISE}, "drop", "Mixed: `duplicates` must be \"keep\" with one_draw, got 'drop'."),
-        (
-            {"a": hard},
-            "keep",
-            "Mixed: `parts` must be samplers of independent draws with log_chance(query, ids), for o",
-        ),
-        ({"a": Static(POOL)}, "keep", "Mixed: `parts` must be samplers of independent draws with log_chance(query, id"),
-        ({"a": few}, "keep", "Mixed: `parts` must be samplers of independent draws with log_chance(query, ids), for o"),
-        (
-            {"a": Static(ns.pools.Corruption(ns.Triples([[0, 0, 1]]), distinct=False))},
-            "keep",
-            "Mixed: `parts` must be samplers of independent draws with log_chance(query, ids), for o",
-        ),
-    ):
-        with pytest.raises(NaysayError) as caught:
-            Mixed(parts, (1,), duplicates=duplicates, one_draw=True)
-        assert str(caught.value).startswith(message)
-    with pytest.raises(NaysayError, match=r"`candidates` must be None, and the pool one of items, got 5"):
-        few.log_chance(ns.Query([0]), [[1]])
-    with pytest.raises(
-        NaysayError, match=r"^Learned.log_chance: `ids` must be between -1 and 13 \(14 items\), got 14 at"
-    ):
-        learned().log_chance(ns.Query([0]), [[14]])
-    assert learned().log_chance(ns.Query([0]), [[-1, 0]]).tolist() == [[0.0, -np.inf]]
-    with pytest.raises(
-        NaysayError, match=r"`pool` must be a pool with log_chance\(query, ids\), such as Everything, got"
-    ):
-        Static(ns.pools.InBatch()).log_chance(ns.Query([0]), [[1]])

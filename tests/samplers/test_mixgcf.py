@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.quantity.schedules import Linear
-from naysay.samplers.dynamic import Dynamic
-from naysay.samplers.mixgcf import MixGCF
+from naysay.samplers import Dynamic, MixGCF
 
 COMPILING = settings(deadline=None)  # a first call compiles
 N_ITEMS, LAYERS, D = 15, 3, 4
@@ -184,17 +183,6 @@ def test_numbers_move_with_the_step():
     assert last.vectors[0, 0] == pytest.approx(ITEMS[0].mean(0))
 
 
-@pytest.mark.parametrize("anchors", [[], [1], [3]])
-@pytest.mark.parametrize("k", [0, 0.5, 3])
-@pytest.mark.parametrize("in_torch", [False, True])
-def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k, in_torch):
-    query = asked(anchors)
-    made = MixGCF(POOL, embed, 2).sample(tensors(query) if in_torch else query, k, rng=ns.rng_for(0))
-    assert tuple(made.vectors.shape) == (len(anchors), np.ceil(k), D)
-    if anchors == [3]:
-        assert (made.ids == -1).all()
-
-
 @pytest.mark.parametrize("in_torch", [False, True])
 def test_many_rows_are_compared_in_parts(in_torch):
     """A row is what it is alone, candidates get no gradient of their own call, and an error counts all rows."""
@@ -222,52 +210,3 @@ def test_many_rows_are_compared_in_parts(in_torch):
 def both(anchors):
     """Anchors' vectors in either array type, as an embed that knows both."""
     return ANCHORS[anchors, :D] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors, :D]
-
-
-def test_it_conforms():
-    ns.check_sampler(MixGCF(POOL, embed, 4, embed_anchors=both), KNOWN)
-
-
-def test_what_it_is_rejected_for():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    rule = "MixGCF: `embed` must be a function of ids that returns vectors, got int."
-    assert refusal(MixGCF, POOL, 3, 4) == rule
-    assert refusal(MixGCF, POOL, embed, 4, embed_anchors=3).startswith("MixGCF: `embed_anchors` must be a function")
-    assert refusal(MixGCF, 3, embed, 4).startswith("MixGCF: `pool` must be a pool")
-    assert refusal(MixGCF, POOL, embed, 0) == "MixGCF: `candidates` must be at least 1, got 0."
-    rule = "MixGCF: `mix` must be a pair (low, high) with 0 <= low <= high <= 1, got "
-    assert refusal(MixGCF, POOL, embed, 4, mix=0.5) == rule + "0.5."
-    assert refusal(MixGCF, POOL, embed, 4, mix=(0.5, 0.2)) == rule + "(0.5, 0.2)."
-    assert refusal(MixGCF, POOL, embed, 4, mix=(0, 1.5)) == rule + "(0, 1.5)."
-    assert refusal(MixGCF, POOL, embed, 4, mix=("a", 1)) == rule + "('a', 1)."
-    assert refusal(MixGCF, POOL, embed, 4, pooling="men").endswith("got 'men'. Did you mean 'mean'?")
-    assert refusal(MixGCF, POOL, embed, 4, on_short="no").startswith("MixGCF: `on_short` must be one of")
-    rng = ns.rng_for(0)
-    plain = MixGCF(POOL, embed, 4)
-    assert refusal(plain.sample, [0], 1, rng=rng).startswith("MixGCF.sample: `query` must be a Query")
-    rule = "MixGCF.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
-    assert refusal(plain.sample, ns.Query([0]), 1, rng=rng) == rule
-    rule = (
-        "MixGCF.sample: `query.vectors` must be given, got None. Pass Query(anchors, vectors=...), or embed_anchors to"
-    )
-    assert refusal(plain.sample, ns.Query([0], positives=[0]), 1, rng=rng).startswith(rule)
-    rule = "MixGCF.sample: `query.vectors` must be of dimension 4, like the items', got 5."
-    assert refusal(plain.sample, asked([0], 5), 1, rng=rng) == rule
-    wide = MixGCF(POOL, embed, 4, pooling="concat")
-    assert refusal(wide.sample, asked([0]), 1, rng=rng).endswith("must be of dimension 12, like the items', got 4.")
-    for answer, got in [
-        (lambda ids: ITEMS[ids].astype(int), "vectors of floating numbers, got dtype int64."),
-        (lambda ids: ITEMS[ids][:, :1], "vectors of shape (1, 4, layers, d), got shape (1, 1, 3, 4)."),
-        (lambda ids: torch.tensor(ITEMS)[ids], "vectors in a NumPy array, like the query, got a Tensor."),
-        (lambda ids: ITEMS[ids] * np.nan, "finite, got nan at row 0, slot 0, 0 (1 such row)."),
-    ]:
-        message = refusal(MixGCF(POOL, answer, 4).sample, asked([0]), 1, rng=rng)
-        assert message == f"MixGCF.sample: `embed` must be {got}"
-    strict = MixGCF(POOL, embed, 4, on_short="raise")
-    assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
-        "MixGCF.sample: row 0 has 0 candidates left of the 1"
-    )

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.rng import key_from
-from naysay.samplers.mixed import Mixed
-from naysay.samplers.mixkg import MixKG
+from naysay.samplers import Mixed, MixKG
 
 COMPILING = settings(deadline=None)  # a first call compiles
 N, D = 9, 3
@@ -135,52 +133,3 @@ def test_numbers_move_with_the_step():
     made = sampler.sample(ns.Query(TRIPLES[:5]), 3, rng=ns.rng_for(0))
     assert (made.parents[:, :, 0] == made.parents[:, :, 1]).all()
     assert made.vectors == pytest.approx(ENTITIES[made.ids] * (made.ids >= 0)[:, :, None])
-
-
-@pytest.mark.parametrize("k", [0, 0.5, 3])
-@pytest.mark.parametrize("rows", [0, 1])
-def test_no_row_and_one_row(rows, k):
-    made = sampler_of(2, "score", 4, 2).sample(ns.Query(TRIPLES[:rows]), k, rng=ns.rng_for(0))
-    assert made.vectors.shape == (rows, np.ceil(k), D)
-
-
-@pytest.mark.parametrize("by", ["score", "entity"])
-def test_it_conforms(by):
-    ns.check_sampler(sampler_of(2, by, 6, 4), POOLS[2].known)
-
-
-def test_what_it_is_rejected_for():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    score = score_at(2)
-    rule = "MixKG: `score` must be a function score(anchors, ids), got NoneType."
-    assert refusal(MixKG, POOLS[2], None, embed, 4, n_hard=2) == rule
-    rule = "MixKG: `score` must be None with by='entity', got function."
-    assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, by="entity") == rule
-    rule = "MixKG: `embed` must be a function of ids that returns vectors, got int."
-    assert refusal(MixKG, POOLS[2], score, 3, 4, n_hard=2) == rule
-    assert refusal(MixKG, 3, score, embed, 4, n_hard=2).startswith("MixKG: `pool` must be a pool")
-    assert refusal(MixKG, POOLS[2], score, embed, 0, n_hard=2) == "MixKG: `candidates` must be at least 1, got 0."
-    assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=0) == "MixKG: `n_hard` must be at least 1, got 0."
-    assert (
-        refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, mix=1)
-        == "MixKG: `mix` must be a pair (low, high) with 0 <= low <= high <= 1, got 1."
-    )
-    assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, by="scor").endswith("Did you mean 'score'?")
-    assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, on_short="x").startswith(
-        "MixKG: `on_short` must be one of"
-    )
-    rng = ns.rng_for(0)
-    both = MixKG(ns.pools.Corruption(TRIPLES), score, embed, 8, n_hard=2)
-    message = refusal(both.sample, ns.Query(TRIPLES), 1, rng=rng)
-    assert message.startswith("MixKG.sample: `pool` must be one that replaces one side, got ['head', 'tail']. Make one")
-    known = ns.Positives.from_pairs([0], [0], n_items=N)
-    alike = MixKG(ns.pools.Everything(known), None, embed, 4, n_hard=2, by="entity")
-    assert refusal(alike.sample, ns.Query([0]), 1, rng=rng).startswith("MixKG.sample: `query.positives` must be given")
-    assert refusal(alike.sample, [0], 1, rng=rng).startswith("MixKG.sample: `query` must be a Query")
-    strict = sampler_of(2, "score", 4, 2, on_short="raise")
-    message = refusal(strict.sample, ns.Query([[0, 0, 1]]), 1, rng=rng)
-    assert message.startswith("MixKG.sample: row 0 has 0 candidates left of the 1 requested")

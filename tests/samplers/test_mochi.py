@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.rng import key_from
-from naysay.samplers.mochi import MoCHi
+from naysay.samplers import MoCHi
 
 COMPILING = settings(deadline=None)  # a first call compiles
 N_ITEMS, D = 12, 3
@@ -170,69 +169,6 @@ def test_mixing_starts_late():
     sampler = MoCHi(POOL, embed, 4, 12, anchor_share=lambda step: 0.5 if step >= 1024 else 0.0)
     assert not sampler.sample(asked([0]), 4, rng=ns.rng_for(0)).source.any()
     assert sampler.sample(asked([0], step=1024), 4, rng=ns.rng_for(0)).source.tolist() == [[0, 1, 0, 1]]
-
-
-@pytest.mark.parametrize("anchors", [[], [1], [3]])
-@pytest.mark.parametrize("k", [0, 0.5, 3])
-@pytest.mark.parametrize("tensors", [False, True])
-def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k, tensors):
-    query = asked(anchors)
-    made = MoCHi(POOL, embed, 2, 4).sample(in_torch(query) if tensors else query, k, rng=ns.rng_for(0))
-    assert tuple(made.vectors.shape) == (len(anchors), np.ceil(k), D)
-    if anchors == [3]:
-        assert (made.ids == -1).all()
-
-
-@pytest.mark.parametrize("where", ["pool", "memory"])
-def test_it_conforms(where):
-    if where == "pool":
-        sampler = MoCHi(POOL, embed, 4, 8, embed_anchors=embed_anchors)
-    else:
-        sampler = MoCHi(filled_memory(), None, 4, embed_anchors=embed_anchors)
-    ns.check_sampler(sampler, KNOWN)
-
-
-def test_what_it_is_rejected_for():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    rule = "MoCHi: `embed` must be a function of ids that returns vectors, got int."
-    assert refusal(MoCHi, POOL, 3, 4) == rule
-    assert refusal(MoCHi, POOL, embed, 4, embed_anchors=3).startswith("MoCHi: `embed_anchors` must be a function")
-    assert refusal(MoCHi, 3, embed, 4).startswith("MoCHi: `pool` must be a pool")
-    assert refusal(MoCHi, POOL, embed, 0) == "MoCHi: `n_hard` must be at least 1, got 0."
-    assert refusal(MoCHi, POOL, embed, 4, 0) == "MoCHi: `candidates` must be at least 1, got 0."
-    rule = "MoCHi: `anchor_share` must be a number at least 0 and at most 1, got "
-    assert refusal(MoCHi, POOL, embed, 4, anchor_share=2) == rule + "2."
-    assert refusal(MoCHi, POOL, embed, 4, anchor_share=True) == rule + "True."
-    assert refusal(MoCHi, POOL, embed, 4, mix=(1, 0)).startswith("MoCHi: `mix` must be a pair (low, high)")
-    assert refusal(MoCHi, POOL, embed, 4, anchor_mix=3).startswith("MoCHi: `anchor_mix` must be a pair (low, high)")
-    rule = "MoCHi: `anchor_mix` must be a pair (low, high) with -1 <= low <= high <= 1, got (-1.5, 0)."
-    assert refusal(MoCHi, POOL, embed, 4, anchor_mix=(-1.5, 0)) == rule
-    assert refusal(MoCHi, POOL, embed, 4, on_short="no").startswith("MoCHi: `on_short` must be one of")
-    rng = ns.rng_for(0)
-    assert refusal(MoCHi(POOL, embed, 4, 8).sample, [0], 1, rng=rng).startswith("MoCHi.sample: `query` must be a Query")
-    rule = (
-        "MoCHi.sample: `query.vectors` must be given, got None. Pass Query(anchors, vectors=...), or embed_anchors to"
-    )
-    assert refusal(MoCHi(POOL, embed, 4, 8).sample, ns.Query([0]), 1, rng=rng).startswith(rule)
-    rule = (
-        "MoCHi.sample: `embed` must be given where the pool has no vectors, got None. Pass embed, or push vectors into"
-    )
-    assert refusal(MoCHi(POOL, None, 4, 8).sample, asked([0]), 1, rng=rng).startswith(rule)
-    rule = "MoCHi.sample: `query.vectors` must be of dimension 3, like the items', got 2."
-    narrow = ns.Query([0], vectors=ANCHORS[:1, :2])
-    assert refusal(MoCHi(POOL, embed, 4, 8).sample, narrow, 1, rng=rng) == rule
-    rule = "MoCHi.sample: `query.vectors` must be finite, got nan at row 1, slot 1 (1 such row)."
-    broken = ns.Query([0, 1], vectors=np.array([[1.0, 0, 0], [0, np.nan, 0]]))
-    assert refusal(MoCHi(POOL, embed, 4, 8).sample, broken, 1, rng=rng) == rule
-    assert refusal(MoCHi(POOL, embed, 4).sample, asked([0]), 1, rng=rng).startswith("Everything.draw: `n` must be")
-    strict = MoCHi(POOL, embed, 4, 8, on_short="raise")
-    assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
-        "MoCHi.sample: row 0 has 0 candidates left of the 1"
-    )
 
 
 def test_beyond_the_negative_it_is_easier_than_the_negative():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import NearTarget
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
@@ -84,23 +83,3 @@ def test_golden_value_of_ahns():
     drawn = golden(target).sample(ns.Query([0], positives=[4]), 1, rng=ns.rng_for(0))
     assert targets[0][0] == pytest.approx(0.0556, abs=5e-5)
     assert drawn.ids.tolist() == [[3]]
-
-
-@pytest.mark.parametrize("sharpness", [None, 0.0, 2.0, lambda step: 1.0 + step])
-def test_promises(sharpness):
-    sampler = NearTarget(POOL, by_table, 5, lambda own, step: own - 0.1, sharpness=sharpness)
-    ns.check_sampler(sampler, KNOWN, k=3)
-
-
-def test_errors():
-    with pytest.raises(NaysayError, match=r"^NearTarget: `target` must be a function target\(positive_scores, step\)"):
-        NearTarget(POOL, by_table, 4, 0.5)
-    with pytest.raises(NaysayError, match=r"^NearTarget: `sharpness` must be .*at least 0, got -1"):
-        NearTarget(POOL, by_table, 4, np.add, sharpness=-1)
-    query = ns.Query([0], positives=[0])
-    with pytest.raises(NaysayError, match=r"^NearTarget.sample: `target` must be a function that returns a NumPy"):
-        NearTarget(POOL, by_table, 4, lambda own, step: 0.5).sample(query, 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^NearTarget.sample: `target` must be a function that returns finite"):
-        NearTarget(POOL, by_table, 4, lambda own, step: own * np.nan).sample(query, 1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^NearTarget.sample: `query.positives` must be given"):
-        NearTarget(POOL, by_table, 4, lambda own, step: own).sample(ns.Query([0]), 1, rng=ns.rng_for(0))

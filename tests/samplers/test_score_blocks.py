@@ -1,15 +1,12 @@
 """in_blocks: the same scores, fewer rows at a time."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.samplers import Dynamic
-from naysay.samplers.blocks import in_blocks
+from naysay.samplers import Dynamic, in_blocks
 
 TABLE = np.random.default_rng(0).standard_normal((5, 9))
 
@@ -42,16 +39,3 @@ def test_of_triples_too():
     found = Dynamic(pool, in_blocks(plain.score, 5), 4).sample(query, 2, rng=ns.rng_for(0))
     assert (found.ids == expected.ids).all()
     assert (found.scores == expected.scores).all()
-
-
-def test_a_sampler_conforms_with_it():
-    known = ns.Positives.from_pairs([0, 1, 1], [2, 0, 3], 5, 9)
-    sampler = Dynamic(ns.pools.Everything(known), in_blocks(lambda anchors, ids: ids % 4 * 1.0, 10), 5)
-    ns.check_sampler(sampler, known)
-
-
-def test_what_is_rejected():
-    with pytest.raises(NaysayError, match=r"^in_blocks: `score` must be a function score\(anchors, ids\), got int\.$"):
-        in_blocks(3)
-    with pytest.raises(NaysayError, match=r"^in_blocks: `candidates` must be at least 1, got 0\.$"):
-        in_blocks(len, 0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers.semihard import SemiHard
+from naysay.samplers import SemiHard
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
 
@@ -159,15 +159,6 @@ def test_margin_and_candidates_may_follow_the_step():
         sampler.sample(ns.Query([0], positives=[0], step=N_ITEMS), 1, rng=ns.rng_for(0))
 
 
-@pytest.mark.parametrize("anchors", [[], [2]])
-@pytest.mark.parametrize("k", [0, 3, 2.5, "each"])
-def test_no_row_and_one_row(anchors, k):
-    query = ns.Query(np.array(anchors, np.int64), positives=[3] * len(anchors))
-    k = np.full(len(anchors), 3) if k == "each" else k
-    taken = SemiHard(POOL, by(TABLE), 6, 1.0, otherwise="hardest").sample(query, k, rng=ns.rng_for(0))
-    assert taken.shape == (len(anchors), np.max(np.ceil(k), initial=0))
-
-
 def test_a_row_that_knows_everything_stays_empty():
     _, pool = world([(0, item) for item in range(N_ITEMS)])
     sampler = SemiHard(pool, by(TABLE), 6, 1.0, otherwise="hardest")
@@ -175,15 +166,6 @@ def test_a_row_that_knows_everything_stays_empty():
     assert taken.ids[0].tolist() == [-1, -1, -1]
     assert (taken.ids[1] >= 0).all()
     assert taken.dropped["exhausted"] == 3
-
-
-@pytest.mark.parametrize("choose", ["hardest", "random"])
-@pytest.mark.parametrize("otherwise", ["pad", "easy", "hardest"])
-def test_it_keeps_the_promises_of_a_sampler(choose, otherwise):
-    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
-    known, pool = world(pairs)
-    sampler = SemiHard(pool, by(TABLE), 8, 1.0, choose=choose, otherwise=otherwise)
-    ns.check_sampler(sampler, known, k=3)
 
 
 def test_numpy_and_torch_agree():
@@ -227,33 +209,3 @@ def test_no_gradient_comes_through():
         ns.Query(torch.tensor([0]), positives=torch.tensor([0])), 2, rng=ns.rng_for(0)
     )
     assert not taken.scores.requires_grad
-
-
-def test_the_sampler_rejects():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    score, rng = by(TABLE), ns.rng_for(0)
-    assert refusal(SemiHard, KNOWN, score, 5, 1.0).startswith("SemiHard: `pool` must be a pool, with a method draw")
-    assert refusal(SemiHard, POOL, 3, 5, 1.0) == "SemiHard: `score` must be a function score(anchors, ids), got int."
-    assert refusal(SemiHard, POOL, score, 0, 1.0) == "SemiHard: `candidates` must be at least 1, got 0."
-    for bad in (0, -1.0, float("nan"), True, "1"):
-        assert refusal(SemiHard, POOL, score, 5, bad) == f"SemiHard: `margin` must be a number above 0, got {bad!r}."
-    rule = "SemiHard: `choose` must be one of 'hardest', 'random', got 'randm'. Did you mean 'random'?"
-    assert refusal(SemiHard, POOL, score, 5, 1.0, choose="randm") == rule
-    rule = "SemiHard: `otherwise` must be one of 'pad', 'easy', 'hardest', got 'drop'."
-    assert refusal(SemiHard, POOL, score, 5, 1.0, otherwise="drop") == rule
-    assert refusal(SemiHard, POOL, score, 5, 1.0, on_short="skip").startswith("SemiHard: `on_short` must be one of")
-    sampler = SemiHard(POOL, score, 5, 1.0, on_short="raise")
-    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("SemiHard.sample: `query` must be a Query, got list.")
-    rule = "SemiHard.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
-    assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
-    rule = "SemiHard.sample: `query.positives` must be at least 0, got -1 at row 1 (1 such row)."
-    assert refusal(sampler.sample, ns.Query([0, 1], positives=[0, -1]), 1, rng=rng) == rule
-    assert refusal(sampler.sample, QUERY, -1, rng=rng).startswith("SemiHard.sample: `k` must be")
-    with pytest.raises(NaysayError, match=r"SemiHard\.sample: row 0 has 3 candidates left of the 5 requested"):
-        SemiHard(POOL, by(np.tile(np.arange(12) / 4.0, (4, 1))), 12, 1.0, on_short="raise").sample(
-            ns.Query([1], positives=[5]), 5, rng=rng
-        )

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers import Static
-from naysay.samplers.softmax_weights import SoftmaxWeights
+from naysay.samplers import SoftmaxWeights, Static
 
 COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
@@ -171,59 +170,3 @@ def test_triples_are_their_own_positives():
         expected = in_loops(taken.scores[row].tolist(), values[tuple(triple)], [0.0] * 5, 1.0, None)
         assert taken.weights[row].tolist() == pytest.approx(expected)
     ns.check_sampler(sampler, known, k=3)
-
-
-@pytest.mark.parametrize("anchors", [[], [2]])
-@pytest.mark.parametrize("k", [0, 3, 2.5])
-def test_no_row_and_one_row(anchors, k):
-    query = ns.Query(np.array(anchors, np.int64), positives=np.full(len(anchors), 3))
-    taken = SoftmaxWeights(UNIFORM, by(TABLE), 1.0).sample(query, k, rng=ns.rng_for(0))
-    assert taken.shape == taken.weights.shape == (len(anchors), np.ceil(k))
-
-
-@pytest.mark.parametrize("numbers", [{"rho": 1.0}, {"temperature": 2.0}])
-@pytest.mark.parametrize("distinct", [True, False])
-def test_it_keeps_the_promises_of_a_sampler(numbers, distinct):
-    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
-    known = ns.Positives.from_pairs(*zip(*pairs, strict=True), N_ANCHORS, N_ITEMS)
-    pool = ns.pools.Everything(known, distinct=distinct)
-    sampler = SoftmaxWeights(pool, by(TABLE), **numbers, correct=not distinct)
-    ns.check_sampler(sampler, known, k=3)
-    saturated = sampler.sample(ns.Query([0, 2], positives=[0, 3]), 2, rng=ns.rng_for(0))
-    assert saturated.weights.sum(axis=1) == pytest.approx([0.0, 1.0])
-
-
-def test_the_sampler_rejects():
-    def refusal(call, *arguments, **named):
-        with pytest.raises(NaysayError) as caught:
-            call(*arguments, **named)
-        return str(caught.value)
-
-    score, rng = by(TABLE), ns.rng_for(0)
-    assert refusal(SoftmaxWeights, KNOWN, score, 1.0).startswith("SoftmaxWeights: `pool` must be a pool, with a method")
-    rule = "SoftmaxWeights: `score` must be a function score(anchors, ids), got int."
-    assert refusal(SoftmaxWeights, UNIFORM, 3, 1.0) == rule
-    rule = "SoftmaxWeights: `rho` must be given, or `temperature` in its place, got neither."
-    assert refusal(SoftmaxWeights, UNIFORM, score) == rule
-    assert refusal(SoftmaxWeights, UNIFORM, score, 1.0, temperature=1.0).endswith("got both.")
-    for bad in (0, -1.0, float("nan"), float("inf"), True, "1"):
-        for name in ("rho", "temperature"):
-            rule = f"SoftmaxWeights: `{name}` must be a finite number above 0, got {bad!r}."
-            assert refusal(SoftmaxWeights, UNIFORM, score, **{name: bad}) == rule
-    rule = "SoftmaxWeights: `correct` must be True or False, got 1."
-    assert refusal(SoftmaxWeights, UNIFORM, score, 1.0, correct=1) == rule
-    rule = (
-        "SoftmaxWeights: `pool` must be one of independent draws, got distinct=True. "
-        "Make it with distinct=False, or pass correct=False: log_q of a distinct row is that of a slot."
-    )
-    assert refusal(SoftmaxWeights, ns.pools.Everything(KNOWN), score, 1.0) == rule
-    sampler = SoftmaxWeights(UNIFORM, score, 1.0)
-    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("SoftmaxWeights.sample: `query` must be a Query")
-    rule = "SoftmaxWeights.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
-    assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
-    memory = ns.pools.Memory(4, distinct=False)
-    memory.push([1, 2, 3])
-    rule = (
-        "SoftmaxWeights.sample: `pool` must be one with an exact log_q, got Memory. Pass correct=False to leave it out."
-    )
-    assert refusal(SoftmaxWeights(memory, score, 1.0).sample, ns.Query([0], positives=[0]), 2, rng=rng) == rule

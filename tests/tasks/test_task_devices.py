@@ -18,7 +18,7 @@ from naysay.comparing.compare import compare
 from naysay.errors import NaysayError
 from naysay.kernels.random import uniforms
 from naysay.rng import generator_of
-from naysay.samplers import _top_k, _vectors
+from naysay.samplers import _choose
 from naysay.tasks import _parts, _products
 from naysay.tasks.conv import view
 from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
@@ -107,12 +107,12 @@ def pretend(monkeypatch):
     monkeypatch.setattr(_parts, "check_device", lambda parameter, device: None)
     monkeypatch.setattr(sys.modules["naysay.comparing.compare"], "check_device", lambda parameter, device: None)
     # It has no generator of its own: noise is what the processor would draw.
-    monkeypatch.setattr(_top_k, "uniform_on_device", lambda *given: moved(by_kernel, *given))
-    monkeypatch.setattr(_vectors, "uniform_on_device", lambda *given: moved(by_numpy, *given))
+    monkeypatch.setattr(_choose, "_uniform_on_device", as_on_the_processor)
     return PretendDevice()
 
 
-def moved(drawn, shape, key, like):
+def as_on_the_processor(shape, key, like):
+    drawn = by_kernel if len(shape) == 2 else by_numpy  # noise of choices, and shares of mixed vectors
     return to_torch(drawn(shape, key), like.device).to(like.dtype)
 
 

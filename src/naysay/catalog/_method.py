@@ -176,12 +176,13 @@ def _home(name: str) -> str:
 
 @cache
 def _public(folder: str) -> frozenset[str]:
-    """`__all__` of a folder of the package, from its text."""
-    tree = ast.parse((_PACKAGE / folder / "__init__.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return frozenset(ast.literal_eval(node.value))
-    return frozenset()
+    """The names in `__all__` of a folder of the package and of its files, from their text."""
+    names: set[str] = set()
+    for path in (_PACKAGE / folder).glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names |= set(ast.literal_eval(node.value))
+    return frozenset(names)
 
 
 @cache

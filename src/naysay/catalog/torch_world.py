@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, softplus
 
-from naysay.arrays import to_numpy
+from naysay.arrays import is_torch, to_numpy
 from naysay.catalog import world
 from naysay.pools import Corruption
 from naysay.types import Negatives, Query
@@ -85,6 +85,48 @@ row_losses = softplus(-positive)  # one loss of each row, before the mean
 overlap = torch.arange(world.BATCH) // 3  # groups of rows that show the same
 heads = (softplus(_normal(3, world.BATCH).requires_grad_())).unbind()  # losses of three heads, shallow to deep
 inputs = (_normal(64, 8), _normal(64, 8))  # of queries and of documents
+
+adversaries = _unit(128, world.WIDTH)  # negatives of no item, which an optimiser of their own moves
+
+# ---- generators that learn which negatives are rewarded, each with its optimiser ----
+
+
+def _table(*shape: int) -> Tensor:
+    return (0.1 * _normal(*shape)).requires_grad_()
+
+
+_users, _items, _relations = _table(world.N, 8), _table(world.N, 8), _table(world.n_relations, 8)
+generator_optimizer = torch.optim.SGD([_users, _items], lr=0.1)
+triple_optimizer = torch.optim.SGD([_items, _relations], lr=0.1)
+
+
+def generator(anchors: Tensor, ids: Tensor) -> Tensor:
+    """A matrix factorisation: (B,) anchors or nodes, and (B, n) ids, to (B, n) logits."""
+    return torch.einsum("bd,bnd->bn", _users[anchors], _items[ids])
+
+
+def triple_generator(triples: Tensor, corrupted: Tensor) -> Tensor:
+    """DistMult: (B, n, 3) corrupted triples to (B, n) logits."""
+    head, relation, tail = corrupted.unbind(dim=-1)
+    return (_items[head] * _relations[relation] * _items[tail]).sum(dim=-1)
+
+
+_tails = torch.nn.Sequential(_linear(2 * world.WIDTH, 16), torch.nn.ReLU(), _linear(16, world.n_entities))
+tail_optimizer = torch.optim.SGD(_tails.parameters(), lr=0.1)
+
+
+def tail_generator(triples: Tensor, corrupted: Tensor) -> Tensor:
+    """Two layers over head and relation, to the logits of (B, n) tails."""
+    logits: Tensor = _tails(world.asked(triples).double())
+    return logits.gather(1, corrupted[:, :, 2])
+
+
+def generator_score(anchors: Any, ids: Any) -> Any:
+    """What the generator thinks of items: its logits, in the array type of the query."""
+    with torch.no_grad():
+        logits = generator(torch.as_tensor(anchors), torch.as_tensor(ids))
+    return logits if is_torch(ids) else logits.numpy()
+
 
 # ---- a network that makes negatives ----
 

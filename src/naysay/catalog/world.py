@@ -20,7 +20,7 @@ from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.pools import Everything, Memory, Walks
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.samplers import Factors, jigsaw
+from naysay.samplers import jigsaw
 from naysay.testing import planted_world
 from naysay.triples import Triples
 from naysay.types import Negatives, Query
@@ -85,6 +85,12 @@ def softplus_score(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
 
 
 @_for_tensors
+def sigmoid_score(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+    """2 sigmoid(score) - 1, the reward of IRGAN."""
+    return np.asarray(np.tanh(score(anchors, ids) / 2))
+
+
+@_for_tensors
 def embed(ids: NDArray[Any]) -> NDArray[Any]:
     """The vectors of items."""
     return np.asarray(item_vectors[ids])
@@ -107,6 +113,14 @@ def target(own: Any, step: int) -> Any:
     return own - 0.1
 
 
+def towards_anchor(query: Query, *, signs: bool = False) -> Any:
+    """(B, 1, d) the direction in which a loss of dot products rises most: the anchors' unit vectors, or their signs."""
+    vectors = (embed_anchors(query.anchors) if query.vectors is None else query.vectors)[:, None]
+    if signs:
+        return vectors.sign() if is_torch(vectors) else np.sign(vectors)
+    return vectors / (vectors**2).sum(-1)[..., None] ** 0.5
+
+
 def query_of(anchors: NDArray[np.int64], step: int = 0) -> Query:
     """A query of some anchors, each with the first of its known items and with its vector."""
     return Query(anchors, positives=positives.indices[2 * anchors], vectors=anchor_vectors[anchors], step=step)
@@ -125,15 +139,6 @@ background = score(np.arange(N), random_ids)  # of random items
 neighbours = np.argsort(-(item_vectors @ item_vectors.T), axis=1)[:, 1:11]  # the ten items nearest to each
 memory = Memory(256, positives)  # a queue of earlier batches
 memory.push(np.arange(256), np.full(256, -1), vectors=item_vectors[:256])
-generator = Factors(N, N, 8)  # what `Learned` trains
-
-
-@_for_tensors
-def generator_score(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
-    """What the generator thinks of items: its logits."""
-    return np.asarray(generator.logits(anchors, ids))
-
-
 batch_and_corpus = np.concatenate([query.positives, _rng.integers(0, N, 16)])  # the batch's items, and 16 of any
 
 
@@ -195,14 +200,14 @@ def _encoded(images: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(images.reshape(*images.shape[:-2], 64) @ _encoder)
 
 
-def make(ids: Any, rng: np.random.Generator) -> Any:
+def make(query: Query, ids: Any, rng: np.random.Generator) -> Any:
     """Vectors of inputs that are changed first: images whose quarters are in another order."""
     flat = to_numpy(ids).ravel() if is_torch(ids) else ids.ravel()
     made = _encoded(jigsaw(_images[flat], 2, rng=rng)).reshape(*ids.shape, WIDTH)
     return to_torch(made, ids.device) if is_torch(ids) else made
 
 
-def noisy(ids: Any, rng: np.random.Generator) -> Any:
+def noisy(query: Query, ids: Any, rng: np.random.Generator) -> Any:
     """The vectors of items with noise."""
     made = item_vectors[to_numpy(ids) if is_torch(ids) else ids] + 0.01 * rng.standard_normal((*ids.shape, WIDTH))
     return to_torch(made, ids.device) if is_torch(ids) else made

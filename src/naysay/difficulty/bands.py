@@ -4,7 +4,7 @@ The m negatives of an anchor are ranked by score, the hardest at rank 0; of equa
 The percentile of a rank is the share of the m that are easier, (m - 1 - rank) / m: 0 for the easiest, below 1 for the
 hardest. The interval [low, high) of percentiles is the ranks floor((1 - high) m) to floor((1 - low) m), the last not
 included. So adjacent intervals share no negative and leave none out, and the hardest 0.1 % of fewer than 1,000 is
-none. `samplers.Ring` uses the same rule.
+none. `samplers.PercentileRange` uses the same rule.
 """
 
 from __future__ import annotations

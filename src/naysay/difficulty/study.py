@@ -46,7 +46,7 @@ from naysay.difficulty.bands import (
 from naysay.files import as_path, check_target, write_whole
 from naysay.plots import Spec, as_picture, axis, check_picture, layer, stacked
 from naysay.positives import Positives
-from naysay.samplers.ring import Ring, Where
+from naysay.samplers.scored import PercentileRange, Where
 from naysay.text import json_file, plain, short_repr
 from naysay.types import Array, Pool, Query
 
@@ -355,7 +355,7 @@ def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> D
 
 
 @public
-def arms(pool: Pool, score: Score, candidates: int, same_class: Where) -> dict[str, Ring]:
+def arms(pool: Pool, score: Score, candidates: int, same_class: Where) -> dict[str, PercentileRange]:
     """Return a sampler for each arm of the study of Cai et al., by name: 20, "all" among them.
 
     Its Fig. 2 keeps a percentile interval alone, or leaves it out, so that the set shrinks. Its Fig. 3 keeps the
@@ -366,12 +366,12 @@ def arms(pool: Pool, score: Score, candidates: int, same_class: Where) -> dict[s
 
     Args:
         pool: Where candidates come from, such as a `Memory`.
-        score: As in `Ring`.
+        score: As in `PercentileRange`.
         candidates: How many candidates each anchor has; the hardest 0.1 % of fewer than 1,000 are none.
         same_class: same_class(query, ids (B, n)) -> (B, n) bool in the query's array type.
 
     Returns:
-        {name: Ring}, in the order of the paper.
+        {name: PercentileRange}, in the order of the paper.
 
     Examples:
         >>> import naysay as ns
@@ -393,13 +393,17 @@ def arms(pool: Pool, score: Score, candidates: int, same_class: Where) -> dict[s
         settings[f"all but {low}-{high} %"] = {"remove": (low / 100, high / 100)}
     for share in (50, 75, 85, 90, 95, 99.9):
         settings[f"easiest {share:g} %"] = {"keep": (0.0, share / 100)}
-    top = {"remove": (0.999, 1.0), "refill": True}
+    more = candidates + candidates // 999  # so that `candidates` are left without the hardest 0.1 %
+    top = {"remove": (0.999, 1.0), "candidates": more}
     settings["without the hardest 0.1 %"] = top
     settings["without the same class"] = {"keep": (0.0, 1.0), "where": other_class}
     settings["without the hardest 0.1 % of the same class"] = {**top, "where": same_class}
     settings["without the hardest 0.1 % of other classes"] = {**top, "where": other_class}
     settings["without the easiest 99.9 % of the same class"] = {"remove": (0.0, 0.999), "where": same_class}
-    return {name: Ring(pool, score, candidates, **options) for name, options in settings.items()}
+    return {
+        name: PercentileRange(pool, score, **{"candidates": candidates, **options})
+        for name, options in settings.items()
+    }
 
 
 def mean_of(values: Any) -> Mean:

@@ -27,7 +27,7 @@ from naysay.pools._slots import ON_SHORT, anchors_of, draw_listed, shortfall
 from naysay.pools.everything import Everything
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.samplers._candidates import wanted_slots
+from naysay.samplers._choose import wanted_slots
 from naysay.types import Negatives, Pool, Query, Sampler
 
 

@@ -82,26 +82,6 @@ def highest(start: Any, stop: Any, scores: Any, order: Any) -> None:
 
 
 @compiled
-def take_highest(
-    start: Any, stop: Any, values: Any, scores: Any, ids: Any, counts: Any, order: Any, out: Any, out_scores: Any
-) -> None:
-    """The ids and scores of the slots whose values are highest, counts[row] of them; then -1 and 0.
-
-    A slot without an id is not taken; its value is -inf. `order` is filled as `highest` does.
-    """
-    width, slots = order.shape[1], values.shape[1]
-    best, maxima = np.empty(width, values.dtype), np.empty(2 * width, values.dtype)
-    kept = np.empty(slots + 1, np.int64)
-    for row in range(start, stop):
-        order_line(values[row], order[row], best, maxima, kept)
-        for place in range(width):
-            slot = order[row, place]
-            held = place < counts[row] and ids[row, slot] >= 0
-            out[row, place] = ids[row, slot] if held else -1
-            out_scores[row, place] = scores[row, slot] if held else 0
-
-
-@compiled
 def highest_of_groups(start: Any, stop: Any, values: Any, groups: Any, out: Any) -> None:
     """out[row, slot] = whether no slot of the row's same group has a higher value, nor an earlier one an equal value.
 

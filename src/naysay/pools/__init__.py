@@ -1,6 +1,5 @@
 """WHERE negatives come from: the review's five pools, and corruption of triples."""
 
-from naysay.pools.cache import Cache
 from naysay.pools.corruption import Corruption
 from naysay.pools.everything import Everything
 from naysay.pools.in_batch import InBatch
@@ -14,7 +13,6 @@ from naysay.pools.walks import Walks, consumption_ties
 from naysay.pools.weights import StreamingFrequency, item_oriented, log_uniform, popularity
 
 __all__ = [
-    "Cache",
     "Corruption",
     "Everything",
     "InBatch",

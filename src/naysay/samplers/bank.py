@@ -1,4 +1,4 @@
-"""Bank: static draws with one stored vector for each item, from when it was last observed."""
+"""Stored vectors of items: a bank with one for each, and the slow encoder of a memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay import checks
 from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
-from naysay.arrays import for_checkpoints, to_numpy
-from naysay.checks import public
-from naysay.samplers._candidates import check_is_pool, draw_k
+from naysay._state import Entry, read_state
+from naysay.arrays import for_checkpoints, need_torch, to_numpy
+from naysay.checks import (
+    MOST_ROWS,
+    as_array,
+    check_all,
+    check_number,
+    check_range,
+    check_whole,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.samplers._choose import draw_k
+from naysay.samplers._settings import check_pool
+from naysay.samplers._vectors import unit
 from naysay.text import described
 from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
-UNSEEN = "unseen"
-_ROUNDING = 1e-2  # of the length of a vector in half precision
+__all__ = ["Bank", "momentum_update"]
 
 
 @final
@@ -55,15 +66,15 @@ class Bank:
     needs_main_process = True  # its draws depend on what it was taught in the training loop
 
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
-        check_is_pool(pool)
-        self.pool, self.momentum = pool, checks.check_number("momentum", momentum, at_least=0, at_most=1)
-        self.n_items = checks.check_whole("n_items", n_items, 1, checks.MOST_ROWS)
+        check_pool(pool)
+        self.pool, self.momentum = pool, check_number("momentum", momentum, at_least=0, at_most=1)
+        self.n_items = check_whole("n_items", n_items, 1, MOST_ROWS)
         self.distinct = getattr(pool, "distinct", None)
         self._vectors: NDArray[Any] = np.zeros((self.n_items, 0), np.float32)
         self._seen = np.zeros(self.n_items, np.bool_)
         self._lock = Lock()
         if initial is not None:
-            self._vectors = _units(_vectors("initial", initial, self.n_items))
+            self._vectors = unit(_checked("initial", initial, self.n_items))
             self._seen[:] = True
 
     @property
@@ -79,20 +90,20 @@ class Bank:
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives with `vectors`."""
         drawn = draw_k(self.pool, query, k, rng).numpy()
-        checks.check_range("pool", drawn.ids, self.n_items, "items", least=-1)
+        check_range("pool", drawn.ids, self.n_items, "items", least=-1)
         filled = drawn.ids >= 0
         with self._lock:
             known, vectors = filled & self._seen[drawn.ids], self._vectors[drawn.ids]
             all_seen = self._seen.all()
-        unseen = int(np.count_nonzero(filled & ~known))
+        drawn = replace(drawn, ids=np.where(known, drawn.ids, -1), vectors=vectors)
         if not all_seen:
             drawn = replace(drawn, log_q=None)
-        drawn = replace(drawn, ids=np.where(known, drawn.ids, -1), vectors=vectors)
-        if unseen:
+        n_unseen = int(np.count_nonzero(filled & ~known))
+        if n_unseen:
             order = np.argsort(~known, axis=1, kind="stable")  # filled slots move to the front of their row
             arrays = {name: getattr(drawn, name) for name in PER_SLOT}
             moved = {name: gather(array, order) for name, array in arrays.items() if array is not None}
-            drawn = replace(drawn, **moved, dropped={**drawn.dropped, UNSEEN: unseen})
+            drawn = replace(drawn, **moved, dropped={**drawn.dropped, "unseen": n_unseen})
         return blanked(drawn).like(query)
 
     def observe(
@@ -106,19 +117,18 @@ class Bank:
         """Update the vectors of the query's positives by `vectors` (B, d), NumPy or torch; the rest is not used."""
         check_query(query)
         items = positive_ids(query)
-        checks.check_range("positives", items, self.n_items, "items")
+        check_range("positives", items, self.n_items, "items")
         if vectors is None:
-            checks.raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
-        new = _units(_vectors("vectors", vectors, len(items)))
+            raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
+        new = unit(_checked("vectors", vectors, len(items)))
         with self._lock:
             if self._vectors.shape[1] == 0:
                 self._vectors = np.zeros((self.n_items, new.shape[1]), new.dtype)
-            if new.shape[1] != self._vectors.shape[1]:
-                checks.raise_invalid(
-                    "vectors", f"of dimension {self._vectors.shape[1]}, like those stored", new.shape[1]
-                )
+            dim = self._vectors.shape[1]
+            if new.shape[1] != dim:
+                raise_invalid("vectors", f"of dimension {dim}, like those stored", new.shape[1])
             stays = np.where(self._seen[items], self.momentum, 0.0)[:, None]
-            self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
+            self._vectors[items] = unit(stays * self._vectors[items] + (1 - stays) * new)
             self._seen[items] = True
 
     @for_checkpoints
@@ -129,37 +139,71 @@ class Bank:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if the vectors do not fit."""
-        if not isinstance(state, Mapping) or not {"vectors", "seen"} <= set(state):
-            checks.raise_invalid("state", "what Bank.state returned", checks.shown(state))
-        vectors = _vectors("vectors", state["vectors"], self.n_items)
-        seen = np.asarray(to_numpy(state["seen"]))
-        if seen.shape != (self.n_items,) or seen.dtype != np.bool_:
-            checks.raise_invalid("seen", f"({self.n_items},) bool", f"{seen.shape} {seen.dtype}")
-        width = self._vectors.shape[1] or max(vectors.shape[1], 1)
-        if seen.any() and vectors.shape[1] != width:
-            checks.raise_invalid("vectors", f"of dimension {width}", vectors.shape[1])
-        lengths = np.linalg.norm(np.clip(vectors, -2, 2).astype(np.float64), axis=1)  # clipped: squares may overflow
-        good = (lengths == 0) | (seen & (np.abs(lengths - 1) <= _ROUNDING))
-        checks.check_all("vectors", lengths, good, "of length 1, or 0 for an item that was not seen")
+        entries = {"vectors": Entry((self.n_items, "d")), "seen": Entry((self.n_items,), whole=True)}
+        read = read_state(state, entries)
+        vectors, seen = read["vectors"], read["seen"].astype(np.bool_)
+        dim = self._vectors.shape[1] or max(vectors.shape[1], 1)
+        if seen.any() and vectors.shape[1] != dim:
+            raise_invalid("vectors", f"of dimension {dim}", vectors.shape[1])
         with self._lock:
-            self._vectors, self._seen = vectors.copy(), seen.copy()
+            self._vectors, self._seen = vectors.astype(as_array("vectors", to_numpy(state["vectors"])).dtype), seen
 
     def __repr__(self) -> str:
         return described(self, f"{np.count_nonzero(self._seen):,} of {self.n_items:,} items seen")
 
 
-def _vectors(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
+def _checked(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
     """(rows, d) finite floating-point vectors. Raises if they are not."""
-    array = checks.as_array(parameter, to_numpy(vectors))
+    array = as_array(parameter, to_numpy(vectors))
     if array.ndim != 2 or len(array) != rows:
-        checks.raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
+        raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
     if array.dtype.kind != "f":
-        checks.raise_invalid(parameter, "floating numbers", f"dtype {array.dtype}")
-    checks.check_all(parameter, array, np.isfinite(array), "finite")
+        raise_invalid(parameter, "floating numbers", f"dtype {array.dtype}")
+    check_all(parameter, array, np.isfinite(array), "finite")
     return array
 
 
-def _units(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Rows of length 1; a zero row stays zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
+@public
+def momentum_update(online: Any, target: Any, momentum: float = 0.999) -> None:
+    """Move each parameter of `target` towards `online`, in place: slow <- momentum * slow + (1 - momentum) * fast.
+
+    Buffers (running means, counters) are copied. MoCo's code does not touch the buffers and lets the slow encoder
+    collect its own. No gradient is recorded, and `target` needs none. Call it once a step, before the slow encoder is
+    used. Cost: one pass over the parameters.
+
+    He, Fan, Wu, Xie, Girshick. Momentum Contrast for Unsupervised Visual Representation Learning. CVPR 2020.
+
+    Args:
+        online: The torch module that is trained.
+        target: A module of the same shapes, made once by copy.deepcopy(online). Its vectors go into the `Memory`.
+        momentum: 0 copies the parameters, 1 keeps the old ones; 0.999 in MoCo.
+
+    Examples:
+        >>> import torch
+        >>> fast, slow = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
+        >>> for module, value in ((fast, 1.0), (slow, 0.0)):
+        ...     _ = torch.nn.init.constant_(module.weight, value)
+        >>> momentum_update(fast, slow, momentum=0.75)
+        >>> slow.weight.item()
+        0.25
+    """
+    torch = need_torch()
+    for name, module in (("online", online), ("target", target)):
+        if not isinstance(module, torch.nn.Module):
+            raise_invalid(name, "a torch module", type(module).__name__)
+    check_number("momentum", momentum, at_least=0, at_most=1)
+    if online is target:
+        raise_invalid("target", "another module than online", "the same", "Make it by copy.deepcopy(online).")
+    fast, slow = dict(online.state_dict(keep_vars=True)), dict(target.state_dict(keep_vars=True))
+    shapes = [{name: tuple(value.shape) for name, value in module.items()} for module in (fast, slow)]
+    unequal = [name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name)]
+    if unequal:
+        got = f"{shown(unequal[0])} of shape {shapes[1].get(unequal[0])}"
+        raise_invalid("target", f"of the shapes of online, which has {shapes[0].get(unequal[0])}", got)
+    learnt = dict(target.named_parameters(remove_duplicate=False))
+    with torch.no_grad():
+        for name, value in slow.items():
+            if name not in learnt:
+                value.copy_(fast[name])
+        for name, value in target.named_parameters():  # shared ones once
+            value.lerp_(fast[name].to(value), 1 - momentum)

@@ -9,13 +9,16 @@ from typing import Any, final
 import numpy as np
 
 from naysay._slots import partners
-from naysay._state import Entry, read_state
+from naysay._state import Entry
 from naysay.arrays import for_checkpoints, need_torch, to_torch
-from naysay.checks import check_number, check_whole, public, raise_invalid
+from naysay.checks import check_number, check_whole, public
 from naysay.rng import generator_of, key_from, rng_for
-from naysay.samplers._vectors import Embed, FromSampler, anchor_vectors, check_embed, checked, item_vectors, stack_last
-from naysay.samplers.torch_module import restore_parameters, saved_parameters
+from naysay.samplers._settings import Embed, FromSampler, check_base, check_function
+from naysay.samplers._vectors import anchor_vectors, checked, item_vectors, stack_last
+from naysay.samplers.learned import check_generator_parts, climb, read_with_parameters, set_parameters, state_of
 from naysay.types import Negatives, Query, Sampler, check_query
+
+__all__ = ["Generated"]
 
 
 @final
@@ -84,12 +87,11 @@ class Generated(FromSampler):
     embed_anchors: Embed | None = None
 
     def __post_init__(self) -> None:
-        need_torch()
-        self._check_base()
-        check_embed("embed", self.embed)
-        for name in ("generator", "loss"):
-            if not callable(getattr(self, name)):
-                raise_invalid(name, "a function", type(getattr(self, name)).__name__)
+        check_base("base", self.base)
+        check_function("embed", self.embed, "embed(ids)")
+        check_generator_parts(self.generator, self.optimizer)
+        check_function("loss", self.loss, "loss(anchors, positives, made)")
+        check_function("embed_anchors", self.embed_anchors, "embed_anchors(anchors)", optional=True)
         for name in ("pull", "stay", "diversity"):
             check_number(name, getattr(self, name), at_least=0, finite=True)
         check_whole("noise", self.noise, 1 if self.diversity else 0)
@@ -99,12 +101,12 @@ class Generated(FromSampler):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives of the sampler, with vectors of the generator; the query has positives."""
         drawn = self.base.sample(query, k, rng=rng).to(query.device or "cpu")
-        inputs = self._inputs(query, drawn)
         with need_torch().no_grad():
-            made = self._made(inputs, generator_of(key_from(rng)))
-        made = made.masked_fill((drawn.ids < 0)[:, :, None], 0.0)
+            made = self._make(self._inputs(query, drawn), generator_of(key_from(rng)))
+        filled = drawn.ids >= 0
+        made = made.masked_fill(~filled[:, :, None], 0.0)
         own = to_torch(partners(query), drawn.ids.device)[:, None].expand(drawn.ids.shape)
-        parents = stack_last(drawn.ids, own.where(drawn.ids >= 0, drawn.ids))
+        parents = stack_last(drawn.ids, own.where(filled, drawn.ids))
         return replace(drawn, vectors=made, parents=parents, log_q=None).like(query)
 
     def observe(self, query: Query, negatives: Any, *, positive_scores: Any = None, vectors: Any = None) -> None:
@@ -117,47 +119,44 @@ class Generated(FromSampler):
             vectors: Not used.
         """
         check_query(query)
-        torch = need_torch()
         drawn = negatives.to(query.device or "cpu")
         rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
-        with torch.enable_grad():
+        with need_torch().enable_grad():
             inputs = self._inputs(query, drawn)
-            valid = (drawn.ids >= 0)[:, :, None]
-            made = self._made(inputs, rng)
-            aim = self.loss(inputs[0][:, 0], inputs[1][:, 0], made.where(valid, inputs[2])).mean()
-            for weight, near in ((self.pull, inputs[0]), (self.stay, inputs[2])):
-                aim = aim - weight * ((made - near) ** 2 * valid).sum(-1).mean()
+            anchors, positives, others = inputs
+            filled = (drawn.ids >= 0)[:, :, None]
+            made = self._make(inputs, rng)
+            aim = self.loss(anchors[:, 0], positives[:, 0], made.where(filled, others)).mean()
+            aim = aim - self.pull * ((made - anchors) ** 2 * filled).sum(-1).mean()
+            aim = aim - self.stay * ((made - others) ** 2 * filled).sum(-1).mean()
             if self.diversity:
-                other = self._made(inputs, rng)
-                aim = aim + self.diversity * ((made - other).abs() * valid).mean()
-            self.optimizer.zero_grad()
-            (-aim).backward()
-        self.optimizer.step()
+                with_other_noise = self._make(inputs, rng)
+                aim = aim + self.diversity * ((made - with_other_noise).abs() * filled).mean()
+            climb(self.optimizer, aim)
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
         """The generator's parameters, and the number of steps. Save the optimiser's moments yourself."""
-        return {"steps": self._steps, **saved_parameters(self.optimizer)}
+        return {"steps": self._steps, **state_of(self.optimizer)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        names = saved_parameters(self.optimizer)
-        read = read_state(state, {"steps": Entry(whole=True)}, others=names)
-        restore_parameters(self.optimizer, state)
+        read = read_with_parameters(state, self.optimizer, {"steps": Entry(whole=True)})
+        set_parameters(self.optimizer, read)
         self._steps = int(read["steps"])
 
     def _inputs(self, query: Query, drawn: Negatives) -> tuple[Any, Any, Any]:
         """Vectors of anchors, positives and negatives (B, K, d), in torch, without gradient."""
-        torch = need_torch()
         moved = replace(query, anchors=to_torch(query.anchors), positives=to_torch(partners(query)))
-        anchors = anchor_vectors(moved, self.embed_anchors)
-        with torch.no_grad():
-            own = item_vectors(self.embed, to_torch(partners(moved))[:, None], layers=False)
-            others = item_vectors(self.embed, drawn.ids, layers=False).detach()
+        with need_torch().no_grad():
+            anchors = anchor_vectors(moved, self.embed_anchors)
+            positives = item_vectors(self.embed, partners(moved)[:, None])
+            others = item_vectors(self.embed, drawn.ids)
         shape = others.shape
-        return anchors.detach()[:, None].expand(shape), own.detach().expand(shape), others
+        return anchors.detach()[:, None].expand(shape), positives.detach().expand(shape), others.detach()
 
-    def _made(self, inputs: tuple[Any, Any, Any], rng: np.random.Generator) -> Any:
-        shape = inputs[2].shape
-        noise = to_torch(rng.standard_normal((*shape[:2], self.noise))).to(inputs[2])
-        return checked("generator", self.generator(*inputs, noise), inputs[2], tuple(shape[:2]), 3)
+    def _make(self, inputs: tuple[Any, Any, Any], rng: np.random.Generator) -> Any:
+        """(B, K, d) what the generator makes of the inputs and of new noise."""
+        others = inputs[2]
+        noise = to_torch(rng.standard_normal((*others.shape[:2], self.noise))).to(others)
+        return checked("generator", self.generator(*inputs, noise), others, tuple(others.shape[:2]), 3)

@@ -17,15 +17,16 @@ from naysay.checks import check_number, check_one_of, public, raise_invalid, sho
 from naysay.detectors import policy as policies
 from naysay.detectors._slots import threshold_of
 from naysay.detectors.combined import Combined, Judgement, learns
-from naysay.pools._slots import EXHAUSTED, ON_SHORT
-from naysay.samplers._candidates import wanted_slots
-from naysay.samplers._top_k import take_kept
+from naysay.pools._slots import EXHAUSTED
+from naysay.samplers._choose import take_kept, wanted_slots
+from naysay.samplers._settings import check_base, check_on_short
 from naysay.text import described
 from naysay.types import Array, Detector, MadeOf, Negatives, Query, Sampler, Stateful, check_query
 
-POLICIES = ("drop", "reweight", "attract", "ignore")
-_REFILL = 2.0
-_MAX_THREADS = 16  # threads whose last candidates are kept
+__all__ = ["Judged"]
+
+_REFILL = 2.0  # candidates per slot, if not given
+_MOST_THREADS = 16  # whose last candidates are kept
 
 
 @final
@@ -83,18 +84,15 @@ class Judged(MadeOf):
         on_short: str | None = None,
     ) -> None:
         """Store the parts."""
-        if isinstance(sampler, type) or not isinstance(sampler, Sampler):
-            expected = "a sampler, with a method sample(query, k, *, rng)"
-            raise_invalid("sampler", expected, type(sampler).__name__)
-        check_one_of("policy", policy, POLICIES)
+        check_base("sampler", sampler)
+        check_one_of("policy", policy, ("drop", "reweight", "attract", "ignore"))
         if threshold is not None:
             check_number("threshold", threshold, at_least=0, at_most=1)
         for name, value in (("refill", refill), ("on_short", on_short)):
             if value is not None and policy != "drop":
                 raise_invalid(name, f"left out with policy={policy!r}, which empties no slot", shown(value))
-        if on_short is not None:
-            check_one_of("on_short", on_short, ON_SHORT)
-        self.sampler, self.policy, self.on_short = sampler, policy, on_short or "pad"
+        self.sampler, self.policy, self.on_short = sampler, policy, "pad" if on_short is None else on_short
+        check_on_short(self.on_short)
         self.threshold = threshold
         self.refill = _REFILL if refill is None else check_number("refill", refill, at_least=1, finite=True)
         self.detector = _combined(detector, rule)
@@ -105,30 +103,40 @@ class Judged(MadeOf):
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives."""
         check_query(query)
-        if self.policy != "drop":
+        if self.policy == "drop":
+            candidates, negatives = self._drop(query, k, rng)
+        else:
             candidates = self.sampler.sample(query, k, rng=rng)
             suspicion = self.detector.judge(query, candidates).suspicion
             if self.policy == "reweight":
-                changed = policies.reweight(candidates, suspicion, threshold=self.threshold)
+                negatives = policies.reweight(candidates, suspicion, threshold=self.threshold)
+            elif self.policy == "attract":
+                negatives = policies.attract(candidates, suspicion, threshold=self._acts_from)
             else:
-                act = policies.attract if self.policy == "attract" else policies.ignore
-                changed = act(candidates, suspicion, threshold=self._acting)
-            return self._returned(query, candidates, changed)
+                negatives = policies.ignore(candidates, suspicion, threshold=self._acts_from)
+        if self._learning():
+            self._keep(query, candidates, negatives)
+        return negatives
+
+    def _drop(self, query: Query, k: Any, rng: np.random.Generator) -> tuple[Negatives, Negatives]:
+        """More candidates than k, and the first k of each row that are not suspicious."""
         counts, width = wanted_slots(k, len(query), rng)
-        more = np.ceil(self.refill * counts).astype(np.int64)
-        one_for_all = np.ndim(to_numpy(k)) == 0 and bool((counts == width).all())
-        candidates = self.sampler.sample(query, int(np.ceil(self.refill * width)) if one_for_all else more, rng=rng)
+        same_for_all = np.ndim(to_numpy(k)) == 0 and bool((counts == width).all())
+        if same_for_all:
+            more: Any = int(np.ceil(self.refill * width))
+        else:
+            more = np.ceil(self.refill * counts).astype(np.int64)
+        candidates = self.sampler.sample(query, more, rng=rng)
         judgement = self.detector.judge(query, candidates)
-        marked = policies.ignore(candidates, judgement.suspicion, threshold=self._acting)
+        marked = policies.ignore(candidates, judgement.suspicion, threshold=self._acts_from)
         flagged = np.asarray(to_numpy(candidates.mask & ~marked.mask))
         kept = (np.asarray(to_numpy(candidates.ids)) >= 0) & ~flagged
         judged = replace(candidates, suspicion=marked.suspicion)
         taken = take_kept(judged, kept, query, counts, width, self.on_short)
-        dropped = _counts(candidates, judgement, flagged, kept, counts)
-        return self._returned(query, candidates, replace(taken, dropped=dropped))
+        return candidates, replace(taken, dropped=_counts(candidates, judgement, flagged, kept, counts))
 
     @property
-    def _acting(self) -> float:
+    def _acts_from(self) -> float:
         """The suspicion from which the policy acts now: a detector that is fitted again may have moved its own."""
         return threshold_of(self.detector) if self.threshold is None else self.threshold
 
@@ -154,15 +162,13 @@ class Judged(MadeOf):
         """The parts that learn; the sampler last, because its state may be large."""
         return {name: part for name, part in (("detector", self.detector), ("sampler", self.sampler)) if learns(part)}
 
-    def _returned(self, query: Query, candidates: Negatives, negatives: Negatives) -> Negatives:
-        """The negatives. Keeps their candidates for `observe` if a part learns."""
-        if self._learning():
-            with self._lock:
-                self._last.pop(get_ident(), None)
-                self._last[get_ident()] = query.anchors, negatives.ids, candidates
-                if len(self._last) > _MAX_THREADS:
-                    del self._last[next(iter(self._last))]  # of the thread that has not sampled for the longest
-        return negatives
+    def _keep(self, query: Query, candidates: Negatives, negatives: Negatives) -> None:
+        """Keep the candidates of these negatives for `observe`."""
+        with self._lock:
+            self._last.pop(get_ident(), None)
+            self._last[get_ident()] = query.anchors, negatives.ids, candidates
+            if len(self._last) > _MOST_THREADS:
+                del self._last[next(iter(self._last))]  # of the thread that has not sampled for the longest
 
     def _before_policy(self, query: Query, negatives: Negatives) -> Negatives:
         """The candidates of the last `sample`, if it returned these negatives."""

@@ -1,4 +1,8 @@
-"""Learned: negatives of a generator that is rewarded for what the model finds hard."""
+"""Samplers with a generator that learns which negatives are rewarded: over candidates, or over paths in a graph.
+
+A generator is any torch function generator(anchors, candidates) -> logits, with the optimiser of its parameters. It
+gets tensors of ids on the device of those parameters. `observe` makes one step of the optimiser.
+"""
 
 from __future__ import annotations
 
@@ -10,84 +14,150 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay._slots import check_score, corrupted_triples, score_slots
-from naysay._state import Entry
-from naysay.arrays import for_checkpoints, to_numpy
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.pools._slots import ON_SHORT, given_ids
+from naysay._slots import Score, corrupted_triples, score_slots
+from naysay._state import Entry, read_state
+from naysay.arrays import dtype_for, for_checkpoints, need_torch, to_numpy
+from naysay.checks import (
+    as_array,
+    check_kind,
+    check_number,
+    check_one_of,
+    check_range,
+    check_whole,
+    public,
+    raise_invalid,
+)
+from naysay.pools._slots import anchors_of, shortfall
 from naysay.pools.corruption import Corruption
+from naysay.pools.khop import positive_rows
+from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
-from naysay.samplers import _policy as policy
-from naysay.samplers._candidates import check_is_pool, number_at, wanted_slots, whole_at
-from naysay.samplers._generators import Generator, read_within, state_within
-from naysay.samplers._learned_candidates import Candidates
-from naysay.samplers._top_k import take
-from naysay.text import described
-from naysay.types import Negatives, Pool, Query, anchor_ids, check_query
+from naysay.samplers._choose import (
+    Floats,
+    Ids,
+    candidates_of,
+    draw_independent,
+    in_use,
+    rows_of,
+    take,
+    wanted_slots,
+)
+from naysay.samplers._settings import Independent, check_function, check_on_short, check_pool, number, whole
+from naysay.types import SIDES, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
 
-_BASELINES = ("exact", "none", "running", "others", "greedy")
-REWARDS: dict[str, Callable[[Any], Any]] = {
-    "score": lambda score: score,
-    "sigmoid": lambda score: np.tanh(score / 2),  # 2 sigmoid - 1
-    "softplus": lambda score: np.logaddexp(0.0, score),
-    "sigmoid_log": lambda score: -np.logaddexp(0.0, -score),
-}
+__all__ = ["GraphPolicy", "Learned"]
+
+Generator = Callable[[Any, Any], Any]  # generator(anchors (B,), candidates (B, n)) -> (B, n) logits, in torch
+
+
+# ---- generators, and what an optimiser trains -----------------------------------------------------------
+
+
+def check_generator_parts(generator: object, optimizer: object) -> None:
+    """Raise unless these are a function, and a torch optimiser."""
+    need_torch()
+    check_function("generator", generator, "generator(anchors, candidates)")
+    if not hasattr(optimizer, "param_groups"):
+        raise_invalid("optimizer", "a torch optimiser", type(optimizer).__name__)
+
+
+def _logits(generator: Generator, optimizer: Any, anchors: Ids, candidates: Ids) -> Any:
+    """(B, n) the generator's logits of candidates (B, n), or (B, n, 3); a tensor of 64 bits."""
+    torch = need_torch()
+    device = optimizer.param_groups[0]["params"][0].device
+    given = generator(torch.as_tensor(anchors, device=device), torch.as_tensor(candidates, device=device))
+    shape = candidates.shape[:2]
+    if tuple(getattr(given, "shape", ())) != shape:
+        raise_invalid("generator", f"one that returns shape {shape}", f"shape {tuple(getattr(given, 'shape', ()))}")
+    return given.to(dtype_for(given.device, torch.float64))
+
+
+def _softmax(logits: Any, eligible: NDArray[np.bool_]) -> tuple[Any, Any]:
+    """(B, n) probabilities over what is eligible in each row, and their logarithms; 0 for the rest, and without any."""
+    torch = need_torch()
+    allowed = torch.as_tensor(eligible, device=logits.device)
+    none = ~allowed.any(dim=1, keepdim=True)
+    lowered = logits.masked_fill(~allowed, -torch.inf).masked_fill(none, 0.0)
+    chance = torch.softmax(lowered, dim=1) * allowed
+    return chance, torch.log_softmax(lowered, dim=1).masked_fill(~allowed, 0.0)
+
+
+def climb(optimizer: Any, aim: Any) -> None:
+    """One step of an optimiser that raises `aim`."""
+    optimizer.zero_grad()
+    (-aim).backward()
+    optimizer.step()
+
+
+def _parameters(optimizer: Any) -> dict[str, Any]:
+    """{"generator_groupG_parameterP": parameter} of a torch optimiser."""
+    groups = enumerate(optimizer.param_groups)
+    return {f"generator_group{g}_parameter{p}": value for g, group in groups for p, value in enumerate(group["params"])}
+
+
+def state_of(optimizer: Any) -> dict[str, Any]:
+    """Copies of what an optimiser trains. Its own moments are not in them."""
+    return {name: to_numpy(value).copy() for name, value in _parameters(optimizer).items()}
+
+
+def read_with_parameters(state: Any, optimizer: Any, entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """The checked entries of a state, and the parameters of an optimiser in it; nothing is changed yet."""
+    weights = {name: Entry(tuple(value.shape)) for name, value in _parameters(optimizer).items()}
+    return read_state(state, {**entries, **weights})
+
+
+def set_parameters(optimizer: Any, read: Mapping[str, Any]) -> None:
+    """Set what an optimiser trains to what was read."""
+    torch = need_torch()
+    with torch.no_grad():
+        for name, value in _parameters(optimizer).items():
+            value.copy_(torch.as_tensor(read[name]))
+
+
+# ---- over candidates ------------------------------------------------------------------------------------
 
 
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Learned:
+class Learned(Independent):
     """Draw negatives from softmax(generator / temperature) over candidates of a pool; `observe` trains the generator.
 
     The generator ascends E r = sum_j p_j r_j, r the reward of a candidate by the model in training, such as its score:
-    it learns to propose what the model takes for a positive. `observe` draws candidates of its own and makes one step:
+    it learns to propose what the model takes for a positive. `observe` draws candidates of its own and makes one step.
+    The baseline "exact" scores all candidates: the gradient has no noise. "running" draws `slots` candidates and takes
+    the mean of (r_j - b) d log p_j, with b the mean reward of the epoch before; `update` ends an epoch (KBGAN). Both
+    have the same expectation. The gradient of entropy * H(p) is added.
 
-        "exact"    all candidates are scored: p_j (r_j - E r), the gradient without noise. n scores per row
-        "none"     k = `slots` draws, the mean of r_j d log p_j
-        "running"  the same with the mean reward of the epoch before as baseline; `update` ends an epoch (KBGAN)
-        "others"   the baseline of a slot is the mean of the row's other slots; needs two
-        "greedy"   the baseline is the reward of the likeliest candidate (self-critical)
-
-    All have the same expectation. distinct=True draws rows without repeats, and learns with the probability of the
-    ordered row and its total reward, which needs another baseline than "exact" and "others". To that the gradient of
-    entropy * H(p) is added, and with entropy_floor=c that of H where H < log c.
-
-    With explore=e known positives compete in `observe`, too, and draws come from (1 - e) p + e U(positives of the
-    anchor), their rewards times p over that. So the generator learns what positives are like (IRGAN, e = 0.2, which its
-    paper does not mention). `sample` never returns them. Ignored pairs never compete.
-
-    With candidates=None all items that are not known compete, and log_q is exact: log p, for distinct rows given the
-    earlier slots. With a number it is None, because candidates are random, and so it is for triples of two sides. All
-    candidates of a triple replace one side, which is drawn by the pool's chances.
+    With candidates=None all items that are not known compete, and log_q is exact: log p. With a number it is None,
+    because candidates are random, and so it is for triples of two sides. All candidates of a triple replace one side,
+    which is drawn by the pool's chances. Draws are independent.
 
     Wang et al. IRGAN. SIGIR 2017; Cai and Wang. KBGAN: Adversarial Learning for Knowledge Graph Embeddings. NAACL 2018.
     The published codes do not exclude known positives from what the generator proposes. Evidence for such samplers is
     weak: compare with `Dynamic` at equal cost.
 
-    Cost: `sample` n logits per row; `observe` n logits, a gradient of them, and n or `slots` scores per row.
-
     Args:
         pool: Where candidates come from. For candidates=None it has `positives`, or is a `Corruption`.
-        generator: `Factors`, `TripleFactors`, `Perceptron`, `TorchModule`, or your own with the same methods.
-        reward: A score function as in `Dynamic`, or a pair (kind, function) of the kinds "score", the score itself,
-            "sigmoid", 2 sigmoid - 1, "softplus", log(1 + e^s), and "sigmoid_log", log sigmoid.
+        generator: generator(anchors (B,), candidates (B, n)) -> (B, n) logits, in torch; for triples
+            generator(triples (B, 3), corrupted (B, n, 3)).
+        optimizer: A torch optimiser of the generator's parameters.
+        reward: A score function as in `Dynamic`.
         candidates: n, or a function of the step; None: all.
         temperature: Of the softmax; above 0, or a function of the step.
-        baseline: See above.
-        slots: Draws per row in `observe`.
+        baseline: "exact" or "running".
+        slots: Draws per row in `observe`, for "running".
         entropy: The weight of the entropy.
-        entropy_floor: c, at least 1, or None.
-        explore: e, from 0 to below 1; needs candidates=None and draws, which "exact" does not make.
-        distinct: Whether rows are without repeats.
         seed: Of the draws in `observe`.
         on_short: "pad" or "raise".
 
     Examples:
-        >>> import numpy as np, naysay as ns
+        >>> import torch, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=6))
-        >>> sampler = Learned(pool, ns.samplers.Factors(1, 6, 2), lambda anchors, ids: ids * 1.0)
-        >>> for step in range(200):
+        >>> logits = torch.zeros(6, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([logits], lr=1.0)
+        >>> sampler = Learned(pool, lambda anchors, ids: logits[ids], optimizer, lambda anchors, ids: ids * 1.0)
+        >>> for step in range(50):
         ...     sampler.observe(ns.Query([0], step=step))
         >>> bool((sampler.sample(ns.Query([0] * 100), 1, rng=ns.rng_for(0)).ids == 5).mean() > 0.8)
         True
@@ -97,43 +167,35 @@ class Learned:
 
     pool: Pool
     generator: Generator
-    reward: Any
+    optimizer: Any
+    reward: Score
     candidates: Any = None
     temperature: Any = 1.0
     _: KW_ONLY
     baseline: str = "exact"
     slots: int = 1
     entropy: float = 0.0
-    entropy_floor: float | None = None
-    explore: float = 0.0
-    distinct: bool = False
     seed: int = 0
     on_short: str = "pad"
     _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
-        check_is_pool(self.pool)
-        kind, self._score = self.reward if isinstance(self.reward, tuple) else ("score", self.reward)
-        check_one_of("reward", kind, tuple(REWARDS))
-        check_score(self._score)
-        self._shape = REWARDS[kind]
-        self._settings(None)
-        check_one_of("baseline", self.baseline, _BASELINES)
-        check_one_of("on_short", self.on_short, ON_SHORT)
-        check_whole("slots", self.slots, 2 if self.baseline == "others" else 1)
-        check_number("entropy", self.entropy, at_least=0, finite=True)
-        if self.entropy_floor is not None:
-            check_number("entropy_floor", self.entropy_floor, at_least=1, finite=True)
+        check_pool(self.pool)
+        check_generator_parts(self.generator, self.optimizer)
+        check_function("reward", self.reward, "reward(anchors, ids)")
+        check_one_of("baseline", self.baseline, ("exact", "running"))
+        check_on_short(self.on_short)
+        check_whole("slots", self.slots, 1)
         check_whole("seed", self.seed, 0)
-        if check_bool("distinct", self.distinct) and self.baseline in ("exact", "others"):
-            raise_invalid("baseline", '"none", "running" or "greedy" for distinct rows', repr(self.baseline))
-        self._from = Candidates(self.pool, self.candidates)
-        triples = isinstance(self.pool, Corruption)
-        if check_number("explore", self.explore, at_least=0, below=1) and (self.candidates is not None or triples):
-            raise_invalid("explore", "0 unless all items of a pool with `positives` compete", self.explore)
-        if self.explore and (self.distinct or self.baseline == "exact"):
-            got = f"baseline={self.baseline!r}, distinct={self.distinct}"
-            raise_invalid("explore", '0 for distinct rows and the baseline "exact"', got)
+        check_number("entropy", self.entropy, at_least=0, finite=True)
+        self._n_candidates = whole("candidates", self.candidates, optional=True)
+        self._temperature = number("temperature", self.temperature, above=0, finite=True)
+        self._known: Any = getattr(self.pool, "positives", None)
+        if self.candidates is None and not isinstance(self.pool, Corruption) and self._known is None:
+            raise_invalid("candidates", "a number unless the pool has `positives`", None)
+        self._one_sided: dict[int, Pool] = {}
+        if isinstance(self.pool, Corruption):
+            self._one_sided = {side: self.pool.one_side(SIDES[side]) for side in self.pool.sides}
         self._lock = Lock()
         self._steps = 0
         self._mean, self._sum, self._count = 0.0, 0.0, 0
@@ -141,42 +203,19 @@ class Learned:
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, the first drawn first."""
         check_query(query)
-        number, temperature = self._settings(query.step)
         counts, width = wanted_slots(k, len(query), rng)
-        found = self._from.draw(query, number, rng)
-        with self._lock:
-            logits = self._logits(query, found) / temperature
-        made = generator_of(key_from(rng))
-        chance, filled = policy.softmax(logits), np.asarray(found.ids) >= 0
-        if self.distinct:
-            order = policy.draw_distinct(logits, min(width, logits.shape[1]), made)
-        else:
-            order = policy.draw_independent(chance, width, made)
-        kept = np.take_along_axis(filled, order, axis=1)
-        answer = take(found, order, kept, counts, width, self.on_short)
-        if number is None and len(getattr(self.pool, "sides", ())) < 2:  # the chance of a side is not known here
-            with np.errstate(divide="ignore"):
-                log_q = np.log(np.take_along_axis(chance, order, axis=1))
-                if self.distinct:
-                    log_q -= np.log1p(-np.minimum(np.cumsum(np.exp(log_q), axis=1) - np.exp(log_q), 1 - 1e-16))
-            padded = np.zeros((len(log_q), width))
-            padded[:, : log_q.shape[1]] = np.minimum(log_q, 0.0)[:, :width]
-            answer = replace(answer, log_q=np.where(np.asarray(answer.ids) < 0, 0.0, padded))
+        drawn = self._draw(query, rng)
+        with self._lock, need_torch().no_grad():
+            chance = np.asarray(to_numpy(self._chances(query, drawn)[0]), np.float64)
+        order = draw_independent(chance, width, generator_of(key_from(rng)))
+        kept = np.take_along_axis(drawn.ids >= 0, order, axis=1)
+        answer = take(drawn, (order, kept), counts, width, self.on_short)
+        if (
+            self._n_candidates(query.step) is None and len(self._one_sided) < 2
+        ):  # the chance of a side is not known here
+            likely = np.where(answer.ids >= 0, np.take_along_axis(chance, order, axis=1), 1.0)
+            answer = replace(answer, log_q=np.log(likely))
         return answer.like(query)
-
-    def log_chance(self, query: Query, ids: Any) -> NDArray[np.float64]:
-        """(B, K) the log-probability of ids (B, K) in a draw of one, if all items compete.
-
-        It is -inf for what is known, and 0 for -1, an empty slot.
-        """
-        number, temperature = self._settings(query.step)
-        if number is not None or isinstance(self.pool, Corruption):
-            raise_invalid("candidates", "None, and the pool one of items", number)
-        with self._lock:
-            chance = policy.softmax(self._logits(query, self._from.draw(query, None, rng_for(0))) / temperature)
-        given = given_ids(ids, chance.shape[1])
-        with np.errstate(divide="ignore"):
-            return np.where(given < 0, 0.0, np.log(np.take_along_axis(chance, given, axis=1)))
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Train the generator by one step on the query's anchors. Call it once a step.
@@ -190,51 +229,39 @@ class Learned:
         check_query(query)
         if not len(query):
             return
-        number, temperature = self._settings(query.step)
-        with self._lock:
+        with self._lock, need_torch().enable_grad():
             rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
-            if self.explore:
-                found, explored = self._from.with_positives(query)
+            drawn = self._draw(query, rng)
+            chance, log_chance = self._chances(query, drawn)
+            if self.baseline == "exact":
+                aim = self._expected_reward(query, drawn, chance)
             else:
-                found, explored = self._from.draw(query, number, rng), None
-            chance = policy.softmax(self._logits(query, found) / temperature)
-            by_logit = self._gradient(query, found, chance, explored, rng)
-            if self.entropy or self.entropy_floor is not None:
-                weight = np.full((len(chance), 1), float(self.entropy))
-                if self.entropy_floor is not None:
-                    weight += policy.entropy(chance) < np.log(self.entropy_floor)
-                by_logit += weight * policy.entropy_gradient(chance)
-            by_logit *= 1 / (temperature * len(chance))
-            by_logit[np.asarray(found.ids) < 0] = 0.0
-            self.generator.ascend(*self._asked(query, found), by_logit)
+                aim = self._drawn_reward(query, drawn, chance, log_chance, rng)
+            entropy = -(chance * log_chance).sum(dim=1)
+            climb(self.optimizer, (aim + self.entropy * entropy).mean())
 
-    def _gradient(
-        self, query: Query, found: Negatives, chance: Any, explored: Any, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """(B, n) the gradient of the expected reward in the logits, or its estimate by draws of `explored`, too."""
-        if self.baseline == "exact":
-            reward = self._rewards(query, found)
-            self._seen((chance * np.where(chance > 0, reward, 0.0)).sum(axis=1))
-            return policy.exact_gradient(chance, reward)
-        slots = min(self.slots, chance.shape[1]) if self.distinct else self.slots
-        with np.errstate(divide="ignore"):
-            places = policy.draw_distinct(np.log(chance), slots, rng) if self.distinct else None
-        proposal = chance if explored is None else policy.mixed(chance, explored, self.explore)
-        if places is None:
-            places = policy.draw_independent(proposal, slots, rng)
-        reward = self._rewards(query, _at(found, places))
-        reward = np.where(np.take_along_axis(chance, places, axis=1) > 0, reward, 0.0)
-        baseline: Any = {"none": 0.0, "running": self._mean}.get(self.baseline, 0.0)
-        if self.baseline == "others":
-            baseline = (reward.sum(axis=1, keepdims=True) - reward) / (slots - 1)
-        elif self.baseline == "greedy":
-            baseline = self._rewards(query, _at(found, np.argmax(chance, axis=1)[:, None]))
-            baseline = np.where(chance.sum(axis=1, keepdims=True) > 0, baseline, 0.0)
-        ratio = policy.ratios(chance, proposal, places)
-        self._seen((ratio * reward).mean(axis=1))
-        if self.distinct:
-            return policy.ordered_gradient(chance, places, reward, baseline * slots)
-        return policy.drawn_gradient(chance, places, ratio * (reward - baseline))
+    def _expected_reward(self, query: Query, drawn: Negatives, chance: Any) -> Any:
+        """(B,) E r = sum_j p_j r_j."""
+        rewards = need_torch().as_tensor(self._rewards(query, drawn), device=chance.device).to(chance.dtype)
+        expected = (chance * rewards).sum(dim=1)
+        self._count_rewards(np.asarray(to_numpy(expected)))
+        return expected
+
+    def _drawn_reward(
+        self, query: Query, drawn: Negatives, chance: Any, log_chance: Any, rng: np.random.Generator
+    ) -> Any:
+        """(B,) a number whose gradient is that of E r on average: the mean of (r_j - b) log p_j over some draws."""
+        torch = need_torch()
+        places = draw_independent(np.asarray(to_numpy(chance), np.float64), self.slots, rng)
+        at_places = {
+            name: np.take_along_axis(getattr(drawn, name), places, axis=1)
+            for name in ("ids", "side")
+            if getattr(drawn, name) is not None
+        }
+        rewards = self._rewards(query, Negatives(**at_places))
+        advantage = torch.as_tensor(rewards - self._mean, device=chance.device).to(chance.dtype)
+        self._count_rewards(rewards.mean(axis=1))
+        return (advantage * log_chance.gather(1, torch.as_tensor(places, device=chance.device))).mean(dim=1)
 
     def update(self) -> None:
         """End an epoch: its mean reward becomes the baseline "running", and `mean_reward`."""
@@ -249,50 +276,286 @@ class Learned:
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
-        """All that the next sample and observe depend on, apart from the settings."""
+        """The generator's parameters, and what the baseline counts. Save the optimiser's moments yourself."""
         with self._lock:
             own = {"steps": self._steps, "mean": self._mean, "sum": self._sum, "count": self._count}
-            return {**own, **state_within(self.generator)}
+            return {**own, **state_of(self.optimizer)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        whole = Entry(whole=True)
-        mine = {"steps": whole, "mean": Entry(), "sum": Entry(), "count": whole}
-        read, theirs = read_within(state, mine)
+        count = Entry(whole=True)
+        own = {"steps": count, "mean": Entry(), "sum": Entry(), "count": count}
+        read = read_with_parameters(state, self.optimizer, own)
         with self._lock:
-            self.generator.restore(theirs)
+            set_parameters(self.optimizer, read)
             self._steps, self._count = int(read["steps"]), int(read["count"])
             self._mean, self._sum = float(read["mean"]), float(read["sum"])
 
-    def __repr__(self) -> str:
-        return described(self)
-
-    def _settings(self, step: int | None) -> tuple[Any, Any]:
-        number = whole_at("candidates", self.candidates, step, optional=True)
-        return number, number_at("temperature", self.temperature, step, above=0, finite=True)
-
-    def _seen(self, rewards: Any) -> None:
+    def _count_rewards(self, rewards: NDArray[Any]) -> None:
         self._sum, self._count = self._sum + float(rewards.sum()), self._count + len(rewards)
 
-    def _asked(self, query: Query, found: Negatives) -> tuple[Any, Any]:
-        """Anchors and candidates as generators take them, with 0 in empty slots."""
-        anchors, ids = anchor_ids(query), np.maximum(np.asarray(found.ids), 0)
-        return anchors, ids if found.side is None else corrupted_triples(anchors, ids, found.side)
+    def _chances(self, query: Query, drawn: Negatives) -> tuple[Any, Any]:
+        """(B, n) the probability of each candidate and its logarithm, with gradients; 0 in empty slots."""
+        anchors, ids = anchor_ids(query), np.maximum(drawn.ids, 0)
+        candidates = ids if drawn.side is None else corrupted_triples(anchors, ids, drawn.side)
+        logits = _logits(self.generator, self.optimizer, anchors, candidates)
+        return _softmax(logits / self._temperature(query.step), drawn.ids >= 0)
 
-    def _logits(self, query: Query, found: Negatives) -> NDArray[np.float64]:
-        logits = np.asarray(self.generator.logits(*self._asked(query, found)), np.float64)
-        if logits.shape != found.shape:
-            raise_invalid("generator", f"one that returns shape {found.shape}", f"shape {logits.shape}")
-        return np.where(np.asarray(found.ids) < 0, -np.inf, logits)
+    def _rewards(self, query: Query, drawn: Negatives) -> Floats:
+        """(B, n) the rewards; 0 in empty slots."""
+        asked = drawn.like(query)
+        rewards = np.asarray(to_numpy(score_slots(self.reward, query, asked.ids, asked.side)), np.float64)
+        return np.where(drawn.ids < 0, 0.0, rewards)
 
-    def _rewards(self, query: Query, found: Negatives) -> NDArray[np.float64]:
-        """(B, n) the rewards; any number in empty slots."""
-        asked = found.like(query)
-        scores = np.asarray(to_numpy(score_slots(self._score, query, asked.ids, asked.side)), np.float64)
-        return np.asarray(self._shape(np.where(np.asarray(found.ids) < 0, 0.0, scores)))
+    def _draw(self, query: Query, rng: np.random.Generator) -> Negatives:
+        """(B, n) candidates in NumPy: some draws, or all items, -1 where one is known."""
+        n = self._n_candidates(query.step)
+        if isinstance(self.pool, Corruption):
+            return self._corrupted(self.pool, query, n, rng)
+        if n is not None:
+            return candidates_of(self.pool, query, n, rng).numpy()
+        key_from(rng)  # as many keys as with a number
+        anchors = anchors_of(query, self._known.n_anchors)
+        every = np.broadcast_to(np.arange(self._known.n_items), (len(anchors), self._known.n_items))
+        return Negatives(np.where(self._known.contains(anchors, every, relation="any"), -1, every))
+
+    def _corrupted(self, pool: Corruption, query: Query, n: int | None, rng: np.random.Generator) -> Negatives:
+        """Replacements of one side of each triple, which is drawn by the pool's chances."""
+        if n is not None and len(self._one_sided) == 1:
+            return pool.draw(query, n, rng=rng).numpy()
+        sides = np.asarray(pool.draw(query, 1, rng=rng).side)  # (B, 1)
+        if n is None:
+            side = np.repeat(sides, pool.known.n_entities, axis=1)
+            every = np.broadcast_to(np.arange(side.shape[1]), side.shape)
+            triples = corrupted_triples(anchor_ids(query), every, side).reshape(-1, 3)
+            is_known = pool.known.contains(triples).reshape(side.shape)
+            return Negatives(np.where(is_known | (side < 0), -1, every), side=side)
+        ids = np.full((len(query), n), -1, np.int64)
+        for side, one_sided in self._one_sided.items():
+            rows = np.flatnonzero(sides[:, 0] == side)
+            if len(rows):
+                ids[rows] = one_sided.draw(rows_of(query, rows), n, rng=rng).numpy().ids
+        return Negatives(ids, side=np.where(ids < 0, np.int8(-1), sides))
 
 
-def _at(found: Negatives, places: NDArray[np.int64]) -> Negatives:
-    """The candidates at some places."""
-    side = None if found.side is None else np.take_along_axis(np.asarray(found.side), places, axis=1)
-    return Negatives(np.take_along_axis(np.asarray(found.ids), places, axis=1), side=side)
+# ---- over paths in a graph ------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(eq=False, repr=False)
+class GraphPolicy(Independent):
+    """Draw the end of a path of `hops` steps; each step by softmax(generator(node, neighbour)) over some neighbours.
+
+    A path begins at the anchor, or at the row's positive. Only ends that are allowed count: nodes of `items` that are
+    neither the anchor nor the positive nor known of the anchor. Steps that lead to no allowed end have probability 0,
+    so that nothing is replaced afterwards. `observe` scores the ends of all paths over `width` neighbours a step and
+    makes one step of the optimiser up the exact gradient of the expected reward. log_q is None: the neighbours are
+    random where a node has more than `width`. Cost: width^hops logits and, to learn, scores per row.
+
+    Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops,
+    item, entity, item, from the positive; its policy also sees the user). Its code takes the highest action and trains
+    as if it were drawn, and replaces ends that are no items while it keeps their probability.
+
+    With stop="return" paths go down a breadth-first tree of the start, and end where they turn back to the node before:
+    G(v) = product of the steps to v * p(parent of v | v). Wang et al. GraphGAN: Graph Representation Learning with
+    Generative Adversarial Nets. AAAI 2018. There the tree is that of the whole graph, here it has `hops` levels and
+    `width` neighbours of a node. Its code trains another function than the one it draws from.
+
+    Args:
+        graph: A square Positives; its positive pairs are the edges.
+        generator: generator(nodes (m,), neighbours (m, n)) -> (m, n) logits, in torch.
+        optimizer: A torch optimiser of the generator's parameters.
+        reward: reward(anchors (B,), ids (B, n)) -> (B, n), such as the model's score.
+        hops: Steps of a path, or with stop="return" levels of the tree, from 1 to 4.
+        positives: What is known of the anchors; None: the graph's own pairs.
+        width: Neighbours of a node that compete, at most.
+        start: "anchor" or "positive".
+        stop: "fixed", after `hops` steps, or "return".
+        items: (n_nodes,) bool, the nodes that may be negatives; None: all.
+        seed: Of the draws in `observe`.
+        on_short: "pad" or "raise", if no path leads to an allowed end.
+
+    Examples:
+        >>> import torch, naysay as ns
+        >>> path = ns.Positives.from_edges([0, 1, 2], [1, 2, 3])
+        >>> logits = torch.zeros(4, requires_grad=True)
+        >>> walk = GraphPolicy(
+        ...     path, lambda nodes, ids: logits[ids], torch.optim.SGD([logits], 0.1), lambda anchors, ids: ids * 1.0
+        ... )
+        >>> walk.sample(ns.Query([0, 1]), 2, rng=ns.rng_for(0)).ids.tolist()
+        [[2, 2], [3, 3]]
+    """
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+
+    graph: Positives
+    generator: Generator
+    optimizer: Any
+    reward: Score
+    hops: int = 2
+    _: KW_ONLY
+    positives: Positives | None = None
+    width: int = 8
+    start: str = "anchor"
+    stop: str = "fixed"
+    items: Any = None
+    seed: int = 0
+    on_short: str = "pad"
+    _lock: Lock = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_kind("graph", self.graph, Positives, "a square Positives")
+        n = self.graph.n_items
+        if self.graph.n_anchors != n:
+            raise_invalid("graph", "square", f"{self.graph.n_anchors} x {n}")
+        check_generator_parts(self.generator, self.optimizer)
+        check_function("reward", self.reward, "reward(anchors, ids)")
+        check_whole("hops", self.hops, 1, 4)
+        check_whole("width", self.width, 1)
+        check_whole("seed", self.seed, 0)
+        check_one_of("start", self.start, ("anchor", "positive"))
+        check_one_of("stop", self.stop, ("fixed", "return"))
+        check_on_short(self.on_short)
+        self._known = self.graph if self.positives is None else self.positives
+        check_kind("positives", self._known, Positives, "a Positives")
+        if self._known.n_items != n:
+            raise_invalid("positives", f"of {n} items, the nodes of the graph", self._known.n_items)
+        allowed = np.ones(n, bool) if self.items is None else as_array("items", to_numpy(self.items))
+        if allowed.shape != (n,) or allowed.dtype != bool:
+            raise_invalid("items", f"bool of shape ({n},)", f"{allowed.dtype} of shape {allowed.shape}")
+        self._allowed, self._edges = allowed, positive_rows(self.graph)
+        self._lock = Lock()
+        self._steps = 0
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """Draw (B, K) ends of paths."""
+        check_query(query)
+        counts, width = wanted_slots(k, len(query), rng)
+        made = generator_of(key_from(rng))
+        with self._lock, need_torch().no_grad():
+            nodes, ends = self._ends(query, made)
+        chance = np.asarray(to_numpy(ends), np.float64)
+        ids = np.take_along_axis(nodes, draw_independent(chance, width, made), axis=1)
+        ids[(chance.sum(axis=1) <= 0)[:, None] | ~in_use(counts, width)] = -1
+        return Negatives(ids, dropped=shortfall(self.on_short, ids, counts)).like(query)
+
+    def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
+        """Train the generator by one step on paths of the query's anchors.
+
+        Args:
+            query: The anchors; with positives if paths begin there.
+            negatives: Not used: all paths over the drawn neighbours are scored.
+            positive_scores: Not used.
+            vectors: Not used.
+        """
+        check_query(query)
+        if not len(query):
+            return
+        torch = need_torch()
+        with self._lock, torch.enable_grad():
+            rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
+            nodes, chance = self._ends(query, rng)
+            ends = Negatives(np.where(to_numpy(chance) > 0, nodes, -1))
+            given = to_numpy(score_slots(self.reward, query, ends.like(query).ids))
+            rewards = np.where(ends.ids >= 0, np.asarray(given, np.float64), 0.0)
+            expected = chance * torch.as_tensor(rewards, device=chance.device).to(chance.dtype)
+            climb(self.optimizer, expected.sum(dim=1).mean())
+
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
+        """The generator's parameters, and the number of steps. Save the optimiser's moments yourself."""
+        with self._lock:
+            return {"steps": self._steps, **state_of(self.optimizer)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        read = read_with_parameters(state, self.optimizer, {"steps": Entry(whole=True)})
+        with self._lock:
+            set_parameters(self.optimizer, read)
+            self._steps = int(read["steps"])
+
+    # Paths are trees, level by level: level h has (B, width^h) nodes, -1 for none. The children of node m of a level
+    # are the nodes m * width to (m + 1) * width - 1 of the next one.
+
+    def _ends(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Any]:
+        """(B, all nodes) the nodes of all paths, and the probability that a path ends there, with gradients."""
+        levels, may_end = self._levels(query, rng)
+        steps = self._steps_of(levels, may_end)
+        reached = [need_torch().ones_like(steps[0][:, :, 0])]
+        for chance, nodes in zip(steps, levels[1:], strict=False):
+            reached.append((reached[-1][:, :, None] * chance[:, :, :-1]).reshape(nodes.shape))
+        ends = [there * chance[:, :, -1] for there, chance in zip(reached, steps, strict=True)]
+        return np.concatenate(levels, axis=1), need_torch().cat(ends, dim=1)
+
+    def _levels(self, query: Query, rng: np.random.Generator) -> tuple[list[Ids], list[NDArray[np.bool_]]]:
+        """The nodes of each level, over up to `width` random neighbours of each node, and where a path may end."""
+        anchors = anchors_of(query, min(self.graph.n_items, self._known.n_anchors), "nodes")
+        own = positive_ids(query) if self.start == "positive" or query.positives is not None else anchors
+        check_range("positives", own, self.graph.n_items, "nodes")
+        levels = [(own if self.start == "positive" else anchors)[:, None]]
+        for _ in range(self.hops):
+            near = self._neighbours(levels[-1], rng)
+            levels.append(_only_new(levels, near) if self.stop == "return" else near)
+        may_end = []
+        for nodes in levels:
+            barred = self._known.contains(anchors, np.maximum(nodes, 0), relation="any") | ~self._allowed[nodes]
+            may_end.append(~(barred | (nodes < 0) | (nodes == anchors[:, None]) | (nodes == own[:, None])))
+        return levels, may_end
+
+    def _steps_of(self, levels: list[Ids], may_end: list[NDArray[np.bool_]]) -> list[Any]:
+        """Of each level (B, m, children + 1): the probability of a step to each child, and of ending here.
+
+        From the last level to the first, because a step must lead to an allowed end.
+        """
+        torch = need_torch()
+        back = self.stop == "return"
+        leads_to_end = may_end[-1]
+        last = torch.as_tensor(may_end[-1][:, :, None])
+        steps: list[Any] = []
+        for level in range(len(levels) - 2, -1, -1):
+            nodes, width = levels[level], levels[level + 1].shape[1] // levels[level].shape[1]
+            children = levels[level + 1].reshape(-1, width)
+            if back:  # a path ends by a step to the parent, whose logit counts
+                parents = np.repeat(levels[max(level - 1, 0)], width if level else 1, axis=1)
+                children = np.concatenate([children, parents.reshape(-1, 1)], axis=1)
+            logits = _logits(self.generator, self.optimizer, np.maximum(nodes.ravel(), 0), np.maximum(children, 0))
+            if not back:  # only the last level has ends
+                logits = torch.nn.functional.pad(logits, (0, 1))
+            ends_here = may_end[level].reshape(-1, 1) & back
+            eligible = np.concatenate([leads_to_end.reshape(-1, width), ends_here], axis=1)
+            steps.insert(0, _softmax(logits, eligible)[0].reshape(*nodes.shape, width + 1))
+            leads_to_end = eligible.any(axis=1).reshape(nodes.shape)
+        return [*steps, last.to(steps[0])]
+
+    def _neighbours(self, nodes: Ids, rng: np.random.Generator) -> Ids:
+        """(B, m * width) neighbours of (B, m) nodes, different ones for each; all of them where there are few."""
+        indptr, indices = self._edges.indptr, self._edges.indices
+        shape = (len(nodes), nodes.shape[1] * self.width)
+        start, stop = indptr[np.maximum(nodes, 0)], indptr[np.maximum(nodes, 0) + 1]
+        degree = np.where(nodes < 0, 0, stop - start)[:, :, None]
+        drawn = (rng.random((*nodes.shape, self.width)) * degree).astype(np.int64)
+        place = np.where(degree <= self.width, np.arange(self.width), drawn)
+        place = np.where(place < degree, place, -1)
+        repeated = _is_repeat(place.reshape(-1, self.width)).reshape(place.shape)
+        missing = (place < 0) | repeated
+        if not len(indices):
+            return np.full(shape, -1, np.int64)
+        found = indices[np.where(missing, 0, start[:, :, None] + place)]
+        return np.where(missing, -1, found).reshape(shape).astype(np.int64)
+
+
+def _only_new(earlier: list[Ids], found: Ids) -> Ids:
+    """(B, m) without nodes of earlier levels and repeats: what is left is a breadth-first tree."""
+    before = np.concatenate(earlier, axis=1)
+    repeated = _is_repeat(np.concatenate([before, found], axis=1))[:, before.shape[1] :]
+    return np.where(repeated, -1, found)
+
+
+def _is_repeat(ids: Ids) -> NDArray[np.bool_]:
+    """(B, n) bool: whether an earlier slot of the row has the same id."""
+    order = np.argsort(ids, axis=1, kind="stable")
+    ordered = np.take_along_axis(ids, order, axis=1)
+    repeated = np.zeros(ids.shape, np.bool_)
+    np.put_along_axis(repeated, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return repeated

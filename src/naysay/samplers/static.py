@@ -7,9 +7,12 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import public, raise_invalid
-from naysay.samplers._candidates import FromPool, check_is_pool, draw_k
+from naysay.checks import public
+from naysay.samplers._choose import draw_k
+from naysay.samplers._settings import FromPool, check_pool
 from naysay.types import Negatives, Pool, Query
+
+__all__ = ["Static"]
 
 
 @final
@@ -35,14 +38,8 @@ class Static(FromPool):
     pool: Pool
 
     def __post_init__(self) -> None:
-        check_is_pool(self.pool)
+        check_pool(self.pool)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives."""
         return draw_k(self.pool, query, k, rng).like(query)
-
-    def log_chance(self, query: Query, ids: Any) -> Any:
-        """(B, K) the log-probability of ids (B, K) in a draw of one, if the pool has `log_chance`."""
-        if not hasattr(self.pool, "log_chance"):
-            raise_invalid("pool", "a pool with log_chance(query, ids), such as Everything", type(self.pool).__name__)
-        return self.pool.log_chance(query, ids)

@@ -1,42 +1,55 @@
-"""Transformed: negatives made from the input of an item, such as an image with its parts in another order."""
+"""Negatives with vectors of their own: made from changed inputs of items, from other rows, or from nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch
-from naysay.checks import as_array, check_generator, check_whole, public, raise_invalid
+from naysay.arrays import is_torch, need_torch, to_torch
+from naysay.checks import (
+    as_array,
+    check_generator,
+    check_number,
+    check_one_of,
+    check_whole,
+    public,
+    raise_invalid,
+)
 from naysay.rng import generator_of, key_from
-from naysay.samplers._vectors import FromSampler, checked, with_vectors
+from naysay.samplers._settings import FromSampler, check_base, check_function
+from naysay.samplers._vectors import checked, stack_last, zero_where_empty
 from naysay.types import Array, Negatives, Query, Sampler
+
+__all__ = ["Transformed", "ascend", "jigsaw", "noise", "shuffled"]
 
 
 @final
 @public
 @dataclass(eq=False, repr=False)
 class Transformed(FromSampler):
-    """Encode a changed copy of each negative of a sampler: vectors = make(ids, rng).
+    """Give each negative of a sampler a vector of its own: vectors = make(query, ids, rng).
 
-    `make` looks the inputs up, changes them and encodes them. It is yours: patches in another order (`jigsaw`), a word
-    replaced by its opposite, a response with its key phrase changed. `parents` are the item itself, twice; log_q is
+    `make` is yours. It may look the inputs up, change and encode them: patches in another order (`jigsaw`), a word
+    replaced by its opposite. Or it may move vectors: embed(ids) + radius * unit(query.vectors)[:, None] is the step
+    that raises a loss of dot products most (adversarial perturbation). `parents` are the item itself, twice; log_q is
     the sampler's, of the ids.
 
-    Sinha et al. Negative Data Augmentation. ICLR 2021; Gupta, Tsvetkov, Bigham. Synthesizing Adversarial Negative
-    Responses for Robust Response Ranking and Evaluation. Findings of ACL 2021.
+    Sinha et al. Negative Data Augmentation. ICLR 2021; Park and Chang. Adversarial Sampling and Training for
+    Semi-Supervised Information Retrieval. WWW 2019; Ho and Vasconcelos. Contrastive Learning with Adversarial Examples.
+    NeurIPS 2020 (by signs, of the inputs).
 
     Args:
         base: The sampler whose items are changed.
-        make: make(ids (B, K), rng) -> (B, K, d), in the array type of the query. It never gets -1.
+        make: make(query, ids (B, K), rng) -> (B, K, d), in the array type of the query. It never gets -1.
 
     Examples:
         >>> import numpy as np, naysay as ns
         >>> base = ns.samplers.Static(ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=2)))
-        >>> sampler = Transformed(base, lambda ids, rng: -np.eye(2)[ids])
+        >>> sampler = Transformed(base, lambda query, ids, rng: -np.eye(2)[ids])
         >>> sampler.sample(ns.Query([0]), 1, rng=ns.rng_for(0)).vectors.tolist()
         [[[-0.0, -1.0]]]
     """
@@ -44,20 +57,19 @@ class Transformed(FromSampler):
     _made_of = ("base", "make")
 
     base: Sampler
-    make: Callable[[Array, np.random.Generator], Array]
+    make: Callable[[Query, Array, np.random.Generator], Array]
 
     def __post_init__(self) -> None:
-        self._check_base()
-        if not callable(self.make):
-            raise_invalid("make", "a function make(ids, rng)", type(self.make).__name__)
+        check_base("base", self.base)
+        check_function("make", self.make, "make(query, ids, rng)")
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """Draw (B, K) negatives of the sampler, with vectors of their changed inputs."""
+        """Draw (B, K) negatives of the sampler, with the vectors that `make` returns."""
         drawn = self.base.sample(query, k, rng=rng)
-        own = generator_of(key_from(rng))
-        ids = drawn.ids.clamp(min=0) if is_torch(drawn.ids) else np.maximum(drawn.ids, 0)
-        made = checked("make", self.make(ids, own), drawn.ids, tuple(drawn.ids.shape), 3)
-        return with_vectors(drawn, made)
+        made = self.make(query, drawn.ids.clip(min=0), generator_of(key_from(rng)))
+        vectors = checked("make", made, drawn.ids, tuple(drawn.ids.shape), 3)
+        parents = stack_last(drawn.ids, drawn.ids)
+        return replace(drawn, vectors=zero_where_empty(vectors, drawn.ids), parents=parents)
 
 
 @public
@@ -95,3 +107,123 @@ def jigsaw(images: Any, parts: int = 2, *, rng: np.random.Generator) -> NDArray[
     order[same] = np.roll(order[same], 1, axis=1)  # its own order becomes another
     moved = tiles[np.arange(n)[:, None], order].reshape(n, parts, parts, rows, columns, *rest)
     return np.asarray(moved.swapaxes(2, 3).reshape(given.shape))
+
+
+@public
+def shuffled(vectors: Array, *, rows: bool = True, columns: bool = False, rng: np.random.Generator) -> Array:
+    """Return the same vectors for other rows: corrupted negatives, as of DGI, MVGRL, DHCN and MHCN.
+
+    With `rows` no row keeps its place if there are at least two; the published codes use any permutation, so that a row
+    can be its own negative. With `columns` all rows have their columns permuted in the same way.
+
+    Args:
+        vectors: (n, d), NumPy or torch.
+        rows: Whether to permute rows.
+        columns: Whether to permute columns.
+        rng: The source of randomness.
+
+    Returns:
+        (n, d) in the array type of `vectors`; gradients flow.
+
+    Examples:
+        >>> import numpy as np, naysay as ns
+        >>> shuffled(np.arange(3.0)[:, None], rng=ns.rng_for(0))[:, 0].tolist() in ([1, 2, 0], [2, 0, 1])
+        True
+    """
+    check_generator(rng)
+    if getattr(vectors, "ndim", 0) != 2:
+        raise_invalid("vectors", "of shape (n, d)", f"shape {tuple(getattr(vectors, 'shape', ()))}")
+    order, across = other_rows(vectors.shape[0], rng), rng.permutation(vectors.shape[1])
+    moved: Array = vectors
+    for axis, wanted, places in ((0, rows, order), (1, columns, across)):
+        if wanted:
+            index = to_torch(places, vectors.device) if is_torch(vectors) else places
+            moved = moved.index_select(axis, index) if is_torch(vectors) else np.take(moved, index, axis=axis)
+    return moved
+
+
+def other_rows(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """(n,) a random permutation of one cycle: no row is mapped to itself if n is at least 2."""
+    cycle = rng.permutation(n)
+    places = np.empty(n, np.int64)
+    places[cycle] = np.roll(cycle, -1)
+    return places
+
+
+@public
+def noise(n: int, dim: int, *, rng: np.random.Generator, like: Any = None) -> Array:
+    """Return (n, dim) vectors of independent normal numbers: negatives made of nothing, as in DCLR.
+
+    They have no ids, so they are not `Negatives`: pass them as in_batch(negatives=noise.expand(...),
+    share_negatives=True), or as further keys. In many dimensions they are nearly orthogonal to everything, and matter
+    only if the vectors of the model fill a narrow cone; `ascend` moves them.
+
+    Zhou, Zhang, Zhao, Wen. Debiased Contrastive Learning of Unsupervised Sentence Representations. ACL 2022.
+
+    Args:
+        n: Rows.
+        dim: The dimension.
+        rng: The source of randomness.
+        like: A tensor whose dtype and device the vectors have; None for NumPy.
+
+    Returns:
+        (n, dim).
+
+    Examples:
+        >>> import naysay as ns
+        >>> noise(2, 3, rng=ns.rng_for(0)).shape
+        (2, 3)
+    """
+    check_generator(rng)
+    made = rng.standard_normal((check_whole("n", n, 0), check_whole("dim", dim, 1)))
+    return made if like is None else to_torch(made).to(like)
+
+
+@public
+def ascend(vectors: Any, loss: Callable[[Any], Any], *, steps: int = 4, size: float = 1e-3, norm: str = "unit") -> Any:
+    """Move vectors along the gradient that raises a loss, and return them without gradient.
+
+    Each step adds size * g / |g| row by row ("unit"), size * sign(g) ("sign"), or size * g ("none"). Only the vectors
+    move: no gradient reaches a model's parameters. In torch.
+
+    Zhou et al. ACL 2022 (noise of DCLR, 4 steps of 1e-3); Zhang, Xiao, Zhu, Ma, Arnold. Virtual Augmentation Supported
+    Contrastive Learning of Sentence Representations. Findings of ACL 2022 (VaSCL: one step).
+
+    Args:
+        vectors: (n, d) a tensor.
+        loss: loss(vectors) -> one number, or several, which are summed.
+        steps: How many.
+        size: Of a step, above 0.
+        norm: "unit", "sign" or "none".
+
+    Returns:
+        (n, d), a new tensor.
+
+    Examples:
+        >>> import torch
+        >>> ascend(torch.zeros(1, 2), lambda moved: moved @ torch.tensor([3.0, 4.0]), steps=1, size=1.0)
+        tensor([[0.6000, 0.8000]])
+    """
+    torch = need_torch()
+    if not is_torch(vectors) or vectors.ndim != 2 or not vectors.is_floating_point():
+        raise_invalid("vectors", "a floating tensor of shape (n, d)", f"a {type(vectors).__name__}")
+    check_whole("steps", steps, 0)
+    check_number("size", size, above=0, finite=True)
+    check_one_of("norm", norm, ("unit", "sign", "none"))
+    moved = vectors.detach().clone()
+    for _ in range(steps):
+        with torch.enable_grad():
+            leaf = moved.clone().requires_grad_()
+            (by_vector,) = torch.autograd.grad(loss(leaf).sum(), leaf)
+        moved = moved + size * _direction(by_vector, norm)
+    return moved
+
+
+def _direction(gradient: Any, norm: str) -> Any:
+    """A gradient in the units of a step; 0 stays 0."""
+    if norm == "none":
+        return gradient
+    if norm == "sign":
+        return gradient.sign()
+    lengths = gradient.norm(dim=-1, keepdim=True)
+    return gradient / (lengths + (lengths == 0))

@@ -29,7 +29,7 @@ CANDIDATES, MARGIN = 16, 0.2
 _BANK, _VALIDATED = 3000, 1000  # training images that vote, and images for validation, at most
 _NEIGHBOURS, _RENEW = 20, 50
 _SAME_CLASS = "Negatives of the anchor's own class; not shown for images without classes."
-_SAMPLERS = ("Static", "Dynamic", "SemiHard", "Ring", "Mixed")
+_SAMPLERS = ("Static", "Dynamic", "SemiHard", "PercentileRange", "Mixed")
 
 Step = Callable[..., tuple[Tensor, Negatives | None]]
 

@@ -31,7 +31,7 @@ from naysay.types import HEAD, TAIL, Negatives, Query
 CANDIDATES = 32
 VALIDATED = 500  # validation triples that are ranked while a model trains, unless the task is told otherwise
 MARGIN = {"transe": 9.0, "rotate": 9.0, "distmult": 0.0, "complex": 0.0}  # of self_adversarial, as Sun et al. have it
-_SAMPLERS = ("Static", "Dynamic", "NearPositive", "SoftmaxWeights", "Ring", "Mixed")
+_SAMPLERS = ("Static", "Dynamic", "NearPositive", "SoftmaxWeights", "PercentileRange", "Mixed")
 
 
 def _methods(model: str) -> Mapping[str, str]:

@@ -37,7 +37,7 @@ from naysay.types import Negatives, Query
 MODELS = ("skip-gram", "graphsage")
 WALKS, LENGTH, WINDOW = 5, 6, 3  # walks from each node, their steps, and the steps between two nodes of a pair
 CANDIDATES, MARGIN, RHO, TRIALS = 16, 1.0, 1.0, 50
-_SAMPLERS = ("Static", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed")
+_SAMPLERS = ("Static", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "PercentileRange", "Mixed")
 _POOLS = ("Everything", "InBatch", "KHop", "Walks", "PageRank", "popularity", "item_oriented", "log_uniform")
 
 

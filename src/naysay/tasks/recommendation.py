@@ -40,7 +40,7 @@ TOP = 20
 CANDIDATES, MARGIN, RHO, TRIALS = 16, 1.0, 1.0, 50
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
 _SAMPLERS = (
-    *("Static", "UserOriented", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "MixGCF"),
+    *("Static", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "PercentileRange", "Mixed", "MixGCF"),
     *("NearPositive", "AdaptiveOversampling"),
 )
 _POOLS = ("Everything", "InBatch", "popularity", "item_oriented", "log_uniform")

@@ -41,7 +41,7 @@ CANDIDATES, MARGIN, RHO, TRIALS = 16, 0.1, 1.0, 50
 _VALIDATED, _SEARCHED = 1000, 10_000  # queries and documents that are ranked for validation; the test ranks all
 _JUDGED = 2000  # training queries for which the share of false negatives is estimated
 _ESTIMATED = "Negatives that are probably positives, estimated by detectors.Posterior on the vectors before training."
-_SAMPLERS = ("Static", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "NearPositive")
+_SAMPLERS = ("Static", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "PercentileRange", "Mixed", "NearPositive")
 _POOLS = ("Everything", "InBatch", "popularity", "item_oriented", "log_uniform")
 
 

@@ -1,4 +1,4 @@
-"""Exposed: the marginal by enumeration on six items and three levels, exact log_q, pairs, and errors."""
+"""MultiFeedback: the marginal by enumeration on six items and three levels, exact log_q, pairs, and errors."""
 
 from collections import Counter
 
@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.errors import NaysayError
-from naysay.samplers import Exposed
+from naysay.samplers import MultiFeedback
 
 PAIRS = {
     "bought": [(0, 0), (1, 3)],
@@ -22,7 +21,7 @@ WEIGHTS = {"bought": 1.0, "clicked": 3.0, "viewed": 0.5}
 
 
 def sampler(share, pool=REST):
-    return Exposed(LEVELS, list(WEIGHTS.values()), pool, share)
+    return MultiFeedback(LEVELS, list(WEIGHTS.values()), pool, share)
 
 
 def exact(anchor, positive, share):
@@ -88,28 +87,3 @@ def test_pairs_by_weight_and_size():
     assert (
         chisquare([drawn[pair] for pair in weights], [20_000 * one / total for one in weights.values()]).pvalue > 1e-5
     )
-
-
-@pytest.mark.parametrize("share", [0.4, lambda step: 0.5])
-def test_promises(share):
-    rng = np.random.default_rng(0)
-    bought, viewed = (ns.Positives.from_pairs(*rng.integers(0, (6, 12), (n, 2)).T, 6, 12) for n in (8, 20))
-    pool = ns.pools.Everything(bought.union(viewed), distinct=False)
-    ns.check_sampler(Exposed({"bought": bought, "viewed": viewed}, (1, 1), pool, share), bought, k=3)
-
-
-def test_errors():
-    other = ns.Positives.from_pairs([0], [0], 4, 7)
-    for arguments, sentence in (
-        (({"a": LEVELS["bought"], "b": other}, (1, 1), REST), "`levels` must be at least one, all of the same anchors"),
-        (({}, (), REST), "`levels` must be at least one"),
-        (({"a": [1]}, (1,), REST), "`levels` must be {name: Positives}, and 'a' is not"),
-        ((LEVELS, (1, 1), REST), "`weights` must be 3 numbers of at least 0, one for each level"),
-        ((LEVELS, (1, 1, 1), REST, 1.5), "`share` must be"),
-        ((LEVELS, (1, 1, 1), 3), "`pool` must be a pool"),
-    ):
-        with pytest.raises(NaysayError) as caught:
-            Exposed(*arguments)
-        assert str(caught.value).startswith(f"Exposed: {sentence}")
-    with pytest.raises(NaysayError, match=r"^Exposed.sample: `query.positives` must be given"):
-        sampler(0.5).sample(ns.Query([0]), 1, rng=ns.rng_for(0))
