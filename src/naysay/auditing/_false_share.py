@@ -18,7 +18,7 @@ from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
-from naysay.mining._false_share_text import basis
+from naysay.mining.estimate import basis
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, taken
 from naysay.search.vectors import Vectors

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.checks import check_range, raise_invalid, shown, shown_names, with_option_names
+from naysay.detectors import _text_hash
 from naysay.formats._table_files import batches, chosen_column, column_names
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._texts import (
@@ -24,8 +26,10 @@ from naysay.jobs._texts import (
     write_keys,
     write_texts,
 )
-from naysay.mining._known import Ids, Pairs, equal_pairs, text_keys
 
+Ids = NDArray[np.int64]
+Pairs = tuple[Ids, Ids]  # anchors and items
+_COPIES = 100  # documents with one and the same text that are left out by it
 _TOO_LARGE = 1 << 63  # a larger whole number is an id, not a row
 _ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")
 _TEXT = ("text", "contents", "passage", "document", "query", "question", "title")
@@ -307,3 +311,33 @@ def own_by_text(queries: Side, corpus: Side) -> Pairs:
         return none, none
     keys = np.concatenate([np.empty(0, np.uint64), *map(text_keys, queries.texts.blocks())])
     return equal_pairs(keys, map(text_keys, corpus.texts.blocks()))
+
+
+def text_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """(n,) equal keys for texts that are equal but for whitespace; 0 for an empty one, which equals nothing."""
+    return _text_hash.keys_of([" ".join(text.split()).encode("utf-8", "surrogatepass") for text in texts])
+
+
+def equal_pairs(keys: NDArray[Any], blocks: Iterable[NDArray[Any]]) -> Pairs:
+    """(anchors, items) of equal keys, of the first 100 items with each key; a key of 0 equals nothing.
+
+    `keys` are those of the anchors, `blocks` those of the items, some at a time. A sort of the anchors' keys.
+    """
+    distinct, which = np.unique(keys, return_inverse=True)
+    found, seen, start = [np.empty((2, 0), np.int64)], np.zeros(len(distinct), np.int64), 0
+    for block in blocks:
+        place = np.minimum(np.searchsorted(distinct, block), len(distinct) - 1) if len(distinct) else block[:0]
+        hits = np.flatnonzero((distinct[place] == block) & (block != 0)) if len(distinct) else np.empty(0, np.int64)
+        order = hits[np.argsort(place[hits], kind="stable")]
+        groups, firsts, counts = np.unique(place[order], return_index=True, return_counts=True)
+        nth = np.arange(len(order)) - np.repeat(firsts, counts) + np.repeat(seen[groups], counts)
+        kept = order[nth < _COPIES]
+        found.append(np.stack([place[kept].astype(np.int64), start + kept]))
+        seen[groups] += counts
+        start += len(block)
+    group, items = np.concatenate(found, axis=1)
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+    counts = np.diff(starts)[group]
+    anchors = order[np.repeat(starts[group] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+    return anchors.astype(np.int64), np.repeat(items, counts)

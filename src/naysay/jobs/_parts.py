@@ -17,21 +17,16 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.jobs._folder import PART, JobFolder
-from naysay.jobs._prepare import Ready, at_once
-from naysay.mining._pipeline import mine_rows
-from naysay.mining._task import SEARCH, Task
-from naysay.mining.backfill import tally_of
-from naysay.mining.candidates import EXCLUDED, Candidates
-from naysay.mining.explain import slots_of
-from naysay.mining.judge import SUSPICIOUS
-from naysay.mining.select import NOT_SELECTED
+from naysay.jobs._prepare import PARTS_ON_WORKERS, Ready
+from naysay.jobs._sharded import Sharded
+from naysay.mining.candidates import RANDOM_SOURCE, SEARCH, SLOTS, Candidates, Reason
+from naysay.mining.pipeline import mine_block, take_negatives
+from naysay.mining.problem import Problem
+from naysay.mining.take import slots_of, tally_of
 
 Ids = NDArray[np.int64]
 MAX_ROWS, _SLOTS = 2000, 1 << 21
-_EMPTY = {"ids": -1, "scores": -np.inf, "rank": 0, "source": -1, "suspicion": 0, "why": 0, "kept_by": -1}
-# All that can happen to a candidate of a job, in the order of the stages: a number means the same in every part.
-_REASONS = ("repeated", *EXCLUDED, "too near", "too far", "too easy", SUSPICIOUS, NOT_SELECTED, "short anchor")
-_KEPT = ("relaxed", "random")
+_LEFT = ("ids", "scores")  # of all candidates that are left, where items have a limit
 
 
 @final
@@ -50,10 +45,12 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
 
     `on_progress` gets how many more anchors are done, as a fraction: a part may take as long as the whole.
     """
-    n, task = ready.task.queries.n, ready.task
+    n, problem = ready.problem.queries.n, ready.problem
     # A part that is short is an error, but only once all of its anchors are counted.
-    options = replace(task.options, on_short="pad") if task.options.on_short == "raise" else task.options
-    sampled, done = sampled_rows(n, task.depth), finished(folder)
+    raises = problem.options.on_short == "raise"
+    options = replace(problem.options, on_short="pad") if raises else problem.options
+    sampled, done = sampled_rows(n, problem.first_depth), finished(folder)
+    at_once = PARTS_ON_WORKERS if isinstance(problem.searcher, Sharded) else 1
 
     def mined(ends: tuple[int, int]) -> Part:
         (start, stop), so_far = ends, 0.0
@@ -64,14 +61,14 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
             on_progress(anchors)
 
         here = sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, stop)] - start
-        own = replace(task, options=options, on_progress=searched)
-        part = _part(replace(ready, task=own), start, stop, here)
+        told = None if problem.recall is not None else searched
+        part = _part(replace(ready, problem=replace(problem, options=options, on_progress=told)), start, stop, here)
         on_progress(stop - start - so_far)
         return part
 
     on_progress(sum(stop - start for start, stop in done))
-    for part in _ahead(mined, gaps(done, n, ready.size), at_once(task)):
-        if task.options.on_short == "raise" and part.totals["tally"]["short"]:
+    for part in _ahead(mined, gaps(done, n, ready.size), at_once):
+        if raises and part.totals["tally"]["short"]:
             _raise_short(folder, part)
         write_part(folder, part)
 
@@ -93,23 +90,33 @@ def _ahead(mined: Callable[[tuple[int, int]], Part], ends: list[tuple[int, int]]
 
 def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:
     """Mine the anchors from start to stop, and keep the candidates of those that are sampled."""
-    task = ready.task
-    rows, everyone = task.some(np.arange(start, stop), ready.known_scores), len(sampled) == stop - start
-    mined = mine_rows(task, rows, ready.threshold, list_all=everyone)
-    shown, places = mined.candidates, sampled
-    if not mined.listed_all and len(sampled):
-        some = task.some(start + sampled, ready.known_scores)
-        shown = mine_rows(replace(task, on_progress=None), some, ready.threshold, list_all=True).candidates
-        places = np.arange(len(sampled))
-    slots = slots_of(mined.candidates, task.width if task.counts is not None else int(mined.counts.max(initial=0)))
-    arrays = {"ids": slots["ids"], "scores": slots["scores"], "counts": mined.counts}
-    arrays |= {f"sample {name}": values for name, values in packed(task, shown, places).items()}
+    problem, anchors = ready.problem, np.arange(start, stop)
+    blocks = problem.blocks(anchors, problem.first_depth)
+    lists = Candidates.stacked([mine_block(problem, ready.judge, block) for block in blocks])
+    chosen, counts = take_negatives(without_cap(problem), ready.judge, lists, anchors)
+    slots = slots_of(chosen, problem.width if problem.counts is not None else int(counts.max(initial=0)))
+    arrays = {"ids": slots["ids"], "scores": slots["scores"], "counts": counts}
+    if problem.options.max_per_item is not None:  # all that are left: `together` chooses among all anchors
+        left = replace(lists, kept_by=np.where(lists.kept, np.int8(0), np.int8(-1)))
+        arrays |= {f"left {name}": part for name, part in slots_of(left, problem.first_depth).items() if name in _LEFT}
+    arrays["own_text"] = chosen.dropped.get(Reason.OWN_TEXT, np.zeros(len(anchors), np.int64)) > 0
+    arrays |= {f"sample {name}": values for name, values in packed(chosen, sampled).items()}
     totals = {
-        "tally": tally_of(mined.candidates, mined.counts, task.depth),
-        "dropped": {reason: int(counts.sum()) for reason, counts in mined.candidates.dropped.items()},
+        "tally": tally_of(chosen, counts, searched_depth(problem)),
+        "dropped": {str(reason): int(each.sum()) for reason, each in chosen.dropped.items()},
         "above": above(slots["scores"][slots["ids"] >= 0], ready.background),
     }
     return Part(start, stop, arrays, totals)
+
+
+def without_cap(problem: Problem) -> Problem:
+    """The same without what needs all anchors."""
+    return replace(problem, options=replace(problem.options, max_per_item=None))
+
+
+def searched_depth(problem: Problem) -> int | None:
+    """How deep anchors were searched, None where short ones were searched to the end."""
+    return None if problem.may_deepen else problem.first_depth
 
 
 def above(scores: NDArray[np.float32], background: NDArray[np.float32]) -> int:
@@ -178,49 +185,29 @@ def sampled_rows(n: int, width: int) -> Ids:
     return np.unique(np.linspace(0, max(0, n - 1), count).astype(np.int64)) if n else np.empty(0, np.int64)
 
 
-def packed(task: Task, candidates: Candidates, rows: Ids) -> dict[str, NDArray[Any]]:
-    """The candidates of some rows as arrays, with numbers for names that hold for all parts."""
-    found = {name: getattr(candidates, name)[rows] for name in (*_EMPTY, "positive_scores")}
-    reasons = np.array([0, *(_REASONS.index(reason) + 1 for reason in candidates.reasons)], np.int8)
-    sources, kept = _names(task)
-    found["why"] = reasons[found["why"]]
-    for name, own, every in (("source", candidates.source_names, sources), ("kept_by", candidates.kept_names, kept)):
-        codes = np.array([*map(every.index, own), -1], np.int8)
-        found[name] = codes[found[name]]
-    for reason in (*EXCLUDED, SUSPICIOUS):
-        counts = candidates.outside.get(reason)
-        found[f"outside {reason}"] = np.zeros(len(rows), np.int64) if counts is None else counts[rows]
-    return found
+def packed(candidates: Candidates, rows: Ids) -> dict[str, NDArray[Any]]:
+    """The candidates of some rows as arrays."""
+    found = {name: getattr(candidates, name)[rows] for name in (*SLOTS, "positive_scores")}
+    none = np.zeros(len(candidates), np.int64)
+    return found | {f"outside {reason}": candidates.outside.get(reason, none)[rows] for reason in Reason}
 
 
-def unpacked(task: Task, parts: Sequence[dict[str, NDArray[Any]]]) -> Candidates:
+def unpacked(problem: Problem, parts: Sequence[dict[str, NDArray[Any]]]) -> Candidates:
     """What was packed, as one; rows have as many slots as the widest part."""
     width = max((part["ids"].shape[1] for part in parts), default=0)
-    found: dict[str, Any] = {}
-    for name in (*_EMPTY, "positive_scores"):
-        columns = [part[name] for part in parts]
-        if name in _EMPTY:
-            columns = [widened(column, width, _EMPTY[name]) for column in columns]
-        found[name] = np.concatenate(columns)
-    counts = {
-        reason: np.concatenate([part[f"outside {reason}"] for part in parts]) for reason in (*EXCLUDED, SUSPICIOUS)
-    }
-    sources, kept = _names(task)
-    if not (found["source"] == len(sources) - 1).any():
-        sources = sources[:-1]
+    found: dict[str, Any] = {"positive_scores": np.concatenate([part["positive_scores"] for part in parts])}
+    for name, (_, empty) in SLOTS.items():
+        found[name] = np.concatenate([widened(part[name], width, empty) for part in parts])
+    outside = {reason: np.concatenate([part[f"outside {reason}"] for part in parts]) for reason in Reason}
+    sources = (SEARCH, *problem.sources)
+    if (found["source"] == len(sources)).any():
+        sources = (*sources, RANDOM_SOURCE)
     return Candidates(
         **found,
         source_names=sources,
-        kept_names=kept,
-        reasons=_REASONS,
-        outside={reason: given for reason, given in counts.items() if given.any()},
+        kept_names=(problem.options.select, "relaxed", "random"),
+        outside={reason: counts for reason, counts in outside.items() if counts.any()},
     )
-
-
-def _names(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of sources, and of rules that keep, in a job."""
-    select = task.options.select
-    return (SEARCH, *task.lists, "random"), (select, *(name for name in _KEPT if name != select))
 
 
 def widened(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:

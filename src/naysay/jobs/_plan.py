@@ -18,16 +18,14 @@ import numpy as np
 
 from naysay._urls import Url
 from naysay.checks import raise_invalid, shown
-from naysay.jobs._prepare import open_file, within
+from naysay.jobs._prepare import PARTS_ON_WORKERS, open_file, within
 from naysay.jobs._ray import Cluster, cluster_of, sharded
 from naysay.jobs._sharded import Call, Sharded, Workers, rows_of_block
 from naysay.jobs._worker import Block
 from naysay.jobs.options import JobOptions
 from naysay.kernels.threads import threads
-from naysay.mining._pipeline import ROWS
-from naysay.mining._search import stops_early
-from naysay.mining._task import Task, task_of
 from naysay.mining.options import MiningOptions
+from naysay.mining.problem import Problem, checked_problem
 from naysay.positives import Positives
 from naysay.search._scores import METRICS
 from naysay.search._shards import Shard
@@ -117,12 +115,12 @@ def _planned(job: JobOptions, mining: MiningOptions, cluster: Cluster) -> Plan:
     queries, corpus, each = both["query"], both["corpus"], mining.threads or 1
     anchors = np.arange(queries.n)
     known = Positives.from_pairs(anchors, np.zeros_like(anchors), queries.n, corpus.n)  # as if each had one
-    task = task_of(queries, corpus, known, job.k, {}, mining)
+    problem = checked_problem(queries, corpus, known, None, job.k, {}, mining)
     shards = sharded(cluster, job, job.vector_files["corpus"], corpus, each)
-    task, size = within(replace(task, shards=shards), job.budget)
-    rows = min(size, ROWS if stops_early(task) else rows_of_block(task.depth))
+    problem, size = within(problem, job.budget, PARTS_ON_WORKERS)
+    rows = min(size, rows_of_block(problem.first_depth))
     blocks = max(1, sum(-(-min(size, queries.n - start) // rows) for start in range(0, queries.n, size)))
-    row_seconds, pair_seconds = _probed(task, shards)
+    row_seconds, pair_seconds = _probed(problem, shards)
     passes = blocks + _PASSES
     work = corpus.n * (passes * row_seconds + queries.n * pair_seconds)  # of one worker, for all
     workers = len(shards.shards)
@@ -137,22 +135,24 @@ def _planned(job: JobOptions, mining: MiningOptions, cluster: Cluster) -> Plan:
         worker_bytes=max(about["peak"] for about in shards.pool.about()),
         budget=job.budget,
         read_bytes=passes * corpus.n * corpus.width * corpus.dtype.itemsize,
-        merged_bytes=queries.n * task.depth * 12 * workers,
+        merged_bytes=queries.n * problem.first_depth * 12 * workers,
         seconds=work / workers,
         one_machine=work * each / threads(),
     )
 
 
-def _probed(task: Task, shards: Sharded) -> tuple[float, float]:
+def _probed(problem: Problem, shards: Sharded) -> tuple[float, float]:
     """Seconds of a worker to read and round a row, and for a product, while all workers work."""
-    counts = [min(count, task.queries.n) for count in (_FEW, _MANY)]
-    sample = np.asarray(task.queries.rows(0, counts[1]))
-    norm = measured(as_vectors("queries", sample), METRICS[task.options.metric], threads()).survey.largest
+    counts = [min(count, problem.queries.n) for count in (_FEW, _MANY)]
+    sample = np.asarray(problem.queries.rows(0, counts[1]))
+    norm = measured(as_vectors("queries", sample), METRICS[problem.options.metric], threads()).survey.largest
     runs = [_shorter(shard) for shard in shards.shards]
     seconds = []
     for count in (counts[1], *counts):  # the first to load and to compile
         none = np.zeros(count + 1, np.int64), np.empty(0, np.int64)
-        block = Block(sample[:count], none, task.depth, None, task.options.metric, task.options.engine, (norm, norm))
+        block = Block(
+            sample[:count], none, problem.first_depth, problem.options.metric, problem.options.engine, (norm, norm)
+        )
         start = time.perf_counter()
         for _ in shards.pool.each("search", _calls(shards.pool, runs, block)):
             pass

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, with_option_names
-from naysay.detectors.posterior import Posterior
 from naysay.formats._table_files import check_memory
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
@@ -34,15 +33,20 @@ from naysay.jobs._inputs import (
 from naysay.jobs._ray import Cluster, encoding, sharded
 from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
-from naysay.mining._false_share import FitLists, as_record, fit_bytes, is_auto, unfitted
-from naysay.mining._known import known_of, own_note
-from naysay.mining._pipeline import fit_posterior, pairs_to_review
-from naysay.mining._rules import Background, sample_of, score_known, threshold_of
-from naysay.mining._search import surveyed, with_index
-from naysay.mining._task import LEAST_DEPTH, Task, task_of, without_own_vectors
+from naysay.mining.auto import Fit, FitLists, choose_judge, fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
-from naysay.mining.judge import Threshold
+from naysay.mining.judge import Judge
 from naysay.mining.options import MiningOptions
+from naysay.mining.problem import (
+    SELECT_DEPTH,
+    Background,
+    Problem,
+    checked_problem,
+    exact_search,
+    known_pairs,
+    with_index,
+)
+from naysay.mining.review import drawn_pairs
 from naysay.positives import Positives
 from naysay.search._plan import open_pairs
 from naysay.search.vectors import Vectors, as_vectors
@@ -52,6 +56,7 @@ _SLOT = 200  # bytes of a candidate while the stages sort and judge it
 _DEEP = 120  # bytes of a candidate of a deeper search
 _FIXED = 112 << 20  # blocks of vectors and texts, and what the libraries take for themselves
 _SMALLEST = 152 << 20
+PARTS_ON_WORKERS = 2  # parts at a time, so that workers search for one while another is judged here
 _ROWS, _PARTS = 4096, 16  # the fewest anchors of a part, and the fewest parts of a large job, if the budget allows both
 
 
@@ -72,17 +77,20 @@ class Tables:
 class Ready:
     """A job that can be mined: everything that its parts share."""
 
-    task: Task
-    threshold: Threshold  # the judge and the lowest score
-    posterior: Posterior  # what false negatives are estimated by, whatever the judge
-    lists: FitLists  # the candidates of the anchors that it was fitted to
+    problem: Problem
+    judge: Judge  # its `fit` is what false negatives are estimated by, whatever the judge
     queries: Side
     corpus: Side
-    known_scores: NDArray[np.float32]
     background: NDArray[np.float32]  # scores of random pairs, ascending
-    notes: tuple[str, ...]
     size: int  # how many anchors to mine at a time
-    own_text: int  # how many anchors have their own text in the corpus, which is left out
+    own_text: NDArray[np.int64]  # anchors that have their own text in the corpus, which is left out
+
+    @property
+    def fit(self) -> Fit:
+        """The posterior and its lists."""
+        if self.judge.fit is None:
+            raise ValueError
+        return self.judge.fit
 
 
 def prepare(
@@ -98,47 +106,49 @@ def prepare(
     vectors = {name: open_file(f"--{name}-vectors", path) for name, path in paths.items()}
     lists = {}
     if job.source:
-        depth = LEAST_DEPTH if options.depth is None else options.depth
+        depth = SELECT_DEPTH if options.depth is None else options.depth
         lists["bm25"] = _word_lists(folder, queries, corpus, tables.known, depth)
-    task = task_of(vectors["query"], vectors["corpus"], tables.known, job.k, lists, options, tables.own)
-    if cluster is not None:
-        task = replace(task, shards=sharded(cluster, job, paths["corpus"], task.corpus, options.threads or 1))
-    task, size = within(task, job.budget)
-    task, by_vector = without_own_vectors(surveyed(task))
-    own = np.union1d(tables.by_text, by_vector[0])
-    scores, sample = _known_scores(folder, task), _background(folder, task)
-    threshold = None if is_auto(task) else threshold_of(task, scores, lambda: sample)  # raises before the search
+    problem = checked_problem(vectors["query"], vectors["corpus"], tables.known, tables.own, job.k, lists, options)
+    at_once = 1 if cluster is None else PARTS_ON_WORKERS
+    problem, size = within(problem, job.budget, at_once)
+    if cluster is None:
+        searcher: Any = exact_search(problem.queries, problem.corpus, problem.options)
+    else:
+        searcher = sharded(cluster, job, paths["corpus"], problem.corpus, options.threads or 1)
+        searcher.metric, searcher.engine = options.metric, options.engine
+        searcher.check(problem.queries)
+    problem = replace(problem, searcher=searcher)
+    problem = problem.with_known_scores(_known_scores(folder, problem))
+    problem = replace(problem, sampled=_background(folder, problem))
     place = folder.claim(INDEX) if options.approximate is not None else folder.path / INDEX
     with disk_errors(place), with_option_names("mine", {"path": "--approximate"}):
-        task, notes = with_index(task, place)
+        problem = with_index(problem, place)
     if options.approximate is not None:
         folder.keep(INDEX)
-    posterior, fit_lists = _posterior(folder, task, scores, sample, size, job.review)
-    if threshold is None:
-        threshold = threshold_of(task, scores, lambda: sample, posterior)
-    notes = (*own_note(own, "--keep-own-text", "text or vector"), *notes)
-    parts = queries, corpus, scores, np.sort(sample.scores), notes, size, len(own)
-    return Ready(task, threshold, posterior, fit_lists, *parts)
+    judge = choose_judge(problem, _fit(folder, problem, job.review))
+    background = np.sort(problem.background.scores)
+    return Ready(problem, judge, queries, corpus, background, size, tables.by_text)
 
 
-def _posterior(
-    folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int, review: int | None
-) -> tuple[Posterior, FitLists]:
+def _fit(folder: JobFolder, problem: Problem, review: int | None) -> Fit:
     """The posterior of the job and its lists: fitted once, then restored, so that all parts have the same.
 
     `review` pairs are drawn for a person to label.
     """
     files = {each.name: f"fit_{each.name}.npy" for each in fields(FitLists)}
     if "posterior" not in folder.done:
-        found, lists = fit_posterior(task, scores, lambda: sample, size=size)
+        fit = fit_posterior(problem)
         for name, file in files.items():
-            folder.write_array(file, getattr(lists, name))
+            folder.write_array(file, getattr(fit.lists, name))
         if review is not None:
-            folder.finish("review", pairs_record(pairs_to_review(task, found, lists, review)))
-        folder.finish("posterior", as_record(found))
-    posterior = unfitted(task, scores)
+            counts = problem.counts_of(fit.lists.anchors)
+            pairs = drawn_pairs(fit.posterior, fit.lists, counts, review, problem.reviewed)
+            folder.finish("review", pairs_record(pairs))
+        state = {name: np.asarray(part).tolist() for name, part in fit.posterior.state().items()}
+        folder.finish("posterior", state)
+    posterior = unfitted(problem)
     posterior.restore(folder.done["posterior"])
-    return posterior, FitLists(**{name: folder.array(file) for name, file in files.items()})
+    return Fit(posterior, FitLists(**{name: folder.array(file) for name, file in files.items()}))
 
 
 def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> Tables:
@@ -194,7 +204,7 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
     positives, *ignored = zip(*rows, strict=True)
     itself = np.array(own_by_id(sides[0], sides[1]) if job.same_ids else [(), ()], np.int64)
     own = Positives.from_pairs(itself[0], itself[1], sides[0].n, sides[1].n) if itself.size else None
-    known = known_of(positives, ignored[0] if ignored else None, own, sides[0].n, sides[1].n)
+    known = known_pairs(positives, ignored[0] if ignored else None, own, sides[0].n, sides[1].n)
     texts = np.array([(), ()] if keep_own_text else own_by_text(sides[0], sides[1]), np.int64)
     texts = texts[:, ~known.contains(texts[0], texts[1], relation="any")]
     if texts.size:
@@ -247,17 +257,17 @@ def _word_lists(folder: JobFolder, queries: Side, corpus: Side, known: Positives
     return folder.array("bm25.npy")
 
 
-def _known_scores(folder: JobFolder, task: Task) -> NDArray[np.float32]:
+def _known_scores(folder: JobFolder, problem: Problem) -> NDArray[np.float32]:
     """The scores of all known pairs."""
     if "known_scores.npy" not in folder.files:
-        folder.write_array("known_scores.npy", score_known(task))
+        folder.write_array("known_scores.npy", problem.score_known())
     return folder.array("known_scores.npy", mmap=False)
 
 
-def _background(folder: JobFolder, task: Task) -> Background:
+def _background(folder: JobFolder, problem: Problem) -> Background:
     """The scores of random pairs, which hardness is measured by, and a threshold by shares."""
     if "background" not in folder.done or "background.npy" not in folder.files:
-        sample = sample_of(task)
+        sample = problem.background
         folder.write_array("background.npy", sample.scores)
         folder.finish("background", {"n_positives": sample.n_positives, "whole": sample.whole})
     return Background(folder.array("background.npy", mmap=False), **folder.done["background"])
@@ -269,26 +279,23 @@ def open_file(option: str, path: Path) -> Vectors:
         return as_vectors(option, path)
 
 
-def at_once(task: Task) -> int:
-    """How many parts are mined at a time: one, or two, so that workers search for one while another is judged here."""
-    return 1 if task.shards is None else 2
-
-
-def within(task: Task, budget: int) -> tuple[Task, int]:
-    """Return the task with its share of the memory budget, and how many anchors to mine at a time.
+def within(problem: Problem, budget: int, parts_at_once: int = 1) -> tuple[Problem, int]:
+    """Return the problem with its share of the memory budget, and how many anchors to mine at a time.
 
     The search comes before the stages, so each may have nearly all. A large job has 16 parts or more: a kill loses one
     of them at most. A part has at least 4,096 anchors, since each reads the corpus. The result is the same for any.
     """
-    slots = task.depth + sum(ids.shape[1] for ids in task.lists.values()) + task.width
-    pairs = open_pairs(task.corpus, task.depth)
-    searching = task.depth * 12 + pairs * 12 + task.corpus.width * 24 + 96
+    depth = problem.first_depth
+    slots = depth + sum(ids.shape[1] for ids in problem.sources.values()) + problem.width
+    pairs = open_pairs(problem.corpus, depth)
+    searching = depth * 12 + pairs * 12 + problem.corpus.width * 24 + 96
     each = max(slots * _SLOT, searching)
-    exact = pairs * task.corpus.width * 24  # one query's open pairs while they are scored
-    needed = max(_SMALLEST, _FIXED + exact * 2 + each, _FIXED * 3 // 4 + fit_bytes(task))  # no texts
+    exact = pairs * problem.corpus.width * 24  # one query's open pairs while they are scored
+    needed = max(_SMALLEST, _FIXED + exact * 2 + each, _FIXED * 3 // 4 + fit_bytes(problem))  # no texts
     if budget < needed:
         raise_invalid("--budget", f"at least {-(-needed // 1_000_000)}MB for this job", f"{budget / 1e6:g}MB")
     free = budget - _FIXED
-    rows = max(1, min(int(0.7 * free) // each // at_once(task), max(_ROWS, -(-task.queries.n // _PARTS))))
-    options = replace(task.options, budget=int(0.9 * free))
-    return replace(task, options=options, slots=max(task.depth, int(0.4 * free) // _DEEP)), rows
+    rows = max(1, min(int(0.7 * free) // each // parts_at_once, max(_ROWS, -(-problem.queries.n // _PARTS))))
+    slots = min(problem.block_slots, max(depth, int(0.4 * free) // _DEEP))
+    options = replace(problem.options, budget=int(0.9 * free))
+    return replace(problem, options=options, block_slots=slots), rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +12,16 @@ from numpy.typing import NDArray
 from naysay._urls import Place
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.share import Share
-from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
-from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
+from naysay.jobs._parts import above, parts, sampled_rows, unpacked, widened, without_cap
 from naysay.jobs._prepare import Ready
-from naysay.mining._false_share import FitLists, SetEstimate, estimate_set, is_auto
-from naysay.mining._false_share_text import trade
-from naysay.mining._pipeline import lists_of
-from naysay.mining._rules import Background, rule_of_set
-from naysay.mining._task import Task
-from naysay.mining.backfill import added, deeper
-from naysay.mining.candidates import Candidates
-from naysay.mining.explain import slots_of
-from naysay.mining.judge import limits_of
+from naysay.mining.candidates import Candidates, Reason
+from naysay.mining.estimate import SetEstimate, trade_of_set
 from naysay.mining.mined import Mined
+from naysay.mining.pipeline import take_negatives
+from naysay.mining.problem import is_auto
+from naysay.mining.take import added, deeper, slots_of, tally_of, too_frequent
 from naysay.text import with_interval
-from naysay.types import Query
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -48,15 +42,18 @@ class Whole:
     sample: Candidates  # of some anchors
     rows: Ids  # which these are
     counts: Ids  # k of these
+    own_text: Ids  # anchors whose own vector is in the corpus
 
 
-def together(folder: JobFolder, task: Task) -> Whole:
+def together(folder: JobFolder, ready: Ready) -> Whole:
     """Put the parts together: ids and scores in files that are mapped, the sample in memory."""
-    n, width = task.queries.n, task.width
-    if task.counts is None:
+    problem = ready.problem
+    n, width = problem.queries.n, problem.width
+    if problem.counts is None:
         width = max((part.arrays["ids"].shape[1] for part in parts(folder)), default=0)
     width = max(1, width)
     tallies, dropped, pairs, samples, counts = [], dict[str, int](), 0, [], np.zeros(n, np.int64)
+    own_text = np.zeros(n, np.bool_)
     with (
         folder.array_file("ids.npy", (n, width), np.dtype(np.int64)) as ids,
         folder.array_file("scores.npy", (n, width), np.dtype(np.float32)) as scores,
@@ -65,68 +62,62 @@ def together(folder: JobFolder, task: Task) -> Whole:
             for stream, name, empty in ((ids, "ids", -1), (scores, "scores", -np.inf)):
                 stream.write(widened(part.arrays[name], width, empty).data)
             counts[part.start : part.stop] = part.arrays["counts"]
+            own_text[part.start : part.stop] = part.arrays["own_text"]
             tallies.append(part.totals["tally"])
             for reason, count in part.totals["dropped"].items():
                 dropped[reason] = dropped.get(reason, 0) + count
             pairs += part.totals["above"]
             own = {name[7:]: np.array(values) for name, values in part.arrays.items() if name[:7] == "sample "}
             samples.append(own)
-    rows = sampled_rows(n, task.depth)
-    return Whole(
+    rows = sampled_rows(n, problem.first_depth)
+    whole = Whole(
         folder.array("ids.npy"),
         folder.array("scores.npy"),
         added(tallies),
         dict(sorted(dropped.items())),
         pairs,
-        unpacked(task, samples),
+        unpacked(problem, samples),
         rows,
         counts[rows],
+        np.flatnonzero(own_text),
+    )
+    return whole if problem.options.max_per_item is None else _capped(folder, ready, whole, counts)
+
+
+def _capped(folder: JobFolder, ready: Ready, whole: Whole, counts: Ids) -> Whole:
+    """The same with at most `max_per_item` anchors for each item: the stage of mining that sees all anchors."""
+    problem = ready.problem
+    columns = [(part.arrays["left ids"], part.arrays["left scores"]) for part in parts(folder)]
+    ids, scores = (np.concatenate(column) for column in zip(*columns, strict=True))
+    lists = Candidates.listed(ids, scores)
+    limit = int(problem.options.max_per_item or 0)
+    over = too_frequent(ids, scores, lists.kept, counts, limit)
+    chosen, counts = take_negatives(replace(problem, counts=counts), ready.judge, lists)
+    slots = slots_of(chosen, whole.ids.shape[1])
+    passed_over = np.where(over, ids, -2)[whole.rows]
+    sample = whole.sample.unselected()
+    sample = sample.drop((sample.ids[:, :, None] == passed_over[:, None]).any(axis=2), Reason.TOO_FREQUENT)
+    sample, _ = take_negatives(without_cap(replace(problem, counts=counts)), ready.judge, sample, whole.rows)
+    changed = {str(reason): int(each.sum()) for reason, each in chosen.dropped.items()}
+    tally = tally_of(chosen, counts, None) | {"searched": whole.tally["searched"]}
+    return replace(
+        whole,
+        ids=slots["ids"],
+        scores=slots["scores"],
+        tally=tally,
+        dropped=dict(sorted((whole.dropped | {Reason.NOT_SELECTED: 0} | changed).items())),
+        above=above(slots["scores"][slots["ids"] >= 0], ready.background),
+        sample=sample,
     )
 
 
-def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
+def sampled(ready: Ready, whole: Whole) -> Mined:
     """The sampled anchors as a `Mined`, to be shown and measured; row i is the anchor `whole.rows[i]`.
 
     Its rule and its estimate are those of all negatives of the job, as `mine` gives them.
     """
-    estimate = estimate_set(ready.posterior, ready.lists, whole.ids, whole.scores)
-    task, rows, scores = ready.task, whole.rows, whole.sample.positive_scores
-    known, pairs = task.known_some(rows)
-    query = Query(rows, positives=None if task.firsts is None else task.firsts[rows])
-    return Mined(
-        **slots_of(whole.sample, whole.ids.shape[1]),
-        positive_scores=scores,
-        thresholds=limits_of(ready.threshold.detector, query, scores),
-        counts=whole.counts,
-        rule=rule_of_set(task, ready.threshold, ready.lists, whole.ids, whole.scores),
-        judge=ready.threshold.detector,
-        suspicion_threshold=ready.threshold.drop_at,
-        candidates=whole.sample,
-        known=known,
-        known_scores=ready.known_scores[pairs],
-        depth=task.depth,
-        metric=task.options.metric,
-        notes=notes,
-        query=query,
-        _auto_k=task.counts is None,
-        _judged=whole.sample,
-        _finish=_no_more,
-        _fit=lambda: (ready.posterior, _lists(ready, rows)),
-        _judge_rule=ready.threshold.rule,
-        _estimate=lambda ids, scores: estimate,
-    )
-
-
-def _lists(ready: Ready, rows: Ids) -> FitLists:
-    """The lists of the sampled anchors, searched again as deep as those that the posterior was fitted to."""
-    sample = Background(ready.background, 0, whole=False)
-    return lists_of(ready.task, ready.posterior, rows, ready.known_scores, lambda: sample, ready.size)
-
-
-def _no_more(candidates: Candidates, detector: Any, threshold: float) -> NoReturn:
-    """Raise: a job keeps too few candidates to be judged again."""
-    message = "a job on disk keeps the candidates of a sample only. Mine again with another --judge."
-    raise NaysayError(message)
+    everything = whole.ids, whole.scores
+    return Mined(ready.problem, ready.judge, whole.sample, whole.counts, whole.rows, everything)
 
 
 @final
@@ -187,45 +178,46 @@ class MinedFile:
         return "\n".join(part for part in (line, self.advice, self.trade) if part)
 
 
-def summarised(ready: Ready, whole: Whole, sample: Mined, output: Place, rows: int) -> MinedFile:
+def summarised(
+    ready: Ready, whole: Whole, sample: Mined, notes: tuple[str, ...], output: Place, rows: int
+) -> MinedFile:
     """The summary of a training file with so many rows."""
-    task, tally = ready.task, whole.tally
-    estimate = estimate_set(ready.posterior, ready.lists, whole.ids, whole.scores)
+    problem, tally, estimate = ready.problem, whole.tally, sample.estimate
     rate: Share | str = f"unknown ({estimate.reason})" if estimate.share is None else estimate.share
     return MinedFile(
         output=output,
         rows=rows,
         anchors=tally["anchors"],
-        k="auto" if task.counts is None else task.width,
+        k="auto" if problem.counts is None else problem.width,
         negatives=tally["negatives"],
         short=tally["short"],
         missing=tally["missing"],
         false_negatives=rate,
         hardness=whole.above / max(1, tally["negatives"] * len(ready.background)),
         rule=sample.rule,
-        notes=sample.notes,
+        notes=notes,
         dropped=whole.dropped,
-        recall=task.recall,
+        recall=problem.recall,
         trade=_trade(ready, sample.rule, estimate),
-        own_text=ready.own_text,
+        own_text=len(np.union1d(ready.own_text, whole.own_text)),
         advice=next_step(
             output,
             tally,
             rate,
             depth=deeper(tally, ready.corpus.n),
             judge=sample.judge,
-            target=task.options.false_share,
+            target=problem.options.false_share,
         ),
     )
 
 
 def _trade(ready: Ready, rule: str, estimate: SetEstimate) -> str:
     """The judge, what it leaves of the false negatives, and what that costs; or why this cannot be told."""
-    if is_auto(ready.task):
+    if is_auto(ready.problem.options):
         return rule
     if estimate.share is None:
         return f"{rule} The share of false negatives is unknown ({estimate.reason})."
-    return f"{rule} {trade(ready.task, ready.posterior, estimate)}"
+    return f"{rule} {trade_of_set(ready.problem, ready.fit, estimate)}"
 
 
 def to_be_reviewed(summary: MinedFile, path: Place, pairs: int) -> MinedFile:

@@ -19,7 +19,7 @@ from naysay.formats._table_files import batches, column_names
 from naysay.jobs._inputs import Side, reading
 from naysay.jobs._texts import keys_of, places_of, read_keys
 from naysay.locations import check_target, is_there, local
-from naysay.mining._review import ToReview
+from naysay.mining.review import ToReview
 from naysay.text import from_spreadsheet_cell, spreadsheet_cell
 
 Ids = NDArray[np.int64]

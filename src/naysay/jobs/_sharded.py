@@ -5,18 +5,18 @@ The pool is any object that calls the workers: `naysay.jobs._ray.Pool`, or one t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.jobs._worker import Block
-from naysay.mining._known import Pairs, first_copies
+from naysay.positives import Positives
+from naysay.search._scores import METRICS, thread_count
 from naysay.search._shards import Shard, merged
-from naysay.search._survey import check_measured
-from naysay.search.exact import Found, SearchOptions
+from naysay.search._survey import check_measured, check_score_range, survey
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
 
 _RESULT, _FEWEST = 1 << 23, 1024  # bytes that a shard returns for a block of queries, and the fewest queries of one
@@ -55,45 +55,47 @@ def rows_of_block(depth: int) -> int:
 
 @final
 class Sharded:
-    """A corpus in shards, searched by workers: the `Shards` of a task."""
+    """A corpus in shards, searched by workers: the searcher of a problem."""
 
-    def __init__(self, pool: Workers, shards: list[Shard]) -> None:
-        self.pool, self.shards = pool, shards
+    def __init__(self, pool: Workers, shards: list[Shard], metric: str = "cosine", engine: str = "auto") -> None:
+        self.pool, self.shards, self.metric, self.engine = pool, shards, metric, engine
+        self._norms: tuple[float, float] | None = None  # the largest of queries and corpus
+
+    def check(self, queries: Vectors) -> None:
+        """Check all vectors; searches are for some of these queries."""
+        metric = METRICS[self.metric]
+        largest = survey("queries", queries, metric, thread_count(None)).largest, self.largest_norm(self.metric)
+        check_score_range(metric, *largest)
+        self._norms = largest
 
     def largest_norm(self, metric: str) -> float:
         """The largest norm of the corpus; raises if a vector has no score."""
         found = {call.place: result for call, result in self.pool.each("measured", self._calls(metric))}
         return check_measured("corpus", [found[place] for place in sorted(found)])
 
-    def matched(self, keys: NDArray[np.uint32], kind: np.dtype[Any]) -> Pairs:
-        """Pairs of queries and documents whose vectors have equal keys."""
-        calls = self._calls(self.pool.share(keys), kind.str)
-        parts = [result for _, result in self.pool.each("matched", calls)]
-        anchors, items = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-        return first_copies(anchors, items)
-
     def search(
-        self, queries: Vectors, depth: int, highest: NDArray[np.float32] | None, how: SearchOptions
-    ) -> tuple[Found, NDArray[np.int64]]:
+        self,
+        queries: Vectors,
+        depth: int,
+        *,
+        exclude: Positives | None = None,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> Found:
         """Search for all queries, a block of them in a shard at a time."""
-        found, above = Found.empty(queries.n, depth), np.zeros(queries.n, np.int64)
+        found = Found.empty(queries.n, depth)
         size, total = rows_of_block(depth), self.shards[-1].stop
-        for call, result in self.pool.each("search", self._searches(queries, depth, highest, how, size)):
+        for call, result in self.pool.each("search", self._searches(queries, depth, exclude, size)):
             part, shard = slice(call.first, call.first + size), call.arguments[0]
             best = merged(Found(found.ids[part], found.scores[part]), Found(result.ids, result.scores))
             found.ids[part], found.scores[part] = best.ids, best.scores
-            above[part] += result.above
-            if how.on_progress is not None:
-                how.on_progress(len(best) * (shard.stop - shard.start) / total)
-        return found, above
+            if on_progress is not None:
+                on_progress(len(best) * (shard.stop - shard.start) / total)
+        return found
 
-    def _searches(
-        self, queries: Vectors, depth: int, highest: NDArray[np.float32] | None, how: SearchOptions, size: int
-    ) -> Iterator[Call]:
+    def _searches(self, queries: Vectors, depth: int, known: Positives | None, size: int) -> Iterator[Call]:
         """The calls of a search, the shards of one block after those of another."""
-        if how.surveys is None or how.exclude is None:
+        if self._norms is None or known is None:
             return
-        known, norms = how.exclude, (how.surveys[0].largest, how.surveys[1].largest)
         for start in range(0, queries.n, size):
             stop = min(start + size, queries.n)
             indptr = known.indptr[start : stop + 1]
@@ -101,10 +103,9 @@ class Sharded:
                 queries=np.asarray(queries.rows(start, stop)),
                 known=(indptr - indptr[0], np.asarray(known.indices[indptr[0] : indptr[-1]])),
                 depth=depth,
-                highest=None if highest is None else highest[start:stop],
-                metric=how.metric,
-                engine=how.engine,
-                norms=norms,
+                metric=self.metric,
+                engine=self.engine,
+                norms=self._norms,
             )
             for call in self._calls(self.pool.share(block)):
                 yield Call(call.name, call.place, call.arguments, start)

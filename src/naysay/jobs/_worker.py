@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid
 from naysay.encode.model import load_model
 from naysay.kernels.threads import set_threads
-from naysay.mining._known import Pairs, matched_keys
 from naysay.search._scores import METRICS
 from naysay.search._shards import Shard, known_in, part_of
 from naysay.search._survey import Measured, Survey, measured
@@ -57,7 +56,6 @@ class Block:
     queries: NDArray[Any]
     known: tuple[NDArray[np.int64], NDArray[Any]]  # (indptr, items) of what is left out
     depth: int
-    highest: NDArray[np.float32] | None
     metric: str
     engine: str
     norms: tuple[float, float]  # the largest of queries and corpus
@@ -66,11 +64,10 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Partial:
-    """What a shard has for a block: ids of the whole corpus, with their scores, and how many score higher."""
+    """What a shard has for a block: ids of the whole corpus, with their scores."""
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float32]
-    above: NDArray[np.int64]
 
 
 def about() -> dict[str, Any]:
@@ -98,18 +95,13 @@ class ShardWorker:
         first = None if found.first is None else (found.first[0] + shard.start, *found.first[1:])
         return Measured(Survey(found.survey.largest, None), found.bad, first)
 
-    def matched(self, shard: Shard, keys: NDArray[np.uint32], kind: str) -> Pairs:
-        """Pairs of queries and rows of a shard whose vectors have equal keys."""
-        anchors, items = matched_keys(keys, np.dtype(kind), self._part(shard))
-        return anchors, items + shard.start
-
     def search(self, shard: Shard, block: Block) -> Partial:
         """Search a shard for a block of queries."""
         surveys = Survey(block.norms[0], None), Survey(block.norms[1], None)
         limits = block.engine, self._budget, self._threads, None, None, surveys
         how = SearchOptions(block.metric, known_in(*block.known, shard), *limits)
-        found, above = how.run(block.queries, self._part(shard), block.depth, block.highest)
-        return Partial(np.where(found.ids >= 0, found.ids + shard.start, -1), found.scores, above)
+        found = how.run(block.queries, self._part(shard), block.depth)[0]
+        return Partial(np.where(found.ids >= 0, found.ids + shard.start, -1), found.scores)
 
     def _part(self, shard: Shard) -> Vectors:
         if self._opened is None:

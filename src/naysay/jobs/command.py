@@ -39,12 +39,12 @@ from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summaris
 from naysay.jobs._review import check_new_review, check_review_file, read_review, write_review
 from naysay.jobs.options import JobOptions, recorded
 from naysay.locations import check_apart, check_page, check_target, is_there
-from naysay.mining._task import check_corpus_size, pairs_of
-from naysay.mining.backfill import notes_of
+from naysay.mining.candidates import Reason
 from naysay.mining.judge import is_detector
-from naysay.mining.mined import Mined
+from naysay.mining.mined import Mined, own_text_note
 from naysay.mining.options import MiningOptions
-from naysay.positives import POSITIVE
+from naysay.mining.problem import check_corpus_size
+from naysay.mining.take import notes_of
 
 STOPPED = "stopped. Run the same command with --resume to continue."
 _REVIEW_FILE = "review file"  # the step of a job whose record is the checksum of that file
@@ -197,7 +197,7 @@ def _finalize(
     on_progress: Callable[[int], None],
 ) -> MinedFile:
     """Write drafts of the training file, of the pairs to review and of the report from the parts of a job."""
-    whole = together(folder, ready.task)
+    whole = together(folder, ready)
     if job.short == "raise":
         _check_short(folder, whole)
     texts = ready.corpus.texts
@@ -206,9 +206,9 @@ def _finalize(
     places = {part: stores.on_disk(target, drafts[part]) for part, target in stores.targets_of(job).items()}
     with with_option_names("mine", {"path": "--output"}), disk_errors(places["output"], lambda: needed):
         rows = _write(drafts["output"], job, whole, ready, on_progress)
-    notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
-    sample = sampled(ready, whole, notes)
-    summary = summarised(ready, whole, sample, job.output, rows)
+    sample = sampled(ready, whole)
+    notes = _notes(ready, whole)
+    summary = summarised(ready, whole, sample, notes, job.output, rows)
     review, report = job.review_path, job.report
     if review is not None:
         check_new_review(review, folder.done.get(_REVIEW_FILE))
@@ -222,6 +222,13 @@ def _finalize(
     return summary
 
 
+def _notes(ready: Ready, whole: Whole) -> tuple[str, ...]:
+    """A sentence for each thing to know about the job."""
+    own_text = own_text_note(len(np.union1d(ready.own_text, whole.own_text)), "--keep-own-text", "text or vector")
+    search = (ready.problem.search_note,) if ready.problem.search_note else ()
+    return (*own_text, *search, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
+
+
 def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progress: Callable[[int], None]) -> int:
     """Write the negatives, a block at a time; return the number of rows of the file."""
     name = format_called(job.format, "trec")
@@ -229,9 +236,9 @@ def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progres
     sides = _labels("query", ready.queries, by_text=by_text), _labels("corpus", ready.corpus, by_text=by_text)
     if name == "trec":
         return runs.write_lines(output, whole.ids, whole.scores, *sides, job.tag or _TAG)
-    known = ready.task.known
-    starts, items = offsets(known.count()), pairs_of(known, POSITIVE)[1]
-    beside = ready.known_scores[ready.task.kinds["positive"]] if job.with_scores else None
+    problem = ready.problem
+    starts, items = offsets(problem.known.count()), problem.positive_pairs[1]
+    beside = problem.known_scores[problem.kinds[Reason.POSITIVE]] if job.with_scores else None
     corpus_id = "" if job.corpus_path is None else Path(job.corpus_path).name
     content = Job(whole.ids, whole.scores if job.with_scores else None, starts, items, beside, *sides, corpus_id)
     return whole_files.write_blocks(output, FORMATS[name], content, job.corpus_path, on_progress)
@@ -277,8 +284,7 @@ def _report(
             name: str(value["sha256"]) if isinstance(value, dict) and "sha256" in value else str(value)
             for name, value in record.items()
         },
-        background=ready.background,
+        notes=summary.notes,
         command="naysay mine ... --false-share TARGET",
-        of_anchors=ready.task.queries.n,
-        seed=ready.task.options.seed,
+        seed=ready.problem.options.seed,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -29,7 +29,7 @@ from naysay.search._plan import plan
 from naysay.search._products import NAMES, Engine, Rounded, Units, choose, is_small
 from naysay.search._scan import Scan, round_rows
 from naysay.search._scores import METRICS, ExactScores, Workers, thread_count
-from naysay.search._survey import Survey, survey_both
+from naysay.search._survey import Survey, check_score_range, survey, survey_both
 from naysay.search.vectors import Vectors, as_vectors, floats
 
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
@@ -231,6 +231,75 @@ class SearchOptions:
             scan = Scan(*parts, self.on_progress, self.device)
             scan.run(found.ids, found.scores, above)
         return found, above
+
+
+@final
+@public
+class Exact:
+    """An exact search over one corpus, whose norms and rounded vectors are kept for the next call.
+
+    Args:
+        corpus: (m, d) vectors.
+        metric: "cosine", "dot" or "l2".
+        engine: "auto", "int8", "float32" or "float64".
+        budget: Bytes of memory of a search.
+        threads: Threads of a search.
+        device: Where torch multiplies.
+
+    Examples:
+        >>> import numpy as np
+        >>> Exact(np.array([[1.0, 1, 0], [2, 0, 0], [0, 0, 1]])).search(np.eye(1, 3), 2).ids.tolist()
+        [[1, 0]]
+    """
+
+    def __init__(
+        self,
+        corpus: Any,
+        metric: str = "cosine",
+        *,
+        engine: str = "auto",
+        budget: int | None = None,
+        threads: int | None = None,
+        device: Any = None,
+    ) -> None:
+        self.corpus, self.metric = as_vectors("corpus", corpus), metric
+        self._limits = engine, budget, threads
+        self._device = device
+        self._corpus = replace(survey("corpus", self.corpus, METRICS[metric], thread_count(threads)), rounded={})
+        self._queries: Survey | None = None
+
+    @property
+    def norms(self) -> NDArray[np.float64] | None:
+        """(m,) the norms of the corpus, if it is in memory."""
+        return self._corpus.norms
+
+    def check(self, queries: Any) -> None:
+        """Raise if a query has no score. Later searches of some of these queries do not check them again."""
+        metric = METRICS[self.metric]
+        self._queries = survey("queries", as_vectors("queries", queries), metric, thread_count(self._limits[2]))
+        check_score_range(metric, self._queries.largest, self._corpus.largest)
+
+    def search(
+        self,
+        queries: Any,
+        depth: int,
+        *,
+        exclude: Positives | None = None,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> Found:
+        """Find the `depth` best corpus rows of each query, exactly."""
+        checked = self._queries
+        if checked is None:
+            checked = survey("queries", as_vectors("queries", queries), METRICS[self.metric], thread_count(None))
+            check_score_range(METRICS[self.metric], checked.largest, self._corpus.largest)
+        surveys = checked, self._corpus
+        how = SearchOptions(self.metric, exclude, *self._limits, on_progress, self._device, surveys)
+        return how.run(queries, self.corpus, depth)[0]
+
+    def release(self) -> None:
+        """Free the rounded corpus."""
+        if self._corpus.rounded is not None:
+            self._corpus.rounded.clear()
 
 
 def _rounded(engine: Engine, corpus: Vectors, workers: Workers, kept: dict[str, Any] | None) -> Rounded:

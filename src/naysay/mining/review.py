@@ -18,8 +18,8 @@ from naysay.rng import rng_for
 from naysay.text import with_interval
 
 Ids = NDArray[np.int64]
-FitLists = Any  # that of `mining._false_share`, which is built on this module
-REVIEWED = 5  # the step of the job's seed: see `mining._task`
+FitLists = Any  # that of `mining.auto`, which is built on this module
+_DRAWN = 5  # the step of the seed: see `mining.problem`
 
 
 @final
@@ -92,12 +92,12 @@ def drawn_pairs(
 
     Those that were reviewed before are not drawn again. All of them if there are fewer.
     """
-    may = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
+    nearest = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
     if reviewed is not None:
-        may &= reviewed.of_lists(lists) < 0
-    places = np.flatnonzero(may)
-    places = rng_for(detector.seed, REVIEWED).choice(places, min(count, len(places)), replace=False)
-    rows, slots = np.unravel_index(places, may.shape)
+        nearest &= reviewed.of_lists(lists) < 0
+    places = np.flatnonzero(nearest)
+    places = rng_for(detector.seed, _DRAWN).choice(places, min(count, len(places)), replace=False)
+    rows, slots = np.unravel_index(places, nearest.shape)
     posterior = np.full(len(rows), np.nan)
     if detector.fitted:
         own = np.asarray(detector.positive_scores, np.float64)[lists.anchors]
