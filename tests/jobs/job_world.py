@@ -104,8 +104,8 @@ def in_parts(monkeypatch, rows):
 
     own = job_prepare.within if not hasattr(job_prepare.within, "own") else job_prepare.within.own
 
-    def within(task, budget):
-        return own(task, budget)[0], rows
+    def within(problem, budget, *more):
+        return own(problem, budget, *more)[0], rows
 
     within.own = own
 

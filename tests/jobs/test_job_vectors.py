@@ -1,13 +1,14 @@
 """Parts of a job that fit the budget."""
 
-from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
 
 from naysay.jobs._prepare import within
-from naysay.mining._task import Task
 from naysay.mining.options import MiningOptions
+from naysay.mining.problem import Problem
+
+NONE = dict.fromkeys(("known", "itself", "counts", "duplicates", "reviewed", "searcher")) | {"sources": {}}
 
 
 @pytest.mark.parametrize(
@@ -22,12 +23,9 @@ from naysay.mining.options import MiningOptions
 )
 def test_parts_fit_the_budget(n, budget, rows):
     vectors = SimpleNamespace(n=n, width=384, whole=None)
-    task = Task(
-        **dict.fromkeys((field.name for field in fields(Task)), None)
-        | {"queries": vectors, "corpus": vectors, "lists": {}, "depth": 100, "width": 8, "options": MiningOptions()}
-    )
-    made, found = within(task, budget)
+    problem = Problem(queries=vectors, corpus=vectors, options=MiningOptions(depth=100), width=8, **NONE)
+    made, found = within(problem, budget)
     assert found == rows
     assert found * 108 * 200 <= budget
     assert made.options.budget < budget
-    assert made.slots * 100 < budget
+    assert made.block_slots * 100 < budget

@@ -17,11 +17,10 @@ from naysay.jobs import _plan, _sharded, command
 from naysay.jobs._sharded import Sharded
 from naysay.jobs._worker import Corpus, ShardWorker
 from naysay.kernels.threads import set_threads, threads
-from naysay.mining._known import equal_vectors
 from naysay.search._scores import METRICS
 from naysay.search._shards import merged, part_of, shards_of
-from naysay.search._survey import survey, survey_both
-from naysay.search.exact import Found, SearchOptions
+from naysay.search._survey import survey
+from naysay.search.exact import Found
 from naysay.search.vectors import open_vectors
 
 
@@ -93,9 +92,9 @@ def corpus(tmp_path_factory):
     return path, rows
 
 
-def sharded(path, rows, count):
+def sharded(path, rows, count, metric="cosine"):
     worker = ShardWorker(Corpus(path, *rows.shape, str(rows.dtype)), 1, 1 << 30)
-    return Sharded(Here(worker), shards_of(len(rows), count))
+    return Sharded(Here(worker), shards_of(len(rows), count), metric)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -104,41 +103,23 @@ def test_a_search_in_shards(corpus, monkeypatch, metric, count):
     path, rows = corpus
     queries = open_vectors(np.random.default_rng(1).integers(-2, 3, (50, 6)).astype(np.float32) + np.float32(0.5))
     known = ns.Positives.from_pairs(np.arange(50), np.arange(50) * 8 % 400, 50, 400)
-    surveys = survey_both(queries, open_vectors(rows), METRICS[metric], 1)
     progress = []
-    how = SearchOptions(metric, known, surveys=surveys, on_progress=progress.append)
     monkeypatch.setattr(_sharded, "rows_of_block", lambda depth: 16)
-    shards = sharded(path, rows, count)
-    middle = how.run(queries, rows, 30)[0].scores[:, 10]
-    for highest in (None, middle, middle - np.float32(1e-6)):
-        expected, above = how.run(queries, rows, 20, highest)
-        progress.clear()
-        found, counted = shards.search(queries, 20, highest, how)
-        assert np.array_equal(found.ids, expected.ids)
-        assert np.array_equal(found.scores, expected.scores)
-        assert np.array_equal(counted, above)
-        assert sum(progress) == pytest.approx(50)
-    assert shards.pool.shared == 3 * 4  # a block of queries is sent once, not once for each shard
+    shards = sharded(path, rows, count, metric)
+    shards.check(queries)
+    expected = ns.search.search(queries, rows, 20, metric=metric, exclude=known)
+    found = shards.search(queries, 20, exclude=known, on_progress=progress.append)
+    assert np.array_equal(found.ids, expected.ids)
+    assert np.array_equal(found.scores, expected.scores)
+    assert sum(progress) == pytest.approx(50)
+    assert shards.pool.shared == 4  # a block of queries is sent once, not once for each shard
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_norms_and_equal_vectors(corpus, count):
+def test_norms(corpus, count):
     path, rows = corpus
-    shards, queries = sharded(path, rows, count), open_vectors(np.concatenate([rows[:30], rows[:5] + 9]))
+    shards = sharded(path, rows, count)
     assert shards.largest_norm("cosine") == survey("corpus", open_vectors(rows), METRICS["cosine"], 1).largest
-    pairs = [set(zip(*part, strict=True)) for part in (equal_vectors(queries, open_vectors(rows), shards.matched),
-                                                       equal_vectors(queries, open_vectors(rows)))]  # fmt: skip
-    assert pairs[0] == pairs[1]
-    assert len(pairs[0]) >= 30
-
-
-def test_only_the_first_hundred_equal_vectors_count(tmp_path):
-    rows = np.ones((350, 3), np.float32)
-    np.save(tmp_path / "c.npy", rows)
-    queries = open_vectors(rows[:2])
-    for count in (1, 3, 10):
-        found = equal_vectors(queries, open_vectors(rows), sharded(tmp_path / "c.npy", rows, count).matched)
-        assert sorted(zip(*found, strict=True)) == [(anchor, item) for anchor in (0, 1) for item in range(100)]
 
 
 def test_bad_rows_are_named_as_in_one_pass(tmp_path):
@@ -165,7 +146,7 @@ CASES = {
     "auto": {},
     "deeper": {"judge": "absolute:-0.2"},
     "random filling": {"judge": "absolute:0.6", "depth": 20, "on_short": "random", "seed": 5},
-    "l2, mmr": {"metric": "l2", "select": "mmr", "balance": 0.3},
+    "l2, mmr": {"metric": "l2", "select": "mmr", "mmr_lambda": 0.3},
 }
 
 
@@ -180,10 +161,9 @@ def test_a_job_in_shards_is_the_job(tmp_path, monkeypatch, name):
     assert {place for method, place in cluster.pools[0].calls if method == "search"} == set(range(5))
 
 
-def test_a_search_that_stops_early(tmp_path, monkeypatch):
+def test_families_in_shards(tmp_path, monkeypatch):
     world = Families(tmp_path)
     jobs_here(monkeypatch, command)
-    monkeypatch.setattr("naysay.mining._search.LISTED", 0)
     world.run("plain.jsonl")
     world.run("out.jsonl", engine="ray", workers=3)
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
@@ -219,8 +199,8 @@ def test_a_plan(tmp_path, monkeypatch, capsys):
     plan = world.run(engine="ray", workers=4, dry_run=True)
     assert sorted(tmp_path.iterdir()) == before
     assert (plan.queries, plan.documents, plan.shards, plan.workers, plan.blocks) == (60, 150, 4, 4, 1)
-    assert plan.read_bytes == 3 * world.corpus.nbytes
-    assert plan.merged_bytes == 60 * 100 * 12 * 4
+    assert plan.read_bytes == 2 * world.corpus.nbytes
+    assert plan.merged_bytes == 60 * 52 * 12 * 4
     assert plan.seconds > 0
     assert plan.worker_bytes > 0
     printed = capsys.readouterr().out

@@ -35,7 +35,7 @@ from naysay.text import counted
 
 _ROWS, _FEW, _MANY = 1 << 15, 64, 1024  # rows of a shard, and queries, of the two searches
 _ENOUGH = 3600.0  # seconds that one machine may take
-_PASSES = 2  # over the corpus before the search: its norms, and vectors that are those of queries
+_PASSES = 1  # over the corpus before the search: its norms
 
 
 @final

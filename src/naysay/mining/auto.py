@@ -61,7 +61,7 @@ def choose_judge(problem: Problem, fit: Fit | None = None, rescored: Floats32 | 
     if not is_auto(problem.options):
         return judge_by_scores(problem.options.judge, problem.positive_scores, held_out, fit)
     fit = fit_posterior(problem) if fit is None else fit
-    policies = [ByPosterior(problem, fit), ByCalibration(held_out), ByShares(problem, len(held_out))]
+    policies: list[Policy] = [ByPosterior(problem, fit), ByCalibration(held_out), ByShares(problem, len(held_out))]
     return first_usable(policies, fit)
 
 

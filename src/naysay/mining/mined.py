@@ -253,7 +253,7 @@ class Mined:
     def notes(self) -> tuple[str, ...]:
         """A sentence for each thing to know about the result."""
         problem = self.problem
-        notes = (problem.search_note,) if problem.search_note else ()
+        notes: tuple[str, ...] = (problem.search_note,) if problem.search_note else ()
         own_text = int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0)))
         if own_text:
             notes += own_text_note(own_text)

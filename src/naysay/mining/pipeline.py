@@ -147,7 +147,9 @@ def _source(problem: Problem, anchors: Ids, name: str, ids: Ids) -> Candidates:
     ids = np.where(free, ids, -1).astype(np.int64)
     found = Candidates.listed(ids, scores, name, rank=np.cumsum(free, axis=1))
     order = canonical_order(found, free)
-    sorted_slots = {part: np.take_along_axis(getattr(found, part), order, 1) for part in ("ids", "scores", "rank")}
+    sorted_slots: dict[str, Any] = {
+        part: np.take_along_axis(getattr(found, part), order, 1) for part in ("ids", "scores", "rank")
+    }
     return replace(found, **sorted_slots, source=np.where(sorted_slots["ids"] >= 0, 0, -1).astype(np.int8))
 
 

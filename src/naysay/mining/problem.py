@@ -221,7 +221,7 @@ class Problem:
     @property
     def listed_width(self) -> int:
         """How many candidates of each anchor a result lists."""
-        width = self.first_depth + sum(ids.shape[1] for ids in self.sources.values())
+        width: int = self.first_depth + sum(ids.shape[1] for ids in self.sources.values())
         if self.options.depth is not None or self.options.max_per_item is not None:
             return width
         return min(width, max(self.width + SPARE, LISTED_SLOTS // max(1, self.queries.n)))

@@ -171,9 +171,9 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
 
     def point(name: str, mask: Mask, share: Share, target: float, scores: NDArray[Any], n: int) -> TradePoint:
         numbers = int((nearest & ~mask).sum()), n, max(0, slots_wanted - n)
-        scaled = (round(number * total / len(rows)) for number in numbers)
+        dropped, taken, empty = (round(number * total / len(rows)) for number in numbers)
         mean = float(scores.mean()) if n else nan
-        return TradePoint(name, *scaled, share.estimate, share.low, share.high, mean, target)
+        return TradePoint(name, dropped, taken, empty, share.estimate, share.low, share.high, mean, target)
 
     named = [*((name, mask, nan) for name, mask in sets.items())]
     named += [("cut", mask, target) for mask, target in zip(cuts, targets, strict=True)]

@@ -229,7 +229,8 @@ def _softmax(task: _Selection, mask: Mask, counts: Ids) -> Mask:
 
 
 def _spread(task: _Selection, mask: Mask, counts: Ids) -> Mask:
-    order, filled = task.order(mask), np.count_nonzero(mask, axis=1)[:, None]
+    order = task.order(mask)
+    filled = np.count_nonzero(mask, axis=1)[:, None]
     wanted = np.minimum(counts[:, None], filled)
     steps = np.arange(int(wanted.max(initial=0)))
     places = (2 * steps + 1) * filled // np.maximum(2 * wanted, 1)
@@ -249,7 +250,7 @@ def _groups(task: _Selection, mask: Mask, counts: Ids) -> Mask:
     starts = np.ones(label.shape, np.bool_)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     # How many of the group come before, in the mask: the running count less the count where the group starts.
-    before = np.cumsum(counted, axis=1, dtype=np.int64) - counted.astype(np.int64)
+    before: Ids = np.cumsum(counted, axis=1, dtype=np.int64) - counted.astype(np.int64)
     at_start = np.maximum.accumulate(np.where(starts, before, -1), axis=1)
     turn = np.empty(label.shape, np.int64)
     np.put_along_axis(turn, by_label, before - at_start, axis=1)
