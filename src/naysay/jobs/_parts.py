@@ -98,7 +98,7 @@ def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:
     arrays = {"ids": slots["ids"], "scores": slots["scores"], "counts": counts}
     if problem.options.max_per_item is not None:  # all that are left: `together` chooses among all anchors
         left = replace(lists, kept_by=np.where(lists.kept, np.int8(0), np.int8(-1)))
-        arrays |= {f"left {name}": part for name, part in slots_of(left, problem.first_depth).items() if name in _LEFT}
+        arrays |= {f"left {name}": part for name, part in slots_of(left, left.ids.shape[1]).items() if name in _LEFT}
     arrays["own_text"] = chosen.dropped.get(Reason.OWN_TEXT, np.zeros(len(anchors), np.int64)) > 0
     arrays |= {f"sample {name}": values for name, values in packed(chosen, sampled).items()}
     totals = {

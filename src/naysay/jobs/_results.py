@@ -98,14 +98,19 @@ def _capped(folder: JobFolder, ready: Ready, whole: Whole, counts: Ids) -> Whole
     sample = whole.sample.unselected()
     sample = sample.drop((sample.ids[:, :, None] == passed_over[:, None]).any(axis=2), Reason.TOO_FREQUENT)
     sample, _ = take_negatives(without_cap(replace(problem, counts=counts)), ready.judge, sample, whole.rows)
-    changed = {str(reason): int(each.sum()) for reason, each in chosen.dropped.items()}
     tally = tally_of(chosen, counts, None) | {"searched": whole.tally["searched"]}
+    later = (Reason.TOO_FREQUENT, Reason.NOT_SELECTED, Reason.SHORT_ANCHOR)
+    left = whole.tally["negatives"] + sum(whole.dropped.get(reason, 0) for reason in later)
+    dropped = {reason: count for reason, count in whole.dropped.items() if reason not in later}
+    dropped |= {str(reason): int(each.sum()) for reason, each in chosen.dropped.items()}
+    dropped[str(Reason.NOT_SELECTED)] = 0  # lists of short anchors are cut: what is neither taken nor dropped
+    dropped[str(Reason.NOT_SELECTED)] = left - tally["negatives"] - sum(dropped.get(reason, 0) for reason in later)
     return replace(
         whole,
         ids=slots["ids"],
         scores=slots["scores"],
         tally=tally,
-        dropped=dict(sorted((whole.dropped | {Reason.NOT_SELECTED: 0} | changed).items())),
+        dropped={reason: count for reason, count in sorted(dropped.items()) if count},
         above=above(slots["scores"][slots["ids"] >= 0], ready.background),
         sample=sample,
     )
