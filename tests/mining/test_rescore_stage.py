@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 import naysay as ns
-from naysay.mining.rescore import rescore
+from naysay.mining import Reason, rescore
 
 N, M, ITEMS = 3, 5, 9
 
@@ -44,7 +44,7 @@ def lists(seed):
     st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, ITEMS - 1)), max_size=4, unique=True),
 )
 def test_as_in_loops(seed, more, batch, pairs):
-    found = lists(seed).drop(lists(seed).ids == 4, "gone")
+    found = lists(seed).drop(lists(seed).ids == 4, Reason.DUPLICATE)
     model = Model(seed)
     budget = None if more is None else more + len(pairs)
     positives = tuple(np.array(pairs, int).reshape(-1, 2).T)

@@ -38,6 +38,7 @@ _RULES = {"share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}  # what othe
 _TARGETS = 48  # on the slider
 _SMALLEST_TARGET = 1 / 40  # of the share of the nearest
 _TO_LABEL = 100  # pairs
+_CHARACTERS = 1000  # of a text to label
 _EXAMPLES = 10  # of a kind
 _SHOWN_SLOTS = 1 << 22  # candidates behind the distributions and examples, in whole anchors
 _HIGH_SHARE, _CLEARLY_ABOVE = 0.05, 1.2  # a false share to look into before training
@@ -350,7 +351,13 @@ class Labels:
     def named(self, row: int) -> tuple[str, str]:
         """The id of a row, or its number, and its text, or nothing."""
         name = str(row if self.ids is None else self.ids[row])
-        return name, "" if self.texts is None else str(self.texts[row])
+        return name, "" if self.texts is None else _clipped(str(self.texts[row]))
+
+
+def _clipped(text: str) -> str:
+    """The beginning of a long text: a page with 100 pairs of long documents would be too large."""
+    more = len(text) - _CHARACTERS
+    return text if more <= 0 else f"{text[:_CHARACTERS]} ... and {more:,} more characters"
 
 
 def _examples(mined: Mined, rows: Ids, queries: Labels, corpus: Labels) -> tuple[Examples, ...]:
