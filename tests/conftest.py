@@ -20,9 +20,9 @@ from hypothesis import settings
 
 from naysay import _console
 from naysay.kernels import threads
-from naysay.mining import _weigh
+from naysay.mining import report
 
-_weigh._TARGETS = 6  # in place of 48 in a report: each takes as long as the rest of the page
+report._TARGETS = 6  # in place of 48 in a report: each takes as long as the rest of the page
 
 _console.FIRST_LINE = 600.0  # seconds: tests read what a command prints, however slow the machine is
 

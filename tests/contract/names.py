@@ -29,7 +29,7 @@ ranking = ns.evaluate.ranking
 report_audit = ns.auditing.report_audit
 
 # Options that change their names
-MMR = {"select": "mmr", "balance": 0.5}
+MMR = {"select": "mmr", "mmr_lambda": 0.5}
 
 
 def from_table(table, **columns):

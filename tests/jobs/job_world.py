@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import naysay as ns
-from naysay.jobs import _parts as job_run
-from naysay.jobs import _prepare as job_prepare
+from naysay.jobs import parts as job_parts
+from naysay.jobs import prepare as job_prepare
 from naysay.jobs.command import mine_files
 
 
@@ -101,15 +101,8 @@ class Families(World):
 
 def in_parts(monkeypatch, rows):
     """Mine so many anchors at a time."""
-
-    own = job_prepare.within if not hasattr(job_prepare.within, "own") else job_prepare.within.own
-
-    def within(task, budget):
-        return own(task, budget)[0], rows
-
-    within.own = own
-
-    monkeypatch.setattr(job_prepare, "within", within)
+    monkeypatch.setattr(job_prepare, "MIN_PART_ROWS", rows)
+    monkeypatch.setattr(job_prepare, "MIN_PARTS", 1 << 30)
 
 
 def lines(path):
@@ -121,19 +114,29 @@ class Stop(Exception):
     """What ends a job in the middle."""
 
 
+def after_parts(monkeypatch, count, act):
+    """Call `act` before the part with this number is written; return where the parts begin that are mined."""
+    write, written = job_parts.write_part, []
+
+    def wrapped(folder, start, stop, arrays):
+        if len(written) == count:
+            act()
+        written.append(start)
+        write(folder, start, stop, arrays)
+
+    monkeypatch.setattr(job_parts, "write_part", wrapped)
+    return written
+
+
 def stopped(world, monkeypatch, after, rows=5, **given):
     """Run the job until so many parts are done."""
+
+    def stop():
+        raise Stop
+
     in_parts(monkeypatch, rows)
-    own, parts = job_run.write_part, []
-
-    def write(folder, part):
-        if len(parts) == after:
-            raise Stop
-        parts.append(part.start)
-        own(folder, part)
-
     with monkeypatch.context() as patched:
-        patched.setattr(job_run, "write_part", write)
+        written = after_parts(patched, after, stop)
         with pytest.raises(Stop):
             world.run(**given)
-    return parts
+    return written

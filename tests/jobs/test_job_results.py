@@ -16,9 +16,9 @@ from job_world import Encoder, Families, World, in_parts, lines
 import naysay as ns
 from naysay.detectors.rate import RateEstimate
 from naysay.errors import NaysayError
-from naysay.jobs import _parts as job_run
 from naysay.jobs import command
-from naysay.jobs._results import MinedFile, next_step
+from naysay.jobs import parts as job_parts
+from naysay.jobs.results import MinedFile, next_step
 from naysay.mining import mine
 from naysay.mining.options import INDEX_KINDS
 
@@ -206,7 +206,7 @@ def test_an_index(world, monkeypatch):
     built.clear()
     in_parts(monkeypatch, 5)
     with monkeypatch.context() as patched:
-        patched.setattr(job_run, "write_part", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(job_parts, "write_part", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             world.run(approximate="auto")
     found = world.run(approximate="auto", resume=True)

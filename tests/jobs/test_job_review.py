@@ -13,7 +13,7 @@ from job_world import Families, in_parts, lines, stopped
 import naysay as ns
 from naysay import cli
 from naysay.errors import NaysayError
-from naysay.jobs._review import COLUMNS
+from naysay.jobs.review import COLUMNS
 from naysay.mining import mine
 
 N = 240

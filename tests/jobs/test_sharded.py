@@ -8,21 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from job_world import Encoder, Families, World, in_parts, stopped
+from naysay.jobs._sharded import Sharded
+from naysay.jobs._worker import Corpus, ShardWorker
+from naysay.mining._known import equal_vectors
 from workers_here import Here, jobs_here
 
 import naysay as ns
 from naysay.cli import main
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.jobs import _plan, _sharded, command
-from naysay.jobs._sharded import Sharded
-from naysay.jobs._worker import Corpus, ShardWorker
 from naysay.kernels.threads import set_threads, threads
-from naysay.mining._known import equal_vectors
-from naysay.search._below import SearchOptions
 from naysay.search._scores import METRICS
 from naysay.search._shards import merged, part_of, shards_of
-from naysay.search._survey import survey
-from naysay.search.exact import Found
+from naysay.search._survey import survey, survey_both
+from naysay.search.exact import Found, SearchOptions
 from naysay.search.vectors import open_vectors
 
 
@@ -105,8 +104,7 @@ def test_a_search_in_shards(corpus, monkeypatch, metric, count):
     path, rows = corpus
     queries = open_vectors(np.random.default_rng(1).integers(-2, 3, (50, 6)).astype(np.float32) + np.float32(0.5))
     known = ns.Positives.from_pairs(np.arange(50), np.arange(50) * 8 % 400, 50, 400)
-    sides = {"queries": queries, "corpus": open_vectors(rows)}
-    surveys = tuple(survey(name, side, METRICS[metric], 1) for name, side in sides.items())
+    surveys = survey_both(queries, open_vectors(rows), METRICS[metric], 1)
     progress = []
     how = SearchOptions(metric, known, surveys=surveys, on_progress=progress.append)
     monkeypatch.setattr(_sharded, "rows_of_block", lambda depth: 16)

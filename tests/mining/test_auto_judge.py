@@ -1,6 +1,5 @@
 """judge="auto": the hardest k whose estimated share of false negatives is at most a target."""
 
-import json
 import re
 
 import numpy as np
@@ -9,8 +8,7 @@ import pytest
 import naysay as ns
 from naysay.detectors import Calibrated, Margin, Posterior, ShareOfPositive
 from naysay.errors import NaysayError
-from naysay.mining import _false_share as false_share
-from naysay.mining import mine
+from naysay.mining import Reason, auto, mine
 from naysay.search.vectors import as_vectors
 from naysay.text import with_interval
 
@@ -42,23 +40,10 @@ WORLD = Families()
 AUTO, NEAREST = WORLD.mine(), WORLD.mine(judge=None)
 
 
-def test_the_share_of_false_negatives_is_held_at_the_target():
-    assert WORLD.share(NEAREST) == pytest.approx(0.2, abs=0.001)
-    assert isinstance(AUTO.judge, Posterior)
-    assert 0.02 < WORLD.share(AUTO) < 0.07
-    assert AUTO.mask.all()
-    before, after = AUTO.judge.summary.before, AUTO.judge.summary.after
-    assert before.low < 0.2 < before.high
-    assert after.low < WORLD.share(AUTO) < after.high
-    calibrated = WORLD.mine(judge="calibrated")
-    assert isinstance(calibrated.judge, Calibrated)
-    assert NEAREST.scores.mean() > AUTO.scores.mean() > calibrated.scores.mean()
-
-
 def test_what_is_dropped_is_what_is_above_the_threshold():
     assert AUTO.suspicion_threshold == AUTO.judge.threshold
     assert AUTO.suspicion[AUTO.mask].max() < AUTO.suspicion_threshold
-    dropped = AUTO.candidates.dropped_for(("suspicious",))
+    dropped = AUTO.candidates.dropped_for(Reason.SUSPICIOUS)
     assert AUTO.candidates.suspicion[dropped].min() >= AUTO.suspicion_threshold
     assert np.isnan(AUTO.thresholds).all()  # it does not go by scores alone
     # The suspicion is that of the detector, asked by itself.
@@ -103,7 +88,7 @@ def test_k_auto_takes_what_is_between_the_lowest_score_and_the_cut():
     assert isinstance(found.judge, Posterior)
     assert WORLD.share(found) < 0.06
     candidates = found.candidates
-    free = (candidates.suspicion < found.suspicion_threshold) & ~candidates.dropped_for(("too easy",))
+    free = (candidates.suspicion < found.suspicion_threshold) & ~candidates.dropped_for(Reason.TOO_EASY)
     np.testing.assert_array_equal(found.counts, np.minimum(free.sum(axis=1), 20))
     assert found.judge.summary.after.estimate <= 0.03
 
@@ -121,17 +106,6 @@ def test_ranks_scores_and_k_of_each_anchor_are_counted_in_the_cut():
         assert mean == pytest.approx(after.estimate, abs=1e-6)
 
 
-@pytest.mark.parametrize("given", [{"on_short": "random"}, {"on_short": "relax"}, {"select": "random"}])
-def test_fills_and_other_selections(given):
-    found = WORLD.mine(20, depth=24, **given)
-    assert found.mask.all() or given == {"select": "random"}
-    late = [place for place, name in enumerate(found.kept_names) if name == "random" and given.get("on_short")]
-    if late:  # a random item is behind the lists, not the nearest of its row
-        filled = np.isin(found.kept_by, late)
-        assert filled.any()
-        assert found.suspicion[filled].max() < 0.1
-
-
 def test_two_sources():
     words = np.random.default_rng(0).integers(0, len(WORLD.corpus), (WORLD.n, 30))
     found = WORLD.mine(sources={"words": words})
@@ -144,7 +118,7 @@ def test_easy_labels_are_noticed_by_item_vectors():
     easiest = 3 * np.arange(WORLD.n) + scores.argmax(axis=1)
     found = mine(WORLD.queries, WORLD.corpus, easiest, 10)
     assert found.judge is not None
-    assert re.search(r"item vectors|the easiest of their anchors|look easier", found.rule)
+    assert re.search(r"[Ii]tem vectors|the easiest of their anchors|may be the easy ones", found.rule)
 
 
 @pytest.mark.parametrize(
@@ -212,46 +186,19 @@ def test_a_posterior_that_was_fitted_elsewhere_drops_at_its_own_cut():
 
 
 def test_a_sample_of_the_anchors(monkeypatch):
-    monkeypatch.setattr("naysay.mining._false_share.MOST", 200)
+    monkeypatch.setattr("naysay.mining.auto.FIT_ANCHORS", 200)
     found = WORLD.mine()
     assert "rests on 200 labelled positives" in found.rule
     assert 0.02 < WORLD.share(found) < 0.08
 
 
-def test_an_anchor_with_many_positives_is_compared_with_some_of_them():
-    many = ns.Positives.from_pairs(np.repeat([0, 2], [40, 1]), np.r_[np.arange(40), 7], 3, len(WORLD.corpus))
-    found = false_share.Alike(as_vectors("corpus", WORLD.corpus), *many.pairs(), 3)(
-        np.array([0, 1, 2, 0]), np.array([50, 50, 50, 60])
-    )
-    unit = WORLD.corpus / np.linalg.norm(WORLD.corpus.astype(np.float64), axis=1, keepdims=True)
-    np.testing.assert_allclose(found[[0, 3]], (unit[[50, 60]] @ unit[:16].T).max(axis=1), atol=1e-6)
-    np.testing.assert_allclose(found[2], unit[50] @ unit[7], atol=1e-6)
-    assert np.isnan(found[1])
-
-
 def test_a_vector_of_zeros_has_no_cosine():
     corpus = WORLD.corpus.copy()
     corpus[[3, 50]] = 0
-    found = false_share.Alike(as_vectors("corpus", corpus), np.array([0, 0, 1]), np.array([3, 4, 3]), 2)
+    found = auto.Alike(as_vectors("corpus", corpus), np.array([0, 0, 1]), np.array([3, 4, 3]), 2)
     pairs = np.array([0, 0, 1]), np.array([50, 60, 60])
     unit = corpus / np.maximum(np.linalg.norm(corpus.astype(np.float64), axis=1, keepdims=True), 1e-9)
     np.testing.assert_allclose(found(*pairs), [np.nan, unit[4] @ unit[60], np.nan], atol=1e-6)
-
-
-def test_a_record_restores_the_same_posterior():
-    record = json.loads(json.dumps(false_share.as_record(AUTO.judge)))
-    other = Posterior(10, positive_scores=AUTO.judge.positive_scores, alike=AUTO.judge.alike)
-    other.restore(record)
-    assert other.threshold == AUTO.judge.threshold
-    np.testing.assert_array_equal(WORLD.mine(judge=other).ids, AUTO.ids)
-    np.testing.assert_array_equal(other.summary.state(), AUTO.judge.summary.state())
-
-
-def test_the_same_bytes_for_any_threads_and_budget():
-    for given in ({"threads": 1, "budget": 30_000_000}, {"threads": 2, "engine": "float64"}):
-        found = WORLD.mine(**given)
-        np.testing.assert_array_equal(found.ids, AUTO.ids)
-        assert (found.rule, found.suspicion_threshold) == (AUTO.rule, AUTO.suspicion_threshold)
 
 
 def test_a_cut_that_leaves_anchors_short_is_out_of_reach():
@@ -270,19 +217,6 @@ def test_a_rescored_rule_by_the_positive_skips_them_too():
     found = mine(WORLD.queries[:40], WORLD.corpus, some, 5, judge="share:0.95", rescore=score, depth=20)
     assert found.rule.endswith(" 10 anchors have no positive, and nothing of them is suspected.")
     assert found.mask[::4].all()
-
-
-def test_the_false_share_of_what_was_returned():
-    assert AUTO.false_share == AUTO.judge.summary.after
-    nearest, share = NEAREST.false_share, WORLD.mine(judge="share:0.95")
-    assert nearest.estimate == pytest.approx(AUTO.judge.summary.before.estimate, abs=0.01)
-    assert nearest.low < WORLD.share(NEAREST) < nearest.high
-    assert share.false_share.low < WORLD.share(share) < share.false_share.high
-    # At another suspicion the summary of the cut is not about what is returned.
-    strict = AUTO.rethreshold(0.02)
-    assert strict.false_share.estimate < 0.5 * AUTO.false_share.estimate
-    assert AUTO.rethreshold(false_share=0.1).false_share.estimate == pytest.approx(0.1, abs=0.01)
-    assert WORLD.mine(judge=None, rescore=lambda anchors, ids: np.ones(len(ids)), depth=20).false_share is None
 
 
 def test_nothing_returned_has_no_share(tmp_path):

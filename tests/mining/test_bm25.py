@@ -1,6 +1,5 @@
 """BM25 against its formula in plain loops, and against the scores of bm25s itself."""
 
-import importlib
 import math
 import re
 import sys
@@ -11,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.errors import MissingExtraError, NaysayError
-from naysay.kernels.threads import set_threads
+from naysay.errors import MissingExtraError
 from naysay.positives import Positives
 
 bm25s = pytest.importorskip("bm25s")
@@ -85,21 +83,6 @@ def test_scores_are_those_of_the_library_and_ties_go_to_the_lower_id():
     assert ties > 200
 
 
-def test_threads_and_blocks_do_not_show(monkeypatch):
-    queries, corpus = world(400, 2000)
-    one, many = [], []
-    for count, answers in ((1, one), (3, many)):
-        set_threads(count)
-        answers.append(bm25(queries, corpus, 20))
-    monkeypatch.setattr(importlib.import_module("naysay.mining.bm25"), "_BLOCK", 7)
-    known = Positives.from_pairs(np.arange(400), one[0].ids[:, 0], 400, 2000)
-    many.append(bm25(queries, corpus, 20))
-    for found in many:
-        assert np.array_equal(found.ids, one[0].ids)
-        assert np.array_equal(found.scores, one[0].scores)
-    assert np.array_equal(bm25(queries, corpus, 19, exclude=known).ids, one[0].ids[:, 1:])
-
-
 @given(TEXTS, TEXTS, st.integers(0, 2**32 - 1))
 def test_what_is_excluded_never_comes_back(queries, corpus, seed):
     rng = np.random.default_rng(seed)
@@ -131,29 +114,6 @@ def test_nothing_to_find():
     assert bm25(["cat"], [], 2).ids.tolist() == [[-1, -1]]
     assert bm25(["cat", ""], ["", "! ?"], 1).ids.tolist() == [[-1], [-1]]
     assert bm25(["", "cat"], ["", "cat"], 1).ids.tolist() == [[-1], [1]]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"depth": 0}, "`depth` must be at least 1, got 0"),
-        ({"k1": -1}, "`k1` must be a number at least 0, got -1"),
-        ({"b": 1.5}, "`b` must be a number at least 0 and at most 1, got 1.5"),
-        ({"b": float("nan")}, "`b` must be a number at least 0 and at most 1, got nan"),
-        ({"query_texts": "cat"}, "`query_texts` must be a sequence of strings, got 'cat'"),
-        ({"corpus_texts": ["a", None]}, r"`corpus_texts` must be strings, got None at row 1 \(1 such row\)"),
-        ({"exclude": [1]}, "`exclude` must be a Positives, got list"),
-        (
-            {"exclude": Positives.from_pairs([1], [0])},
-            "`exclude` must be of at most 1 queries and 1 documents, got 2 and 1",
-        ),
-        ({"words": lambda texts: []}, "`words` must be a function that gives a list for each of 1 corpus_texts, got 0"),
-        ({"words": lambda texts: [[1]]}, "`words` must be a function that gives strings, got 1"),
-    ],
-)
-def test_errors(arguments, message):
-    with pytest.raises(NaysayError, match=f"^bm25: {message}"):
-        bm25(**{"query_texts": ["cat"], "corpus_texts": ["cat"], "depth": 1} | arguments)
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):

@@ -1,6 +1,5 @@
 """Candidates, window, floor and join: nothing is lost, and each has one reason."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
-from naysay.errors import NaysayError
-from naysay.mining.candidates import Candidates, canonical_order, join
-from naysay.mining.exclude import drop_below, window
+from naysay.mining import Candidates, Reason, drop_below, join, window
+from naysay.mining.candidates import canonical_order
 
 IDS = [[4, 2, 7, 9], [1, 0, -1, -1]]
 SCORES = [[0.9, 0.5, 0.5, -0.1], [0.3, 0.2, 0, 0]]
@@ -40,15 +38,12 @@ def test_what_a_search_found():
     assert np.isnan(found.positive_scores).all()
     assert found.dropped == {}
     assert len(found) == 2
-    asked = found.negatives()
-    assert asked.ids[1].tolist() == [1, 0, -1, -1]
-    assert asked.scores[1].tolist() == [np.float32(0.3), np.float32(0.2), 0, 0]
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0)])
 def test_nothing_found(shape):
     found = candidates_from(np.empty(shape, np.int64), np.empty(shape))
-    for stage in (found, window(found, 2, 3), drop_below(found, 0.5), found.drop(found.kept, "x")):
+    for stage in (found, window(found, 2, 3), drop_below(found, 0.5), found.drop(found.kept, Reason.DUPLICATE)):
         assert stage.ids.shape == shape
         assert stage.dropped == {}
 
@@ -62,7 +57,8 @@ def test_a_candidate_has_one_reason_and_counts_add_up(found, data):
         for _ in range(3)
     ]
     changed = found
-    expected = {"a": np.zeros(3, int), "b": np.zeros(3, int), "c": np.zeros(3, int)}
+    first, second, third = Reason.POSITIVE, Reason.DUPLICATE, Reason.SUSPICIOUS
+    expected = {reason: np.zeros(3, int) for reason in (first, second, third)}
     gone = set()
     for mask, reason in zip(masks, expected, strict=True):
         changed = changed.drop(mask, reason)
@@ -76,16 +72,37 @@ def test_a_candidate_has_one_reason_and_counts_add_up(found, data):
         name: counts.tolist() for name, counts in expected.items() if counts.any()
     }
     assert found.dropped == {}  # the first is as it was
-    back = changed.restored(changed.dropped_for(["b", "never"]))
-    assert "b" not in back.dropped
-    assert (back.kept.sum(axis=1) == changed.kept.sum(axis=1) + expected["b"]).all()
+    back = changed.restored(changed.dropped_for(second, Reason.TOO_FAR))
+    assert second not in back.dropped
+    assert (back.kept.sum(axis=1) == changed.kept.sum(axis=1) + expected[second]).all()
 
 
 def test_a_stage_marks_what_it_takes():
-    found = candidates_from(IDS, SCORES).drop(np.array(IDS) == 4, "x")
-    taken = found.marked(np.ones((2, 4), bool), "top").marked(np.array(IDS) == 7, "late")
+    found = candidates_from(IDS, SCORES).drop(np.array(IDS) == 4, Reason.POSITIVE)
+    taken = found.marked(np.ones((2, 4), bool), 0).marked(np.array(IDS) == 7, 1)
     assert taken.kept_by.tolist() == [[-1, 0, 1, 0], [0, 0, -1, -1]]
-    assert taken.kept_names == ("top", "late")
+    assert taken.kept_names == ("top", "relaxed", "random")
+
+
+@given(made(), st.integers(1, 6), st.data())
+def test_fewer_slots_keep_what_is_left_and_count_the_rest(found, width, data):
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=18, max_size=18))).reshape(3, 6)
+    whole = found.drop(mask, Reason.SUSPICIOUS)
+    cut = whole.narrowed(width)
+    check_counts(cut)
+    for row in range(3):
+        assert kept_ids(cut)[row] == kept_ids(whole)[row][:width]
+        lost = whole.kept[row].sum() - cut.kept[row].sum()
+        assert cut.dropped.get(Reason.NOT_SELECTED, np.zeros(3))[row] == lost
+        assert cut.dropped.get(Reason.SUSPICIOUS, np.zeros(3))[row] == (mask & found.filled)[row].sum()
+
+
+def test_rows_of_a_deeper_search_replace_those_of_the_first():
+    found = candidates_from(IDS, SCORES)
+    deeper = candidates_from([[8, 7, 6, 5, 4]], [[0.5, 0.4, 0.3, 0.2, 0.1]])
+    whole = found.with_rows(np.array([1]), deeper)
+    assert kept_ids(whole) == [[4, 2, 7, 9], [8, 7, 6, 5, 4]]
+    assert kept_ids(Candidates.stacked([found, deeper])) == [[4, 2, 7, 9], [1, 0], [8, 7, 6, 5, 4]]
 
 
 @given(made())
@@ -154,86 +171,9 @@ def test_join_as_in_loops(one, two, three):
         assert joined.dropped.get("repeated", np.zeros(3))[row] == again
 
 
-def test_join_adds_what_was_outside_and_takes_the_first_positive():
-    one, two = candidates_from(IDS, SCORES, "a"), candidates_from(IDS, SCORES, "b")
-    one = replace(one, outside={"positive": np.array([2, 0])}, positive_scores=np.float32([0.5, np.nan]))
-    two = replace(two, outside={"positive": np.array([1, 1])}, positive_scores=np.float32([0.1, 0.2]))
-    joined = join(one, two)
-    assert joined.dropped["positive"].tolist() == [3, 1]
-    assert joined.positive_scores.tolist() == [np.float32(0.5), np.float32(0.2)]
-    assert join(one) is one
-
-
 # ---- refusals -------------------------------------------------------------------------------------------
 
 FOUND = candidates_from(IDS, SCORES)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Candidates.of([[1]]), r"^Candidates\.of: `found` must be a Found, with ids and scores, got list\.$"),
-        (lambda: candidates_from([[1.5]], [[1]]), r"Candidates\.of: `ids` must be whole numbers, got dtype float64"),
-        (
-            lambda: candidates_from([[1], [-2]], [[1], [1]]),
-            r"`ids` must be at least -1, got -2 at row 1 \(1 such row\)",
-        ),
-        (
-            lambda: candidates_from([[1]], [[1, 2]]),
-            r"`scores` must be numbers of shape \(1, 1\), like ids, got \(1, 2\)",
-        ),
-        (
-            lambda: candidates_from([[1], [2]], [[1], [np.nan]]),
-            r"`scores` must be finite where there is an id, got .*row 1",
-        ),
-        (
-            lambda: FOUND.drop(np.ones((1, 4), bool), "x"),
-            r"`mask` must be of shape \(2, 4\) bool.*got \(1, 4\) bool\.$",
-        ),
-        (lambda: FOUND.drop([[True]], "x"), r"Candidates\.drop: `mask` must be .*, got list\.$"),
-        (
-            lambda: replace(FOUND, why=np.zeros((1, 1), np.int8)),
-            r"^Candidates: `why` must be of shape \(2, 4\), like ids",
-        ),
-        (
-            lambda: replace(FOUND, positive_scores=np.zeros(3)),
-            r"`positive_scores` must be of shape \(2,\), got shape \(3,\)",
-        ),
-        (
-            lambda: window([[1]], 2),
-            r"^window: `candidates` must be a Candidates, got list\. Write Candidates\.of\(found\)",
-        ),
-        (lambda: window(FOUND, 0), r"window: `first` must be at least 1, got 0"),
-        (lambda: window(FOUND, 5, 4), r"window: `last` must be at least first = 5, got 4"),
-        (lambda: drop_below(FOUND, np.nan), r"drop_below: `min_score` must be a number, got nan"),
-        (
-            lambda: drop_below(FOUND, [1, 2, 3]),
-            r"drop_below: `min_score` must be a number, or \(2,\) one for each anchor, got shape \(3,\)",
-        ),
-        (lambda: join(), r"join: `parts` must be at least one Candidates, got none"),
-        (
-            lambda: join(FOUND, FOUND),
-            r"join: `parts` must be at most 127 sources with different names, got 'search', 'se",
-        ),
-        (
-            lambda: join(FOUND, candidates_from([[1]], [[1]], "b")),
-            r"join: `parts` must be of 2 anchors, like the first, got 1",
-        ),
-        (lambda: join(FOUND.drop(FOUND.kept, "x")), r"join: `parts` must be as they were found.*Join first, then drop"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(NaysayError, match=message):
-        call()
-
-
-def test_at_most_127_reasons():
-    found = candidates_from([list(range(128))], [[0.0] * 128])
-    for slot in range(127):
-        found = found.drop(found.ids == slot, f"reason {slot}")
-    with pytest.raises(NaysayError, match=r"`name` must be one of at most 127, got 'one more' as another"):
-        found.drop(found.ids == 127, "one more")
-    check_counts(found)
 
 
 def test_anything_with_ids_and_scores_is_found():

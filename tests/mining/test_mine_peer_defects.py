@@ -68,7 +68,7 @@ def test_ranks_are_skipped_before_the_margin_not_after():
     margin = Margin(0.0, [float(np.float32(np.cos(np.deg2rad(20))))])
     mined = mine(queries, corpus, [0], 3, judge=margin, rank_range=(3, None))
     assert mined.ids.tolist() == [[3, 4, 5]]  # at 30, 40 and 50 degrees; 1 and 2 are ranks 1 and 2
-    assert mined.rank.tolist() == [[4, 5, 6]]  # the positive is rank 3
+    assert mined.rank.tolist() == [[3, 4, 5]]  # the positive has no rank
     assert mined.dropped["too near"].tolist() == [2]
     assert "suspicious" not in mined.dropped
     alone = mine(queries, corpus, [0], 3, judge=margin)
@@ -130,7 +130,7 @@ def test_a_short_row_is_not_silently_random():
     assert (mined.missing == 4).all()
     assert mined.short == len(mined.ids)
     assert mined.notes == ("40 anchors are short, by 160 negatives.",)
-    assert set(mined.kept_names) == {"top"}
+    assert set(mined.kept_by[mined.mask].tolist()) == {0}
     asked = mine(QUERIES, CORPUS, OWN, 9, judge=None, depth=4, on_short="random")
     assert (np.array(asked.kept_names)[asked.kept_by][:, 4:] == "random").all()
     assert asked.notes == ("200 negatives are random.",)

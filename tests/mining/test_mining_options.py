@@ -8,9 +8,8 @@ import pytest
 
 import naysay as ns
 from naysay._options import from_command
-from naysay.detectors import Bands, Calibrated, Margin, MaxScore, ShareOfPositive
-from naysay.errors import NaysayError
-from naysay.mining.options import MiningOptions, read_quotas, read_rank_range
+from naysay.detectors import MaxScore, Bands, Calibrated, Margin, ShareOfPositive
+from naysay.mining.options import MiningOptions
 from naysay.search._scores import lowest_of
 
 WORLD = ns.planted_world(40, 120, per_anchor=4, noise=0.2, seed=2)
@@ -50,35 +49,6 @@ def test_text_stands_for_values():
     )
     assert (made.rank_range, made.quotas, made.judge, made.seed) == ((10, 100), {"search": 4, "bm25": 2}, None, 3)
     assert from_command(MiningOptions, {"rank_range": "10-"}).rank_range == (10, None)
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "message"),
-    [
-        (read_rank_range, "10", r"^`--it` must be two ranks such as 10-100, or 10-, got '10'\.$"),
-        (read_rank_range, "-5", r"^`--it` must be two ranks"),
-        (read_quotas, "search", r"^`--it` must be sources and counts such as search=4,bm25=2, got 'search'\.$"),
-        (read_quotas, "a=1,a=2", r"^`--it` must be sources and counts"),
-    ],
-)
-def test_invalid_texts(read, text, message):
-    with pytest.raises(NaysayError, match=message):
-        read("--it", text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("auto:1", r"^`judge` must be auto by itself, got 'auto:1'\.$"),
-        ("margin", r"^`judge` must be margin and a number, such as margin:0\.05, got 'margin'\.$"),
-        ("margin:wide", r"^`judge` must be margin and a number"),
-        ("bands:1", r"^`judge` must be bands:LOW,HIGH, got 'bands:1'\.$"),
-        ("calibrated:2", r"^`judge` must be a judge with numbers that it can have, got 'calibrated:2'"),
-    ],
-)
-def test_invalid_judges(text, message):
-    with pytest.raises(NaysayError, match=message):
-        MiningOptions(judge=text)
 
 
 def test_a_judge_as_text_is_the_detector():

@@ -1,10 +1,7 @@
 """Pairs that a person reviewed: what `mine` takes, how pairs are drawn, and what the interval says."""
 
 import numpy as np
-import pytest
 
-import naysay as ns
-from naysay.errors import NaysayError
 from naysay.mining import mine
 
 RNG = np.random.default_rng(0)
@@ -68,56 +65,6 @@ def test_pairs_of_other_candidates_do_not_count():
     assert found.judge.summary.before.estimate == plain.judge.summary.before.estimate
 
 
-def test_intervals_of_corrected_estimates_hold_the_truth():
-    """Labels are the nearest positives: nothing is estimated without a review, and after one CIs hold the truth."""
-    inside = 0
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        topics = rng.normal(size=(300, 24))
-        answers = topics[:, None] + 0.6 * rng.normal(size=(300, 3, 24))
-        corpus = np.concatenate([answers.reshape(-1, 24), rng.normal(size=(900, 24))])
-        queries = topics + 0.3 * rng.normal(size=topics.shape)
-        cosines = np.einsum("nd,npd->np", queries, answers) / np.linalg.norm(answers, axis=2)
-        labelled = 3 * np.arange(300) + cosines.argmax(axis=1)
-        first = mine(queries, corpus, labelled, 8, seed=seed)
-        drawn = first.pairs_to_review(100)
-        truth = (drawn.items < 900) & (drawn.items // 3 == drawn.anchors)
-        found = mine(queries, corpus, labelled, 8, seed=seed, reviewed=(drawn.anchors, drawn.items, truth))
-        assert "the labelled positives look like the easiest of their anchors" in first.rule
-        for share, ids in ((found.judge.summary.before, taken(found)), (found.judge.summary.after, found.ids)):
-            false = (ids < 900) & (ids // 3 == np.arange(300)[:, None])
-            inside += share.low < false[ids >= 0].mean() < share.high
-    assert inside >= 5
-
-
 def taken(found):
     """(n, 8) the nearest that may be taken: reviewed false negatives are not."""
     return found.rethreshold(false_share=0.99).ids
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (7, r"`reviewed` must be three arrays \(anchors, items, truth\), got 7"),
-        (([0], [1]), r"`reviewed` must be three arrays"),
-        (([0], [1], ["yes"]), r"`reviewed` must be a truth of True and False, or 1 and 0, got <U3 of shape \(1,\)"),
-        (([0], [1], [2]), r"`reviewed` must be a truth of True and False, or 1 and 0"),
-        (([0], [1], [True, False]), r"lengths|length"),
-        (([], [], []), r"`reviewed` must be"),
-        (([N], [1], [True]), r"`reviewed` must be between 0 and 199 \(200 queries\), got 200"),
-        (([0], [1200], [True]), r"`reviewed` must be between 0 and 1199 \(1200 corpus rows\), got 1200"),
-        (([0, 0], [5, 5], [True, False]), r"`reviewed` must be one truth for each pair, got another at row 1"),
-    ],
-    ids=range(9),
-)
-def test_what_reviewed_cannot_be(given, message):
-    with pytest.raises(NaysayError, match=message):
-        mined(reviewed=given)
-
-
-def test_other_judges_cannot_be_corrected():
-    for given in ({"judge": None}, {"judge": "share:0.95"}, {"judge": ns.detectors.MaxScore(0.5)}):
-        with pytest.raises(NaysayError, match=r"`reviewed` must be left out unless the judge is 'auto'"):
-            mined(reviewed=([0], [1], [True]), **given)
-    with pytest.raises(NaysayError, match=r"judge='auto'"):
-        mined(judge=None).pairs_to_review(5)

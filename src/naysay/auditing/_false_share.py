@@ -14,7 +14,7 @@ from naysay.auditing._posterior import Judged
 from naysay.auditing._training_set import SetScores
 from naysay.detectors.posterior_summary import BIASED
 from naysay.detectors.rate import RateEstimate, unlabelled_share
-from naysay.mining._false_share_text import basis
+from naysay.mining.estimate import basis
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, listed_scores, norms_of, taken
 from naysay.search.vectors import Vectors, as_vectors

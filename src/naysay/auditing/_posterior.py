@@ -12,10 +12,10 @@ from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import cut_at
-from naysay.mining._false_share import LIST, MOST, Alike, FitLists, usable
-from naysay.mining.backfill import rows_of
-from naysay.mining.candidates import Candidates, listed
-from naysay.mining.judge import SUSPICIOUS
+from naysay.mining.auto import FIT_ANCHORS, Alike, FitLists, fit_depth, usable
+from naysay.mining.candidates import Candidates
+from naysay.mining.pipeline import collect
+from naysay.mining.problem import FIT_DEPTH, known_rows
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search._scores import taken
@@ -142,23 +142,23 @@ def judged_by_vectors(
     if not len(anchors):
         return None
     alike = Alike(corpus, *known.pairs(), queries.n)
-    found = search(taken(queries, anchors), corpus, min(LIST, corpus.n), metric=metric, exclude=rows_of(known, anchors))
+    found = search(
+        taken(queries, anchors), corpus, min(FIT_DEPTH, corpus.n), metric=metric, exclude=known_rows(known, anchors)
+    )
     candidates = Candidates.of(found)
     inside = candidates.filled & ~((candidates.scores >= _SAME) & (metric == "cosine"))
     return _judged(given, scores, Posterior(_width(given), TARGET, alike=alike, seed=seed), anchors, candidates, inside)
 
 
 def judged_by_candidates(given: TrainingSet, scores: SetScores, seed: int) -> Judged | None:
-    """Fit the posterior to the candidates that `mine` kept, if they are complete from the nearest on; else None."""
-    if given.candidates is None:
-        return None
-    skipped = given.candidates.outside.get(SUSPICIOUS, np.zeros(len(given.ids), np.int64))
+    """Fit the posterior to the nearest candidates of what `mine` was given; None for others, and rescored pairs."""
+    problem = given.problem
     anchors = _anchors(scores, seed)
-    anchors = anchors[skipped[anchors] == 0]
-    candidates = given.candidates.take(anchors)
-    inside = listed(candidates) & (candidates.source == 0)  # what the search found; other lists need not be complete
-    falling = np.fmin.accumulate(np.where(inside, candidates.scores, np.float32(np.nan)), axis=1)
-    if not inside.any() or (inside & (candidates.scores > falling)).any():  # rescored: the nearest are others
+    if problem is None or problem.options.rescore is not None or not len(anchors):
+        return None
+    candidates = collect(problem, anchors, max(problem.first_depth, fit_depth(problem)))
+    inside = candidates.eligible & (candidates.source == 0)  # of the search; other lists need not be complete
+    if not inside.any():
         return None
     return _judged(given, scores, Posterior(_width(given), TARGET, seed=seed), anchors, candidates, inside)
 
@@ -166,9 +166,9 @@ def judged_by_candidates(given: TrainingSet, scores: SetScores, seed: int) -> Ju
 def _anchors(scores: SetScores, seed: int) -> Ids:
     """Anchors with a scored positive, in order; a random sample of 2,000 if there are more."""
     anchors = np.sort(scores.anchors[scores.one_each])
-    if len(anchors) <= MOST:
+    if len(anchors) <= FIT_ANCHORS:
         return anchors
-    return np.sort(rng_for(seed, step=2).choice(anchors, MOST, replace=False))
+    return np.sort(rng_for(seed, step=2).choice(anchors, FIT_ANCHORS, replace=False))
 
 
 def _width(given: TrainingSet) -> int:

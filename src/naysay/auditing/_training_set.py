@@ -17,8 +17,8 @@ from naysay.files import check_file
 from naysay.formats.read_negatives import collected
 from naysay.formats.training_file import TrainingFile
 from naysay.kernels.threads import threads
-from naysay.mining.candidates import Candidates
 from naysay.mining.mined import Mined
+from naysay.mining.problem import Problem
 from naysay.places import Place, Url, as_place, local
 from naysay.positives import POSITIVE, Positives
 from naysay.search._scores import METRICS, pair_scores
@@ -50,7 +50,7 @@ class TrainingSet:
     query_texts: list[str] | None = None  # the texts of the anchors, or None; the same of documents in corpus_texts
     corpus_texts: list[str] | None = None
     duplicates: int | None = None  # slots that repeat a negative of the same anchor and positive; None if unknown
-    candidates: Candidates | None = None  # all that a search found, if it is known
+    problem: Problem | None = None  # what was mined, if it is known
 
     def label(self, side: str, row: int) -> str:
         """Return the text of a row of "query" or "corpus", or else its name, or else its number."""
@@ -134,7 +134,7 @@ def _of_mined(mined: Mined) -> TrainingSet:
         positives=known,
         positive_scores=scores,
         duplicates=0,
-        candidates=mined.candidates,
+        problem=mined.problem,
     )
 
 

@@ -30,7 +30,7 @@ from naysay.auditing.suspects import (
     worst_rows,
 )
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, with_parameter
-from naysay.mining._known import read_known
+from naysay.mining.problem import read_known
 from naysay.rng import rng_for
 from naysay.search._scores import METRICS
 

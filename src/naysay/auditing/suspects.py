@@ -15,7 +15,8 @@ from naysay.checks import public
 from naysay.detectors.calibrated import least_positives
 from naysay.detectors.duplicates import REASONS, Duplicates
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
-from naysay.mining._rules import FALSE_SHARE, HARD_SHARE, calibrated
+from naysay.mining.auto import calibrated
+from naysay.mining.problem import FALSE_SHARE, HARD_SHARE
 from naysay.search._scores import pair_scores
 from naysay.search.vectors import Vectors
 from naysay.types import Negatives, Query

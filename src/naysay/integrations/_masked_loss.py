@@ -9,7 +9,7 @@ from typing import Any, final
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import public, raise_invalid, shown
 from naysay.integrations._frameworks import VERSIONS, need
-from naysay.mining.judge import check_judge_text, combined, drop_at, is_fitted_here, judge_of
+from naysay.mining.judge import check_judge_text, combined, drops_at, is_fitted_here, judge_of
 from naysay.types import Negatives, Query
 
 # {loss: the method that gets the vectors of a batch, and the names of its first parameters}
@@ -143,7 +143,7 @@ class _Masked:
         negatives = Negatives(ids, scores=scores)
         found = combined(detector).judge(Query(names[rows], positives=names[rows]), negatives).suspicion
         self.judged = self.judged + (ids >= 0).sum()
-        return (to_torch(found, scores.device) >= drop_at(detector)) & (ids >= 0)
+        return (to_torch(found, scores.device) >= drops_at(detector)) & (ids >= 0)
 
 
 def _are_ids(labels: Any) -> bool:

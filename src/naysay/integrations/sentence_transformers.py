@@ -28,7 +28,7 @@ from naysay.integrations._masked_loss import mask_false_negatives
 from naysay.integrations._planned_batches import batch_sampler
 from naysay.integrations._refresh import RefreshNegatives
 from naysay.mining.rescore import ScorePairs
-from naysay.mining.select import check_method_options
+from naysay.mining.take import check_method_options
 from naysay.search.vectors import Vectors, as_vectors
 
 __all__ = ["RefreshNegatives", "batch_sampler", "mask_false_negatives", "mine_hard_negatives"]

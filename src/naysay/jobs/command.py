@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -24,24 +23,24 @@ from naysay.formats import runs
 from naysay.formats._formats import FORMATS, format_called
 from naysay.formats._labels import Labels
 from naysay.formats.write_negatives import check_options
-from naysay.jobs import _stores as stores
-from naysay.jobs._folder import FORMAT, JobFolder, opened
-from naysay.jobs._guards import disk_errors, locked
-from naysay.jobs._inputs import Side
-from naysay.jobs._parts import mine_parts
-from naysay.jobs._plan import Plan, show_plan
-from naysay.jobs._prepare import Ready, prepare, read_tables
-from naysay.jobs._ray import cluster_of
-from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
-from naysay.jobs._review import check_new_review, check_review_file, read_review, write_review
+from naysay.jobs import parts, stores
+from naysay.jobs.folder import FORMAT, JobFolder, opened
+from naysay.jobs.guards import disk_errors, locked
+from naysay.jobs.on_ray import cluster_of
 from naysay.jobs.options import JobOptions, recorded
-from naysay.mining._task import check_corpus_size, pairs_of
-from naysay.mining.backfill import notes_of
+from naysay.jobs.parts import Negatives
+from naysay.jobs.prepare import Ready, prepare, read_tables
+from naysay.jobs.results import MinedFile, as_numbers, sampled_mined, summarised, to_be_reviewed
+from naysay.jobs.review import check_new_review, check_review_file, read_review, write_review
+from naysay.jobs.tables import Side
+from naysay.mining.candidates import Reason
 from naysay.mining.judge import is_detector
-from naysay.mining.mined import Mined
+from naysay.mining.mined import Mined, own_text_note
 from naysay.mining.options import MiningOptions
+from naysay.mining.problem import check_corpus_size
+from naysay.mining.review import drawn_pairs
+from naysay.mining.take import notes_of
 from naysay.places import Place, Url, check_apart, check_page, check_target, find, is_there, named_as
-from naysay.positives import POSITIVE
 
 STOPPED = "stopped. Run the same command with --resume to continue."
 _REVIEW_FILE = "review file"  # the step of a job whose record is the checksum of that file
@@ -50,7 +49,7 @@ _TAG = "naysay"
 
 
 @with_option_names("mine", option_names(MiningOptions, JobOptions))
-def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -> MinedFile | Plan:
+def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -> MinedFile:
     """Mine negatives for the anchors of a file of pairs, and write a training file.
 
     **The same bytes come out for any budget and number of threads, and after any number of kills**: a part of the
@@ -65,7 +64,7 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
             those of `mine` that can be written as text.
 
     Returns:
-        What was written; with `dry_run`, what would be done.
+        What was written.
 
     Raises:
         NaysayError: If an option or a file is invalid; before the search, if possible.
@@ -78,11 +77,9 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     out = console or SafeConsole()
     errors = SafeConsole(stderr=True, quiet=out.quiet)
     place = _checked_place(job)
-    if job.dry_run:
-        return show_plan(job, mining, partial(errors.print, **PLAIN), partial(out.print, **PLAIN))
-    writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
-    lock = _beside(job.output, "naysay-lock")
-    with progress_on(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
+    busy = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
+    output_lock = job.output if isinstance(job.output, Path) else Path(str(job.output))
+    with progress_on(errors) as progress, locked(output_lock, busy):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
@@ -95,35 +92,44 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
 
 def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
     """Do what is left of a job."""
-    step, log = progress.add_task("reading", total=None), partial(progress.console.print, **PLAIN)
-    with cluster_of(job, mining, log) as cluster, opened(place, resume=job.resume, fresh=job.fresh) as folder:
+    step = progress.add_task("reading", total=None)
+    log = partial(progress.console.print, **PLAIN)
+    with opened(place, resume=job.resume, fresh=job.fresh) as folder, cluster_of(job, mining) as cluster:
         if job.review_path is not None:
-            check_new_review(job.review_path, folder.done.get(_REVIEW_FILE))
+            check_new_review(job.review_path, folder.steps.get(_REVIEW_FILE))
         remote = {option: find(option, url) for option, url in job.read_files.items() if isinstance(url, Url)}
-        here = {option: path for option, path in job.read_files.items() if isinstance(path, Path)}
-        contents = {option: folder.inputs.watch(option, path) for option, path in here.items()}
-        contents |= {option: stores.recorded(one) for option, one in remote.items()}
-        versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
-        record = versions | recorded(contents, job, mining)
-        folder.begin(record, resume=job.resume)
+        record = _record(folder, job, mining, remote)
+        folder.begin(record)
         inputs, names = stores.with_copies(folder, job, remote, log)
         with named_as(names):
             tables = read_tables(folder, inputs, keep_own_text=mining.keep_own_text)
-            queries = tables.queries
             check_corpus_size(job.k, mining, tables.corpus.n)  # before anything is encoded or searched
-            _check_output(job, queries, tables.corpus)
+            _check_output(job, tables.queries, tables.corpus)
             if isinstance(inputs.reviewed, Path):
-                mining = replace(mining, reviewed=read_review(inputs.reviewed, queries, tables.corpus))
+                mining = replace(mining, reviewed=read_review(inputs.reviewed, tables.queries, tables.corpus))
             progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
             ready = prepare(folder, inputs, replace(mining, device=job.device), tables, cluster)
         for option, path in (("--output", job.output), ("--report", job.report)):
             if path is not None and is_there(option, path):
                 log(f"{path} is there already: it is replaced when the job is done.")
-        progress.update(step, description="mining", total=queries.n)
-        mine_parts(folder, ready, partial(progress.advance, step))
-        progress.reset(step, description="writing", total=queries.n)
+        n_anchors = ready.problem.queries.n
+        progress.update(step, description="mining", total=n_anchors)
+        parts.mine_parts(folder, ready, partial(progress.advance, step), at_once=1 if cluster is None else 2)
+        progress.reset(step, description="writing", total=n_anchors)
         with stores.published(folder, job) as drafts:
             return _finalize(folder, ready, job, record, drafts, partial(progress.advance, step))
+
+
+def _record(
+    folder: JobFolder, job: JobOptions, mining: MiningOptions, remote: Mapping[str, stores.Remote]
+) -> dict[str, Any]:
+    """Everything that decides the result: versions, options, and the contents of files."""
+    contents = {
+        option: folder.inputs.watch(option, path) for option, path in job.read_files.items() if isinstance(path, Path)
+    }
+    contents |= {option: stores.recorded(one) for option, one in remote.items()}
+    versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
+    return versions | recorded(contents, job, mining)
 
 
 def _checked_place(job: JobOptions) -> Path:
@@ -179,10 +185,7 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
             advice = f"Pass {option} with a column of texts, or --format ids, which holds row numbers and ids."
             raise_invalid(option, f"a file with texts for the format {name!r}", "none", advice)
         if name == "trec" and given.ids is not None:
-            runs.check_fields(option, given.ids.blocks())
-        for part, row in given.broken.items() if suffix in (".parquet", ".hf") else ():
-            advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
-            raise_invalid(option, f"{part} that are valid UTF-8", f"row {row}", advice)
+            runs.check_fields(option, (chunk.to_pylist() for chunk in given.ids.chunks()))
 
 
 def _finalize(
@@ -194,46 +197,78 @@ def _finalize(
     on_progress: Callable[[int], None],
 ) -> MinedFile:
     """Write drafts of the training file, of the pairs to review and of the report from the parts of a job."""
-    whole = together(folder, ready.task)
+    negatives = parts.negatives(folder, ready)
+    if ready.problem.options.on_short == "raise":
+        parts.check_none_short(ready.problem.counts_of(ready.problem.anchors), negatives.ids)
     if job.short == "raise":
-        _check_short(folder, whole)
-    texts = ready.corpus.texts
-    cell = 8 if texts is None else max(8, texts.nbytes // max(1, len(texts)))  # the mean size of a text, or a number
-    needed = 2 * max(1, whole.tally["negatives"]) * cell
-    places = {part: stores.on_disk(target, drafts[part]) for part, target in stores.targets_of(job).items()}
-    with with_option_names("mine", {"path": "--output"}), disk_errors(places["output"], lambda: needed):
-        rows = _write(drafts["output"], job, whole, ready, on_progress)
-    notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
-    sample = sampled(ready, whole, notes)
-    summary = summarised(ready, whole, sample, job.output, rows)
-    review, report = job.review_path, job.report
-    if review is not None:
-        check_new_review(review, folder.done.get(_REVIEW_FILE))
-        with disk_errors(places["review"], lambda: 1 << 24):
-            write_review(drafts["review"], folder.done["review"], ready.queries, ready.corpus)
-        folder.finish(_REVIEW_FILE, digest_of(drafts["review"]))
-        summary = to_be_reviewed(summary, review, len(folder.done["review"]["anchors"]))
-    if report is not None:
-        with with_option_names("mine", {"path": "--report"}), disk_errors(places["report"], lambda: 1 << 24):
-            _report(drafts["report"], job, record, ready, whole, sample, summary)
+        _check_short(negatives)
+    on_disk = {part: stores.on_disk(target, drafts[part]) for part, target in stores.targets_of(job).items()}
+    n_bytes = _output_bytes(negatives, ready.tables.corpus)
+    with with_option_names("mine", {"path": "--output"}), disk_errors(on_disk["output"], lambda: n_bytes):
+        rows = _write(drafts["output"], job, negatives, ready, on_progress)
+    notes = _notes(ready, negatives)
+    sample = sampled_mined(ready, negatives)
+    summary = summarised(ready, negatives, sample, job.output, rows, notes)
+    if job.review_path is not None:
+        with disk_errors(on_disk["review"]):
+            count = _write_review(folder, ready, job, drafts["review"])
+        summary = to_be_reviewed(summary, job.review_path, count)
+    if job.report is not None:
+        with with_option_names("mine", {"path": "--report"}), disk_errors(on_disk["report"]):
+            _report(drafts["report"], job, record, ready, sample, summary)
     return summary
 
 
-def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progress: Callable[[int], None]) -> int:
+def _output_bytes(negatives: Negatives, corpus: Side) -> int:
+    """About how large a training file is: two texts, or ids, for each negative."""
+    text_bytes = 8 if corpus.texts is None else max(8, corpus.texts.nbytes // max(1, len(corpus.texts)))
+    return 2 * max(1, negatives.tally["negatives"]) * text_bytes
+
+
+def _notes(ready: Ready, negatives: Negatives) -> tuple[str, ...]:
+    """A sentence for each thing to know about the result."""
+    problem = ready.problem
+    notes = own_text_note(negatives.own_text, "--keep-own-text", "text or vector")
+    notes += (problem.search_note,) if problem.search_note else ()
+    return (*notes, *notes_of(negatives.tally, problem.n_items, option="--depth "))
+
+
+def _write(
+    output: Path, job: JobOptions, negatives: Negatives, ready: Ready, on_progress: Callable[[int], None]
+) -> int:
     """Write the negatives, a block at a time; return the number of rows of the file."""
     name = format_called(job.format, "trec")
     by_text = name == "ids"  # rows that the pairs name have no other id
     corpus_name = "" if job.corpus_path is None else Path(job.corpus_path).name
-    queries = _labels("query", ready.queries, "", by_text=by_text)
-    sides = queries, _labels("corpus", ready.corpus, corpus_name, by_text=by_text)
+    queries = _labels("query", ready.tables.queries, "", by_text=by_text)
+    corpus = _labels("corpus", ready.tables.corpus, corpus_name, by_text=by_text)
     if name == "trec":
-        return runs.write_lines(output, whole.ids, whole.scores, *sides, job.tag or _TAG)
-    known = ready.task.known
-    starts, items = offsets(known.count()), pairs_of(known, POSITIVE)[1]
-    beside = ready.known_scores[ready.task.kinds["positive"]] if job.with_scores else None
-    scores = whole.scores if job.with_scores else None
-    contents = writing.Contents(whole.ids, scores, starts, items, beside, *sides)
+        return runs.write_lines(output, negatives.ids, negatives.scores, queries, corpus, job.tag or _TAG)
+    problem = ready.problem
+    is_positive = problem.kinds[Reason.POSITIVE]
+    contents = writing.Contents(
+        negatives.ids,
+        negatives.scores if job.with_scores else None,
+        offsets(problem.known.count()),
+        problem.positive_pairs[1],
+        problem.known_scores[is_positive] if job.with_scores else None,
+        queries,
+        corpus,
+    )
     return writing.write_contents(output, FORMATS[name], contents, job.corpus_path, on_progress)
+
+
+def _write_review(folder: JobFolder, ready: Ready, job: JobOptions, draft: Path) -> int:
+    """Write the pairs to review; return how many there are."""
+    fit, problem = ready.fit, ready.problem
+    if job.review is None or job.review_path is None:
+        return 0
+    check_new_review(job.review_path, folder.steps.get(_REVIEW_FILE))
+    counts = problem.counts_of(fit.lists.anchors)
+    pairs = drawn_pairs(fit.posterior, fit.lists, counts, job.review, problem.reviewed)
+    write_review(draft, pairs, ready.tables.queries, ready.tables.corpus)
+    folder.finish(_REVIEW_FILE, digest_of(draft))
+    return len(pairs.anchors)
 
 
 def _labels(side: str, given: Side, name: str, *, by_text: bool) -> Labels:
@@ -248,26 +283,24 @@ def _labels(side: str, given: Side, name: str, *, by_text: bool) -> Labels:
     )
 
 
-def _check_short(folder: JobFolder, whole: Whole) -> None:
+def _check_short(negatives: Negatives) -> None:
     """Raise if an anchor has fewer negatives than a row of the file, as --short raise asks; the parts are kept."""
-    negatives, k = np.count_nonzero(whole.ids >= 0, axis=1), whole.ids.shape[1]
-    if (negatives < k).any():
-        folder.stop()
-        advice = "Run again with --short drop, which continues from here."
-        got = first_bad(negatives, negatives < k)
+    n_negatives = np.count_nonzero(negatives.ids >= 0, axis=1)
+    k = negatives.ids.shape[1]
+    if (n_negatives < k).any():
+        advice = "Run again with --resume --short drop, which continues from here."
+        got = first_bad(n_negatives, n_negatives < k)
         raise_invalid("--short", f"'drop' unless each anchor has {k} negatives", got, advice)
 
 
 def _report(
-    path: Path,
-    job: JobOptions,
-    record: Mapping[str, Any],
-    ready: Ready,
-    whole: Whole,
-    sample: Mined,
-    summary: MinedFile,
+    path: Path, job: JobOptions, record: Mapping[str, Any], ready: Ready, sample: Mined, summary: MinedFile
 ) -> None:
-    queries, corpus, rows = ready.queries, ready.corpus, whole.rows
+    queries, corpus, rows = ready.tables.queries, ready.tables.corpus, sample.anchors
+    digests = {
+        name: str(value["sha256"]) if isinstance(value, dict) and "sha256" in value else str(value)
+        for name, value in record.items()
+    }
     sample.report(
         path,
         title=f"Negatives of {job.pairs.name}",
@@ -276,12 +309,8 @@ def _report(
         corpus_texts=corpus.texts,
         query_ids=rows.astype(str).tolist() if queries.ids is None else queries.ids.gather(rows),
         corpus_ids=corpus.ids,
-        provenance={
-            name: str(value["sha256"]) if isinstance(value, dict) and "sha256" in value else str(value)
-            for name, value in record.items()
-        },
-        background=ready.background,
+        provenance=digests,
+        notes=summary.notes,
         command="naysay mine ... --false-share TARGET",
-        of_anchors=ready.task.queries.n,
-        seed=ready.task.options.seed,
+        seed=ready.problem.options.seed,
     )

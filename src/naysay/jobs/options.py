@@ -103,7 +103,6 @@ class JobOptions:
         None, "Ray to connect to: auto, HOST:PORT or ray://HOST:PORT. Default: one on this machine.", record=False
     )
     workers: int | None = option(None, "Workers of Ray, --threads each. Default: all processors.", record=False)
-    dry_run: bool = option(False, "Print what --engine ray would do and how long it takes.", record=False)
     resume: bool = option(False, "Continue a job that was stopped.", record=False)
     fresh: bool = option(False, "Delete an unfinished job and start again.", record=False)
     job: Place | None = option(None, "Folder of the job. Default: beside the output.", record=False)

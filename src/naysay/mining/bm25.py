@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen, offsets
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.errors import MissingExtraError, how_to_install
-from naysay.kernels.postings import best_documents
-from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
 from naysay.search.exact import Found
 
@@ -40,9 +37,9 @@ def bm25(
         score(q, d) = sum over words w of q: log(1 + (N - n_w + 0.5) / (n_w + 0.5)) f / (f + k1 (1 - b + b |d| / mean))
 
     with f the frequency of w in d, and n_w the number of documents that contain it: Lucene's form (Kamphuis et al.,
-    ECIR 2020). A document that shares no word is not a candidate: slots stay empty (-1). The index is that of bm25s
-    (Lù, 2024), whose partial sort breaks ties arbitrarily; the selection here is exact, and the same for any number of
-    threads. Cost: the index, and for each query the lists of its words; n_documents x 12 bytes a thread.
+    ECIR 2020). A document that shares no word is not a candidate: slots stay empty (-1). The index and the scores are
+    those of bm25s (Lù, 2024); of equal scores, the lower row comes first. Cost: the index, and O(n_documents) for each
+    query.
 
     Args:
         query_texts: A list of strings, or an Arrow array.
@@ -72,7 +69,7 @@ def bm25(
     from naysay.formats._labels import strings  # here, because `mine` loads this module and seldom those
 
     queries, corpus = strings("query_texts", query_texts), strings("corpus_texts", corpus_texts)
-    known = _excluded(exclude, len(queries), len(corpus))
+    known_starts, known_items = _excluded(exclude, len(queries), len(corpus))
     bm25s = _need_bm25s()
     split = _plain_words if words is None else words
     if not callable(split):
@@ -88,20 +85,28 @@ def bm25(
         return found
     index = bm25s.BM25(k1=k1, b=b, method="lucene")
     index.index((listed, vocabulary), create_empty_token=False, show_progress=False)
-    made = index.scores
-    starts, documents = frozen(made["indptr"].astype(np.int64)), frozen(made["indices"].astype(np.int32))
-    weights = frozen(made["data"].astype(np.float32))
     for start in range(0, len(queries), _BLOCK):
         query_words = _split(split, "query_texts", queries[start : start + _BLOCK])
-        codes = [[vocabulary[word] for word in row if word in vocabulary] for row in query_words]
-        counts = np.fromiter(map(len, codes), np.int64, len(codes))
-        flat = np.fromiter(chain.from_iterable(codes), np.int64, int(counts.sum()))
-        steps = int(np.diff(starts)[flat].sum()) + len(codes)
-        block = slice(start, start + len(codes))
-        own = known[0] if not len(known[0]) else known[0][start : start + len(codes) + 1]
-        arguments = (frozen(offsets(counts)), frozen(flat), starts, documents, weights, len(corpus), own, known[1])
-        in_rows(best_documents, len(codes), steps, *arguments, found.ids[block], found.scores[block])
+        for row, words_of_query in enumerate(query_words, start):
+            codes = [vocabulary[word] for word in words_of_query if word in vocabulary]
+            if not codes:
+                continue
+            scores = index.get_scores_from_ids(codes)
+            if row < len(known_starts) - 1:
+                scores[known_items[known_starts[row] : known_starts[row + 1]]] = 0
+            best = _best(scores, depth)
+            found.ids[row, : len(best)] = best
+            found.scores[row, : len(best)] = scores[best]
     return found
+
+
+def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
+    """The documents with the highest scores above 0; of equal scores the lower row first."""
+    places = np.flatnonzero(scores > 0)
+    if len(places) > depth:
+        lowest = np.partition(scores[places], -depth)[-depth]
+        places = places[scores[places] >= lowest]
+    return places[np.argsort(-scores[places], kind="stable")][:depth]
 
 
 def _split(split: Words, parameter: str, texts: list[str]) -> list[list[str]]:
@@ -122,16 +127,15 @@ def _plain_words(texts: list[str]) -> list[list[str]]:
 
 
 def _excluded(exclude: Positives | None, n_queries: int, n_documents: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The pairs to leave out, as CSR rows; empty for queries beyond its anchors."""
+    """The pairs to leave out, as CSR rows; there are none for queries beyond its anchors."""
     if exclude is None:
-        return frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.int32))
+        return np.empty(0, np.int64), np.empty(0, np.int32)
     if not isinstance(exclude, Positives):
         raise_invalid("exclude", "a Positives", type(exclude).__name__)
     if exclude.n_anchors > n_queries or exclude.n_items > n_documents:
         rule = f"of at most {n_queries} queries and {n_documents} documents"
         raise_invalid("exclude", rule, f"{exclude.n_anchors} and {exclude.n_items}")
-    missing = np.full(n_queries - exclude.n_anchors, exclude.indptr[-1])
-    return frozen(np.concatenate([exclude.indptr, missing])), exclude.indices
+    return exclude.indptr, exclude.indices
 
 
 def _need_bm25s() -> Any:

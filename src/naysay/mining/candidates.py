@@ -1,10 +1,10 @@
-"""Candidates: what may become negatives, with scores, ranks, and the reason for which each was dropped; and `join`."""
+"""Candidates: what may become negatives, with scores, ranks, and one reason for each that was dropped; and `join`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from enum import StrEnum
 from typing import Any, final
 
 import numpy as np
@@ -22,65 +22,102 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.types import Negatives
 
+Ids = NDArray[np.int64]
+Floats32 = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-EXCLUDED = ("positive", "anchor", "ignored", "duplicate")  # reasons for which a candidate can never be a negative
-_MAX_NAMES = 127  # what an int8 can number
-_PER_SLOT = {"scores": np.float32, "rank": np.int32, "source": np.int8, "suspicion": np.float32, "why": np.int8}
+SEARCH, RANDOM_SOURCE = "search", "random"
+_MAX_SOURCES = 127  # what an int8 can number
 
 
 @final
-@public
+class Reason(StrEnum):
+    """Why a candidate was dropped, in the order of the stages. Its number in `Candidates.why` is its place, from 1."""
+
+    REPEATED = "repeated"  # another source has it already
+    POSITIVE = "positive"  # a known positive of the anchor
+    ANCHOR = "anchor"  # the anchor itself
+    IGNORED = "ignored"  # neither positive nor negative
+    OWN_TEXT = "own text"  # it has the vector of the anchor
+    DUPLICATE = "duplicate"  # it is a copy of a positive or of the anchor
+    TOO_NEAR = "too near"  # before `rank_range`
+    TOO_FAR = "too far"  # after `rank_range`
+    TOO_EASY = "too easy"  # below `min_score`
+    NOT_RESCORED = "not rescored"  # beyond `rescore_budget`
+    SUSPICIOUS = "suspicious"  # the judge suspects it
+    TOO_FREQUENT = "too frequent"  # `max_per_item` anchors with higher scores have it
+    NOT_SELECTED = "not selected"  # good, but not among the k that were taken
+    SHORT_ANCHOR = "short anchor"  # its anchor has fewer than k, and on_short is "drop"
+
+
+REASONS = tuple(Reason)
+CODES = {reason: np.int8(code) for code, reason in enumerate(REASONS, 1)}
+# Reasons for which a candidate can never be a negative: a judge is not shown it.
+NEVER = (
+    Reason.REPEATED,
+    Reason.POSITIVE,
+    Reason.ANCHOR,
+    Reason.IGNORED,
+    Reason.OWN_TEXT,
+    Reason.DUPLICATE,
+)
+SELECTED, RELAXED, RANDOM = range(3)  # numbers in `Candidates.kept_by`
+# The arrays of (n, m) slots, and what stands in an empty slot.
+SLOTS: dict[str, tuple[Any, float]] = {
+    "ids": (np.int64, -1),
+    "scores": (np.float32, -np.inf),
+    "rank": (np.int32, 0),
+    "source": (np.int8, -1),
+    "suspicion": (np.float32, 0),
+    "why": (np.int8, 0),
+    "kept_by": (np.int8, -1),
+}
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     """What a search found for each anchor. Frozen: a stage returns a changed copy.
 
-    **A dropped candidate keeps its slot**, with the reason, so that it can be explained, and judged again without a
-    search. `kept` is the mask of the candidates that are left. Only these can be dropped, so each candidate has one
-    reason, and for every anchor (`outside` not counted)
-
-        candidates = kept + the sum of `dropped` over reasons
-
-    Cost: 27 bytes a slot.
+    A dropped candidate keeps its slot and gets one reason, so that it can be explained. `kept` is the mask of those
+    that are left; only these can be dropped. What has no slot is counted in `outside`.
 
     Args:
         ids: (n, m) int64; -1 where empty.
         scores: (n, m) float32, higher is closer; -inf where empty.
-        rank: (n, m) int32, from 1: the place in the list it came from, before anything was dropped; 0 where empty.
+        rank: (n, m) int32: the place in the list it came from, from 1, known pairs not counted; 0 where empty.
         source: (n, m) int8: which of `source_names` it came from; -1 where empty.
-        source_names: The sources.
         suspicion: (n, m) float32 from 0 to 1; 0 until it is judged.
-        why: (n, m) int8: 0 if it is left, else 1 + the index in `reasons` of the reason for which it was dropped.
-        kept_by: (n, m) int8: which of `kept_names` took it as a negative, -1 none.
+        why: (n, m) int8: 0 if it is left, else the number of its `Reason`.
+        kept_by: (n, m) int8: which of `kept_names` took it as a negative; -1 none.
         positive_scores: (n,) float32: the lowest score of the anchor's known positives, NaN without one.
-        reasons: The reasons for which candidates were dropped.
-        kept_names: The rules that took negatives.
-        outside: {reason: (n,) counts} of what the search itself left out and would have listed.
+        source_names: The sources.
+        kept_names: The rules that take negatives.
+        outside: {reason: (n,) counts} of what was left out and has no slot, such as known pairs.
 
     Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]], np.float32))
-        >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), "too near")
-        >>> left.kept.tolist(), {reason: counts.tolist() for reason, counts in left.dropped.items()}
-        ([[False, True, True]], {'too near': [1]})
+        >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), Reason.DUPLICATE)
+        >>> left.kept.tolist(), {str(reason): counts.tolist() for reason, counts in left.dropped.items()}
+        ([[False, True, True]], {'duplicate': [1]})
     """
 
-    ids: NDArray[np.int64]
-    scores: NDArray[np.float32]
+    ids: Ids
+    scores: Floats32
     rank: NDArray[np.int32]
     source: NDArray[np.int8]
-    source_names: tuple[str, ...]
-    suspicion: NDArray[np.float32]
+    suspicion: Floats32
     why: NDArray[np.int8]
     kept_by: NDArray[np.int8]
-    positive_scores: NDArray[np.float32]
-    reasons: tuple[str, ...] = ()
-    kept_names: tuple[str, ...] = ()
-    outside: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    positive_scores: Floats32
+    source_names: tuple[str, ...] = (SEARCH,)
+    kept_names: tuple[str, str, str] = ("top", "relaxed", "random")
+    outside: Mapping[Reason, Ids] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Any, name: str = "search") -> Candidates:
+    @public
+    def of(cls, found: Any, name: str = SEARCH) -> Candidates:
         """Make candidates of what a search found.
 
         Args:
@@ -94,34 +131,30 @@ class Candidates:
         scores = as_array("scores", to_numpy(found.scores))
         if scores.shape != ids.shape or scores.dtype.kind != "f":
             raise_invalid("scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
-        if ids.size and ids.min() < -1:
-            raise_invalid("ids", "at least -1", first_bad(ids.min(axis=1), ids.min(axis=1) < -1))
-        filled = ids >= 0
-        bad = (filled & ~np.isfinite(scores)).any(axis=1)
+        lowest = ids.min(axis=1, initial=0)
+        if (lowest < -1).any():
+            raise_invalid("ids", "at least -1", first_bad(lowest, lowest < -1))
+        bad = ((ids >= 0) & ~np.isfinite(scores)).any(axis=1)
         if bad.any():
             raise_invalid("scores", "finite where there is an id", first_bad(scores, bad))
+        return cls.listed(ids, scores, name)
+
+    @classmethod
+    def listed(cls, ids: Ids, scores: NDArray[Any], name: str = SEARCH, rank: Ids | None = None) -> Candidates:
+        """The candidates of a list; by default ranks are the places in it."""
+        filled = ids >= 0
+        places = np.arange(1, ids.shape[1] + 1) if rank is None else rank
         return cls(
             ids=ids,
             scores=np.where(filled, scores, -np.inf).astype(np.float32),
-            rank=np.where(filled, np.arange(1, ids.shape[1] + 1), 0).astype(np.int32),
+            rank=np.where(filled, places, 0).astype(np.int32),
             source=np.where(filled, 0, -1).astype(np.int8),
-            source_names=(name,),
             suspicion=np.zeros(ids.shape, np.float32),
             why=np.zeros(ids.shape, np.int8),
             kept_by=np.full(ids.shape, -1, np.int8),
             positive_scores=np.full(len(ids), np.nan, np.float32),
+            source_names=(name,),
         )
-
-    def __post_init__(self) -> None:
-        """Raise if arrays have different shapes."""
-        shapes = {name: getattr(self, name).shape for name in (*_PER_SLOT, "kept_by")}
-        for name, shape in shapes.items():
-            if shape != self.ids.shape:
-                raise_invalid(name, f"of shape {self.ids.shape}, like ids", f"shape {shape}")
-        if self.positive_scores.shape != self.ids.shape[:1]:
-            rule = f"of shape ({len(self.ids)},)"
-            raise_invalid("positive_scores", rule, f"shape {self.positive_scores.shape}")
-        object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
 
     def __len__(self) -> int:
         """The number of anchors."""
@@ -138,85 +171,141 @@ class Candidates:
         return np.asarray(self.filled & (self.why == 0))
 
     @property
-    def dropped(self) -> dict[str, NDArray[np.int64]]:
-        """{reason: (n,) how many of each anchor}, with what the search left out; only reasons that occurred."""
-        counts = {reason: given.copy() for reason, given in self.outside.items()}
-        for place, reason in enumerate(self.reasons, 1):
-            found = np.count_nonzero(self.why == place, axis=1)
-            counts[reason] = counts[reason] + found if reason in counts else found
-        return {reason: found for reason, found in counts.items() if found.any()}
+    def eligible(self) -> Mask:
+        """(n, m): all that was found but known pairs and duplicates, whether it is left or not."""
+        return self.filled & ~self.dropped_for(*NEVER)
 
-    def take(self, rows: NDArray[np.int64]) -> Candidates:
-        """Return the candidates of some anchors."""
-        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("ids", *_PER_SLOT, "kept_by")}
-        outside = {reason: counts[rows] for reason, counts in self.outside.items()}
-        return replace(self, **parts, positive_scores=self.positive_scores[rows], outside=outside)
+    @property
+    def dropped(self) -> dict[Reason, Ids]:
+        """{reason: (n,) how many of each anchor}; only reasons that occurred."""
+        none = np.zeros(len(self), np.int64)
+        counts = {}
+        for reason, code in CODES.items():
+            count = np.count_nonzero(self.why == code, axis=1) + self.outside.get(reason, none)
+            if count.any():
+                counts[reason] = count
+        return counts
 
-    def drop(self, mask: Mask, reason: str) -> Candidates:
+    def dropped_for(self, *reasons: Reason) -> Mask:
+        """(n, m): candidates that were dropped for one of these reasons."""
+        return np.isin(self.why, [CODES[reason] for reason in reasons])
+
+    def drop(self, mask: Mask, reason: Reason) -> Candidates:
         """Return the same without the candidates of `mask` that are left, counted under `reason`."""
-        self._check_mask(mask)
-        lost = mask & self.kept
-        if not lost.any():
-            return self
-        reasons, place = _named(self.reasons, reason)
-        return replace(self, why=np.where(lost, np.int8(place + 1), self.why), reasons=reasons)
+        return replace(self, why=np.where(mask & self.kept, CODES[reason], self.why))
 
     def restored(self, mask: Mask) -> Candidates:
         """Return the same with the dropped candidates of `mask` back."""
-        self._check_mask(mask)
         return replace(self, why=np.where(mask, np.int8(0), self.why))
 
-    def marked(self, mask: Mask, name: str) -> Candidates:
-        """Return the same with the candidates of `mask` that are left marked as negatives by the rule `name`."""
-        self._check_mask(mask)
-        names, place = _named(self.kept_names, name)
-        return replace(self, kept_by=np.where(mask & self.kept, np.int8(place), self.kept_by), kept_names=names)
+    def marked(self, mask: Mask, kept_by: int) -> Candidates:
+        """Return the same with the candidates of `mask` that are left marked as negatives."""
+        return replace(self, kept_by=np.where(mask & self.kept, np.int8(kept_by), self.kept_by))
 
-    def dropped_for(self, reasons: Any) -> Mask:
-        """(n, m): candidates that were dropped for one of these reasons."""
-        wanted = [place for place, reason in enumerate(self.reasons, 1) if reason in reasons]
-        return np.isin(self.why, wanted) & self.filled
+    def unjudged(self) -> Candidates:
+        """Return the same as it was before the judge, the selection and the backfill."""
+        later = self.dropped_for(*REASONS[REASONS.index(Reason.SUSPICIOUS) :])
+        found = replace(
+            self.restored(later),
+            suspicion=np.zeros_like(self.suspicion),
+            kept_by=np.full_like(self.kept_by, -1),
+        )
+        if RANDOM_SOURCE not in self.source_names:
+            return found
+        random = self.source == self.source_names.index(RANDOM_SOURCE)
+        emptied = {name: np.where(random, kind(empty), getattr(found, name)) for name, (kind, empty) in SLOTS.items()}
+        return replace(found, **emptied)
 
-    def negatives(self) -> Negatives:
-        """Return what is left, as a detector reads it: -1 and score 0 in every other slot."""
-        kept = self.kept
-        return Negatives(np.where(kept, self.ids, -1), scores=np.where(kept, self.scores, np.float32(0)))
+    def unselected(self) -> Candidates:
+        """Return the same as it was before the selection."""
+        later = self.dropped_for(Reason.NOT_SELECTED, Reason.SHORT_ANCHOR)
+        return replace(self.restored(later), kept_by=np.full_like(self.kept_by, -1))
 
-    def _check_mask(self, mask: Any) -> None:
-        if getattr(mask, "shape", None) != self.ids.shape or mask.dtype != np.bool_:
-            got = f"{getattr(mask, 'shape', type(mask).__name__)} {getattr(mask, 'dtype', '')}".rstrip()
-            raise_invalid("mask", f"of shape {self.ids.shape} bool, like the candidates", got)
+    def take(self, rows: Ids) -> Candidates:
+        """Return the candidates of some anchors."""
+        slots: dict[str, Any] = {name: getattr(self, name)[rows] for name in SLOTS}
+        outside = {reason: counts[rows] for reason, counts in self.outside.items()}
+        return replace(self, **slots, positive_scores=self.positive_scores[rows], outside=outside)
 
+    def widened(self, width: int) -> Candidates:
+        """Return the same with empty slots added at the end, up to `width` of them."""
+        more = width - self.ids.shape[1]
+        if more <= 0:
+            return self
+        slots: dict[str, Any] = {
+            name: np.pad(getattr(self, name), ((0, 0), (0, more)), constant_values=empty)
+            for name, (_, empty) in SLOTS.items()
+        }
+        return replace(self, **slots)
 
-def _named(names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
-    """The names with `name` among them, and its place."""
-    if name not in names:
-        if len(names) == _MAX_NAMES:
-            raise_invalid("name", f"one of at most {_MAX_NAMES}", f"{name!r} as another")
-        names = (*names, name)
-    return names, names.index(name)
+    def narrowed(self, width: int) -> Candidates:
+        """Return the same in at most `width` slots: those that are left first, then those that were dropped.
+
+        Slots stay in their order. What loses its slot is counted in `outside`; it counts as not selected if it was
+        left.
+        """
+        if self.ids.shape[1] <= width:
+            return self
+        turn = np.where(self.kept, 0, np.where(self.filled, 1, 2))
+        first = np.argsort(turn, axis=1, kind="stable")[:, :width]
+        stays = np.zeros(self.ids.shape, np.bool_)
+        np.put_along_axis(stays, first, values=True, axis=1)
+        gone = replace(self.drop(~stays, Reason.NOT_SELECTED), ids=np.where(stays, -1, self.ids))
+        outside = dict(self.outside)
+        for reason, code in CODES.items():
+            lost = np.count_nonzero(gone.filled & (gone.why == code), axis=1)
+            if lost.any():
+                outside[reason] = outside.get(reason, 0) + lost
+        places = np.sort(first, axis=1)
+        slots: dict[str, Any] = {name: np.take_along_axis(getattr(self, name), places, axis=1) for name in SLOTS}
+        return replace(self, **slots, outside=outside)
+
+    def with_rows(self, rows: Ids, others: Candidates) -> Candidates:
+        """Return the same with some rows replaced."""
+        width = max(self.ids.shape[1], others.ids.shape[1])
+        whole, part = self.widened(width), others.widened(width)
+        arrays: dict[str, Any] = {}
+        for name in (*SLOTS, "positive_scores"):
+            arrays[name] = getattr(whole, name).copy()
+            arrays[name][rows] = getattr(part, name)
+        outside = {}
+        for reason in {**self.outside, **others.outside}:
+            counts = self.outside.get(reason, np.zeros(len(self), np.int64)).copy()
+            counts[rows] = others.outside.get(reason, 0)
+            outside[reason] = counts
+        return replace(whole, **arrays, outside=outside)
+
+    @staticmethod
+    def stacked(parts: Sequence[Candidates]) -> Candidates:
+        """The candidates of several blocks of anchors, as one."""
+        if len(parts) == 1:
+            return parts[0]
+        width = max(part.ids.shape[1] for part in parts)
+        wide = [part.widened(width) for part in parts]
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in wide]) for name in (*SLOTS, "positive_scores")
+        }
+        outside = {
+            reason: np.concatenate([part.outside.get(reason, np.zeros(len(part), np.int64)) for part in wide])
+            for reason in {reason: None for part in wide for reason in part.outside}
+        }
+        return replace(parts[0], **arrays, outside=outside)
 
 
 def check_candidates(candidates: object, parameter: str = "candidates") -> None:
     """Raise unless this is a Candidates."""
     if not isinstance(candidates, Candidates):
-        advice = "Write Candidates.of(found)."
-        raise_invalid(parameter, "a Candidates", type(candidates).__name__, advice)
+        raise_invalid(parameter, "a Candidates", type(candidates).__name__, "Write Candidates.of(found).")
 
 
-def listed(candidates: Candidates) -> Mask:
-    """(n, m): all that was found but for known pairs and duplicates, whether it is left or not."""
-    return candidates.filled & ~candidates.dropped_for(("repeated", *EXCLUDED))
-
-
-def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
+def canonical_order(candidates: Candidates, mask: Mask) -> Ids:
     """(n, m) the slots of each row by score descending, id ascending; those outside of `mask` last. A sort a row."""
     by_id = np.argsort(candidates.ids, axis=1, kind="stable")
     falling = np.where(mask, -candidates.scores, np.float32(np.inf))
     return np.take_along_axis(by_id, np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable"), 1)
 
 
-def read_counts(k: Any, rows: int, *, auto: bool = False) -> NDArray[np.int64]:
+def read_counts(k: Any, rows: int, *, auto: bool = False) -> Ids:
     """(rows,) from one number for all, or one for each; `auto`: whether the caller takes "auto", too."""
     rule = f"a whole number, or one for each of the {rows} anchors" + ", or 'auto'" * auto
     given = as_array("k", to_numpy(k))
@@ -227,8 +316,7 @@ def read_counts(k: Any, rows: int, *, auto: bool = False) -> NDArray[np.int64]:
     counts = whole_numbers("k", given).astype(np.int64)
     if len(counts) != rows:
         raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
-    check_all("k", counts, counts >= 0, "at least 0")
-    check_all("k", counts, counts <= MOST_ROWS, f"at most {MOST_ROWS:,}")
+    check_all("k", counts, (counts >= 0) & (counts <= MOST_ROWS), f"from 0 to {MOST_ROWS:,}")
     return counts
 
 
@@ -262,35 +350,38 @@ def join(*parts: Candidates) -> Candidates:
             raise_invalid("parts", f"of {len(parts[0])} anchors, like the first", len(part))
         if (part.why != 0).any() or (part.kept_by >= 0).any():
             raise_invalid("parts", "as they were found", "one with dropped candidates", "Join first, then drop.")
-    names = tuple(name for part in parts for name in part.source_names)
-    if len(set(names)) < len(names) or len(names) > _MAX_NAMES:
-        raise_invalid("parts", f"at most {_MAX_NAMES} sources with different names", ", ".join(map(repr, names)))
+    names = [name for part in parts for name in part.source_names]
+    if len({*names}) < len(names) or len(names) > _MAX_SOURCES:
+        raise_invalid("parts", f"at most {_MAX_SOURCES} sources with different names", ", ".join(map(repr, names)))
+    return joined(parts)
+
+
+def joined(parts: Sequence[Candidates]) -> Candidates:
+    """The candidates of several sources, as one."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    sources, before = [], 0
-    for part in parts:
-        sources.append(np.where(part.filled, part.source + np.int8(before), np.int8(-1)).astype(np.int8))
-        before += len(part.source_names)
-    positive, outside = parts[0].positive_scores, dict(parts[0].outside)
-    for part in parts[1:]:
-        positive = np.where(np.isnan(positive), part.positive_scores, positive)
-        outside |= {reason: outside.get(reason, 0) + counts for reason, counts in part.outside.items()}
-    whole: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts], axis=1)
-        for name in ("ids", "scores", "rank", "suspicion", "why", "kept_by")
+        return first
+    slots: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in SLOTS if name != "source"
     }
-    joined = replace(
-        parts[0],
-        **whole,
-        source=np.concatenate(sources, axis=1),
+    sources = []
+    names: tuple[str, ...] = ()
+    positive_scores = first.positive_scores
+    for part in parts:
+        sources.append(np.where(part.filled, part.source + np.int8(len(names)), np.int8(-1)))
+        names += part.source_names
+        positive_scores = np.where(np.isnan(positive_scores), part.positive_scores, positive_scores)
+    whole = replace(
+        first,
+        **slots,
+        source=np.concatenate(sources, axis=1).astype(np.int8),
         source_names=names,
-        positive_scores=positive,
-        outside=outside,
+        positive_scores=positive_scores,
     )
-    return joined.drop(_repeated(joined.ids), "repeated")
+    return whole.drop(_repeated(whole.ids), Reason.REPEATED)
 
 
-def _repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _repeated(ids: Ids) -> Mask:
     """(n, m): ids that occur earlier in their row."""
     order = np.argsort(ids, axis=1, kind="stable")
     ordered = np.take_along_axis(ids, order, axis=1)

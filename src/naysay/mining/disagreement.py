@@ -12,9 +12,9 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_number, check_whole, public, raise_invalid
 from naysay.search.exact import search
 
-_BLOCK = 1 << 22  # numbers of a block of solutions
-_CLOSE = 1e-6  # of the residual
-_ROUNDS = 200
+_CLOSE = 1e-6  # the residual of a solution, relative to its right-hand side
+_ROUNDS = 200  # of conjugate gradients, at most
+_SMALLEST = 1e-300  # in place of a norm of 0
 
 
 @final
@@ -42,7 +42,7 @@ def disagreement(vectors: Any, *, k: int, graph: int = 30, alpha: float = 0.99) 
     Iscen, Tolias, Avrithis, Chum. Mining on Manifolds: Metric Learning without Labels. CVPR 2018. It takes anchors at
     the modes of the graph; here every sample has its lists.
 
-    Cost: an exact search, and some dozen products of the graph with (n, block) numbers; O(n^2) in all.
+    Cost: an exact search, and some dozen products with the graph for each sample; O(n^2) in all.
 
     Args:
         vectors: (n, d), other than 0.
@@ -69,17 +69,14 @@ def disagreement(vectors: Any, *, k: int, graph: int = 30, alpha: float = 0.99) 
     check_number("alpha", alpha, at_least=0, below=1)
     n = len(given)
     near = _others(search(given, given, min(max(k, graph) + 1, n)).ids) if n else np.empty((0, 0), np.int64)
-    rows, columns, weights = _mutual(given, near[:, :graph])
+    adjacency = _mutual(given, near[:, :graph])
     euclid = _padded(near[:, :k], k)
     along = np.full((n, k), -1, np.int64)
-    step = max(1, _BLOCK // max(n, 1))
-    for start in range(0, n, step):
-        block = np.arange(start, min(start + step, n))
-        likeness = _diffused(rows, columns, weights, n, block, alpha)
-        likeness[block, np.arange(len(block))] = -np.inf
-        order = np.argsort(-likeness, axis=0, kind="stable")[:k].T
-        found = np.take_along_axis(likeness.T, order, axis=1) > 0
-        along[block, : order.shape[1]] = np.where(found, order, -1)
+    for sample in range(n):
+        likeness = _diffused(adjacency, sample, alpha)
+        likeness[sample] = 0.0
+        order = np.argsort(-likeness, kind="stable")[:k]
+        along[sample, : len(order)] = np.where(likeness[order] > 0, order, -1)
     return Disagreement(_without(euclid, along), _without(along, euclid))
 
 
@@ -94,47 +91,32 @@ def _padded(ids: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     return np.pad(ids, ((0, 0), (0, k - ids.shape[1])), constant_values=-1)
 
 
-def _mutual(vectors: NDArray[np.float64], near: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Edges of samples that are near each other, sorted by row, and their weights in S."""
+def _mutual(vectors: NDArray[np.float64], near: NDArray[np.int64]) -> Any:
+    """S: samples that are near each other, with their weights, as a sparse matrix."""
+    from scipy.sparse import csr_array  # here, because `mine` loads this module and seldom those
+
     n = len(vectors)
     rows, columns = np.repeat(np.arange(n), near.shape[1]), near.ravel()
-    pairs = rows[columns >= 0] * n + columns[columns >= 0]
-    back = (pairs % max(n, 1)) * n + pairs // max(n, 1)
-    kept = np.sort(pairs[np.isin(pairs, back)])
-    rows, columns = kept // max(n, 1), kept % max(n, 1)
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+    filled = columns >= 0
+    is_near = csr_array((np.ones(filled.sum()), (rows[filled], columns[filled])), shape=(n, n))
+    rows, columns = (is_near * is_near.T).nonzero()
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _SMALLEST)
     weights = np.maximum((units[rows] * units[columns]).sum(axis=1), 0.0) ** 3
     degree = np.bincount(rows, weights, n)
     scale = np.sqrt(np.where(degree > 0, degree, 1.0))
-    return rows, columns, weights / (scale[rows] * scale[columns])
+    return csr_array((weights / (scale[rows] * scale[columns]), (rows, columns)), shape=(n, n))
 
 
-def _diffused(rows: Any, columns: Any, weights: Any, n: int, block: Any, alpha: float) -> NDArray[np.float64]:
-    """(n, block) solutions of (I - alpha S) f = e_r by conjugate gradients, all columns at once."""
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))
-    first = rows[starts] if len(rows) else rows
+def _diffused(adjacency: Any, sample: int, alpha: float) -> NDArray[np.float64]:
+    """(n,) the solution of (I - alpha S) f = e_r, by conjugate gradients."""
+    from scipy.sparse.linalg import LinearOperator, cg
 
-    def applied(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        spread = np.zeros_like(values)
-        if len(rows):
-            spread[first] = np.add.reduceat(weights[:, None] * values[columns], starts, axis=0)
-        return np.asarray(values - alpha * spread)
-
-    solution = np.zeros((n, len(block)))
-    residual = np.zeros((n, len(block)))
-    residual[block, np.arange(len(block))] = 1.0
-    direction, size = residual.copy(), (residual**2).sum(axis=0)
-    for _ in range(_ROUNDS):
-        if (size <= _CLOSE**2).all():
-            break
-        moved = applied(direction)
-        along = (direction * moved).sum(axis=0)
-        step = size / np.where(along > 0, along, 1.0)
-        solution += step * direction
-        residual -= step * moved
-        before, size = size, (residual**2).sum(axis=0)
-        direction = residual + size / np.where(before > 0, before, 1.0) * direction
-    return solution
+    n = adjacency.shape[0]
+    start = np.zeros(n)
+    start[sample] = 1.0
+    operator = LinearOperator((n, n), matvec=lambda values: values - alpha * (adjacency @ values), dtype=np.float64)
+    solution, _ = cg(operator, start, rtol=_CLOSE, maxiter=_ROUNDS)
+    return np.asarray(solution, np.float64)
 
 
 def _without(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:

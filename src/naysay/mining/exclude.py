@@ -1,12 +1,8 @@
-"""Exclude, window, drop_below: drop what can never be a negative, ranks outside a range, and scores too low.
-
-A search leaves known pairs out by itself; `with_left_out` restores the ranks as if it had not.
-"""
+"""Exclude, window, drop_below: drop what can never be a negative, ranks outside a range, and scores too low."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,16 +10,15 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, as_floats, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import threshold_of
-from naysay.mining.candidates import Candidates, Mask, check_candidates
-from naysay.mining.judge import SUSPICIOUS, ask, check_detector
+from naysay.mining.candidates import Candidates, Floats32, Ids, Mask, Reason, check_candidates
+from naysay.mining.judge import check_detector, query_of, suspected
+from naysay.mining.problem import Problem
 from naysay.positives import Positives
-from naysay.search._scores import taken
+from naysay.search._scores import pair_scores, taken
 from naysay.search.vectors import Vectors
-from naysay.types import Query
+from naysay.types import Query, anchor_ids
 
-Ids = NDArray[np.int64]
-_NUMBERS = 1 << 22  # of vectors that are compared at a time
+_COMPARED = 1 << 22  # numbers of vectors, and pairs of scores, that are compared at a time
 
 
 @public
@@ -45,7 +40,7 @@ def exclude(
         known: Positives, by row and corpus id: "positive" and "ignored" pairs go.
         same_ids: True if row i is item i of the corpus, or (n,) the item of each row, -1 for none: then "anchor", the
             row itself, goes, unless it is a positive.
-        duplicates: A detector, most likely `Duplicates`: what it suspects at 0.5 or more goes as "duplicate".
+        duplicates: A detector, most likely `Duplicates`: what it suspects goes as "duplicate".
         query: What the detector is given; by default the row numbers, without positives: pass those to `Duplicates`.
 
     Examples:
@@ -71,14 +66,15 @@ def exclude(
             raise_invalid("known", f"of {len(rows)} anchors, like the candidates", known.n_anchors)
         if candidates.ids.max(initial=-1) >= known.n_items:
             raise_invalid("known", f"of more than {candidates.ids.max()} items, like the candidates", known.n_items)
-        candidates = candidates.drop(known.contains(rows, candidates.ids), "positive")
+        candidates = candidates.drop(known.contains(rows, candidates.ids), Reason.POSITIVE)
     if itself is not None:
-        candidates = candidates.drop((candidates.ids == itself[:, None]) & candidates.filled, "anchor")
+        candidates = candidates.drop(candidates.ids == itself[:, None], Reason.ANCHOR)
     if known is not None and known.relation is not None:
-        candidates = candidates.drop(known.contains(rows, candidates.ids, relation="ignore"), "ignored")
+        candidates = candidates.drop(known.contains(rows, candidates.ids, relation="ignore"), Reason.IGNORED)
     if duplicates is not None:
         check_detector("duplicates", duplicates)
-        candidates = candidates.drop(ask(candidates, duplicates, query) >= threshold_of(duplicates), "duplicate")
+        found = suspected(candidates, duplicates, query_of(candidates, query))
+        candidates = candidates.drop(found, Reason.DUPLICATE)
     return candidates
 
 
@@ -86,8 +82,7 @@ def exclude(
 def window(candidates: Candidates, first: int = 1, last: int | None = None) -> Candidates:
     """Drop ranks before `first` ("too near") and after `last` ("too far"); both ends are kept.
 
-    **Ranks are those of the list a candidate came from, before anything was dropped**, so that the window skips the
-    same candidates whatever other stages did before. O(1) per slot.
+    Ranks are those of the list a candidate came from, before a stage dropped anything. O(1) per slot.
 
     Args:
         candidates: What was found.
@@ -103,12 +98,9 @@ def window(candidates: Candidates, first: int = 1, last: int | None = None) -> C
     """
     check_candidates(candidates)
     check_whole("first", first, 1)
-    candidates = candidates.drop(candidates.rank < first, "too near")
-    if last is None:
-        return candidates
-    if check_whole("last", last, 1) < first:
+    if last is not None and check_whole("last", last, 1) < first:
         raise_invalid("last", f"at least first = {first}", last)
-    return candidates.drop(candidates.rank > last, "too far")
+    return in_window(candidates, first, last)
 
 
 @public
@@ -130,73 +122,69 @@ def drop_below(candidates: Candidates, min_score: Any) -> Candidates:
     lowest = as_floats("min_score", min_score)
     if lowest.ndim and lowest.shape != (len(candidates),):
         raise_invalid("min_score", f"a number, or ({len(candidates)},) one for each anchor", f"shape {lowest.shape}")
-    return candidates.drop(candidates.scores < lowest.astype(np.float32).reshape(-1, 1), "too easy")
+    return not_below(candidates, lowest)
 
 
-def with_left_out(
-    candidates: Candidates,
-    anchors: Ids,
-    items: Ids,
-    scores: NDArray[np.float32],
-    kinds: Mapping[str, NDArray[np.bool_]],
-    skipped: Ids | None = None,
-) -> Candidates:
-    """Restore full-corpus ranks by re-inserting excluded pairs, and count these.
+def in_window(candidates: Candidates, first: int, last: int | None) -> Candidates:
+    """Drop the ranks outside of a window."""
+    candidates = candidates.drop(candidates.rank < first, Reason.TOO_NEAR)
+    return candidates if last is None else candidates.drop(candidates.rank > last, Reason.TOO_FAR)
 
-    A search that leaves pairs out finds as many candidates for an anchor with a thousand positives as for one with
-    one, and need not be widened for all anchors by the largest. A binary search for each pair.
 
-    `kinds` are {reason: (p,) which of the pairs}: counted in `outside` where they would have been listed: ahead of the
-    last candidate, or anywhere if the row has empty slots.
+def not_below(candidates: Candidates, lowest: float | NDArray[np.float64]) -> Candidates:
+    """Drop the scores below one number for all, or below one for each row."""
+    return candidates.drop(candidates.scores < np.asarray(lowest, np.float32).reshape(-1, 1), Reason.TOO_EASY)
+
+
+def without_copies(problem: Problem, candidates: Candidates, query: Query) -> Candidates:
+    """Drop candidates that are the anchor under another id, and with a judge copies of its positives, too.
+
+    An encoder gives equal inputs equal vectors, so candidates with the vector of the anchor hold its own text.
     """
-    n, m = candidates.ids.shape
-    place = places(candidates, anchors, items, scores)
-    listed = place < m
-    ahead = np.bincount(anchors * (m + 1) + place, minlength=n * (m + 1)).reshape(n, m + 1)
-    rank = candidates.rank + np.cumsum(ahead, axis=1)[:, :m] + (0 if skipped is None else skipped[:, None])
-    counts = {reason: np.bincount(anchors[listed & chosen], minlength=n) for reason, chosen in kinds.items()}
-    if skipped is not None:
-        counts[SUSPICIOUS] = skipped
-    return replace(
-        candidates,
-        rank=np.where(candidates.filled, rank, 0).astype(np.int32),
-        outside={reason: count for reason, count in counts.items() if count.any()},
-    )
+    anchors, options = anchor_ids(query), problem.options
+    rows = np.arange(len(anchors))
+    queries = problem.queries_of(anchors)
+    if not options.keep_own_text:
+        own_scores = pair_scores(queries, queries, rows, rows, options.metric)
+        same = _same_vectors(candidates, problem.corpus, rows, own_scores, lambda part: taken(queries, rows[part]))
+        candidates = candidates.drop(same, Reason.OWN_TEXT)
+    if options.judge is not None:
+        known, places = problem.known_of(anchors)
+        pair_rows, items = known.pairs()
+        copied = problem.kinds[Reason.POSITIVE][places] | problem.kinds[Reason.ANCHOR][places]
+        pairs = pair_rows[copied], items[copied], problem.known_scores[places][copied]
+        candidates = candidates.drop(copies_of(candidates, problem.corpus, *pairs), Reason.DUPLICATE)
+    if problem.duplicates is not None:
+        candidates = candidates.drop(suspected(candidates, problem.duplicates, query), Reason.DUPLICATE)
+    return candidates
 
 
-def places(candidates: Candidates, anchors: Ids, items: Ids, scores: NDArray[np.float32]) -> Ids:
-    """(p,) how many candidates of its row come before each pair: a higher score, or an equal one and a lower id."""
-    low = np.zeros(len(anchors), np.int64)
-    high = np.full(len(anchors), candidates.ids.shape[1])
-    for _ in range(candidates.ids.shape[1].bit_length()):
-        middle = (low + high) // 2
-        inside = np.minimum(middle, candidates.ids.shape[1] - 1)
-        there, ids = candidates.scores[anchors, inside], candidates.ids[anchors, inside]
-        before = (ids >= 0) & ((there > scores) | ((there == scores) & (ids < items))) & (low < high)
-        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
-    return low
+def copies_of(candidates: Candidates, corpus: Vectors, rows: Ids, items: Ids, scores: Floats32) -> Mask:
+    """(n, m): candidates whose vector equals, number for number, that of an item paired with their row."""
+    return _same_vectors(candidates, corpus, rows, scores, lambda part: taken(corpus, items[part]))
 
 
-def same_vectors(
-    candidates: Candidates, corpus: Vectors, anchors: Ids, items: Ids, scores: NDArray[np.float32]
+def _same_vectors(
+    candidates: Candidates, corpus: Vectors, rows: Ids, scores: Floats32, vectors_of: Callable[[Ids], NDArray[Any]]
 ) -> Mask:
-    """(n, m): candidates whose vector equals, number for number, that of an item paired with their anchor.
+    """(n, m): candidates whose vector equals one of `vectors_of(places)`, which belong to rows and have scores.
 
-    An encoder gives equal inputs equal vectors. Equal vectors have equal scores, which are next to each other in a row:
-    only those are compared. A binary search for each pair, and O(d) for each equal score. The pairs are known
-    positives, or the anchors themselves where ids are shared.
+    Equal vectors have equal scores: only candidates with the same score are compared. O(m) for each pair, and O(d) for
+    each equal score.
     """
     equal = np.zeros(candidates.ids.shape, np.bool_)
-    first, last = np.full(len(items), -1), np.full(len(items), np.iinfo(np.int64).max)
-    starts, stops = (places(candidates, anchors, ends, scores) for ends in (first, last))
-    counts = stops - starts
-    pair = np.repeat(np.arange(len(items)), counts)
-    slot = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts) + starts[pair]
-    rows = anchors[pair]
-    step = max(1, _NUMBERS // max(1, corpus.width))
-    for start in range(0, len(pair), step):
-        part = slice(start, start + step)
-        one, other = taken(corpus, items[pair[part]]), taken(corpus, candidates.ids[rows[part], slot[part]])
-        same = (one == other).all(axis=1)
-        equal[rows[part][same], slot[part][same]] = True
+    width = max(1, candidates.ids.shape[1])
+    for pairs in _in_parts(np.arange(len(rows)), _COMPARED // width):
+        place, slot = np.nonzero(candidates.scores[rows[pairs]] == scores[pairs, None])
+        place = pairs[place]
+        for part in _in_parts(np.arange(len(place)), _COMPARED // max(1, corpus.width)):
+            row = rows[place[part]]
+            same = (vectors_of(place[part]) == taken(corpus, candidates.ids[row, slot[part]])).all(axis=1)
+            equal[row[same], slot[part][same]] = True
     return equal
+
+
+def _in_parts(places: Ids, size: int) -> list[Ids]:
+    """Some of the places at a time."""
+    step = max(1, size)
+    return [places[start : start + step] for start in range(0, len(places), step)]

@@ -1,10 +1,10 @@
-"""Judge: a detector scores the candidates, and those it suspects are dropped; and judges that are given as text."""
+"""Judge: a detector scores the candidates, and those it suspects are dropped. Judges can be given as text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.combined import Combined
 from naysay.detectors.posterior import Posterior
 from naysay.errors import NaysayError
-from naysay.mining.candidates import Candidates, Mask, check_candidates, listed
+from naysay.mining.candidates import Candidates, Floats32, Mask, Reason, check_candidates
 from naysay.types import Detector, Negatives, Query
 
-SUSPICIOUS, ALPHA = "suspicious", 0.05
-_NONE = float(np.finfo(np.float32).max)  # in place of a positive's score where there is none: nothing is above it
-Floats32 = NDArray[np.float32]
+if TYPE_CHECKING:
+    from naysay.mining.auto import Fit
+
+ALPHA = 0.05  # the miss rate of a `Calibrated` that takes the place of a posterior
+_NO_POSITIVE = float(np.finfo(np.float32).max)  # as the score of a positive where there is none: nothing is above it
 
 # {name: (how many numbers it takes, maker(numbers, lowest positive score of each anchor))}
 _JUDGES: dict[str, tuple[int, Callable[[list[float], Any], Any]]] = {
@@ -40,13 +42,51 @@ _BY_POSITIVE = ("margin", "share")
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Threshold:
-    """What is suspected, and what is too easy, for all anchors of a job."""
+class Judge:
+    """What is suspected, for all anchors of a problem."""
 
-    detector: Any  # None if nothing is suspected, or if rescored pairs have yet to decide
+    detector: Any  # None: nothing is suspected
     rule: str  # what it does, in a sentence
-    min_score: float | None  # the lowest score of a negative
-    drop_at: float = SUSPICION_THRESHOLD  # the suspicion at which a candidate is dropped
+    drop_at: float = SUSPICION_THRESHOLD  # the suspicion from which a candidate is dropped
+    fit: Fit | None = None  # the posterior of judge="auto" and its lists, also where another judge takes its place
+
+    def apply(self, candidates: Candidates, query: Query) -> Candidates:
+        """Store the suspicion of the candidates that are left, and drop those that are suspected."""
+        if self.detector is None:
+            return candidates
+        return judged(candidates, self.detector, self.drop_at, query, candidates.kept)
+
+    def describe(self) -> str:
+        """What it does, in a sentence; and the suspicion from which it drops, if that is not the detector's own."""
+        return f"{self.rule} Dropped at a suspicion of {self.drop_at:g} or more." if self._is_moved else self.rule
+
+    @property
+    def _is_moved(self) -> bool:
+        return self.detector is not None and self.drop_at != drops_at(self.detector)
+
+    @property
+    def reads(self) -> int:
+        """How many candidates of each list the detector must be shown: a posterior reads ranks, and the next one."""
+        return self.detector.depth + 1 if isinstance(self.detector, Posterior) else 0
+
+    @property
+    def suspects_all_behind(self) -> bool:
+        """Whether all candidates behind those that the detector reads are suspected, so that none is searched."""
+        if not isinstance(self.detector, Posterior):
+            return False
+        return bool(self.detector.state()["beyond"] >= self.drop_at)
+
+    def limits(self, query: Query, lowest: Floats32) -> NDArray[np.float64]:
+        """(n,) the score at or above which candidates are suspected; NaN if the detector does not go by scores.
+
+        Infinity for an anchor without a positive, where the detector goes by that.
+        """
+        if self.detector is None or self._is_moved:
+            return np.full(len(query), np.nan)
+        found = score_thresholds(self.detector, query)
+        if isinstance(self.detector, Margin | ShareOfPositive):
+            found[np.isnan(lowest)] = np.inf
+        return found
 
 
 @public
@@ -55,12 +95,9 @@ def judge(
 ) -> Candidates:
     """Apply a detector to the candidates that are left, store its suspicion, and drop those that it suspects.
 
-    Dropped candidates are counted as "suspicious"; with several detectors as "suspicious: NAME", the one with the
-    highest suspicion. The suspicion of every candidate is kept, so that `rejudged` can apply another threshold without
-    asking again. Cost: the detector's.
-
-    `Posterior` goes by rank, so it is shown all that was found but for known pairs and duplicates. `RankWindow` raises
-    an error, since some candidates are gone by now. Use `window`.
+    Dropped candidates are counted as "suspicious". `Posterior` goes by rank, so it is shown all that was found but for
+    known pairs and duplicates. `RankWindow` raises an error, since some candidates are gone by now. Use `window`. Cost:
+    the detector's.
 
     Args:
         candidates: What was found.
@@ -78,53 +115,35 @@ def judge(
     """
     check_candidates(candidates)
     combined(detector)
-    at = drop_at(detector) if threshold is None else check_number("threshold", threshold, at_least=0, at_most=1)
-    return judged_slots(candidates, detector, at, query, candidates.kept)
+    drop_at = drops_at(detector) if threshold is None else check_number("threshold", threshold, at_least=0, at_most=1)
+    return judged(candidates, detector, drop_at, query_of(candidates, query), candidates.kept)
 
 
-def judged_slots(
-    candidates: Candidates, detector: Any, threshold: float, query: Query | None, slots: Mask
-) -> Candidates:
-    """Judge some of the candidates that are left: as `judge`, with the others as they are."""
+def judged(candidates: Candidates, detector: Any, drop_at: float, query: Query, slots: Mask) -> Candidates:
+    """Judge the candidates in some slots; the others stay as they are."""
     several = combined(detector)
     by_rank = any(isinstance(part, Posterior) for part in several.detectors.values())
-    asked = listed(candidates) if by_rank else slots
-    negatives = Negatives(np.where(asked, candidates.ids, -1), scores=np.where(asked, candidates.scores, np.float32(0)))
-    found = several.judge(_query_of(candidates, query), negatives)
-    sides = on_its_side(found.suspicion, found.suspicion >= SUSPICION_THRESHOLD)  # in 32 bits, too
-    candidates = replace(candidates, suspicion=np.where(slots, sides, candidates.suspicion).astype(np.float32))
-    flagged = slots & (found.suspicion >= threshold)
-    if not isinstance(detector, Mapping | Combined):
-        return candidates.drop(flagged, SUSPICIOUS)
-    for place, name in enumerate(found.names):
-        candidates = candidates.drop(flagged & (found.blame == place), f"{SUSPICIOUS}: {name}")
-    return candidates
+    asked = candidates.eligible if by_rank else slots
+    suspicion = several.judge(query, _negatives(candidates, asked)).suspicion
+    rounded = on_its_side(suspicion, suspicion >= SUSPICION_THRESHOLD)  # on the same side of 0.5 in float32
+    stored = np.where(slots, rounded, candidates.suspicion).astype(np.float32)
+    return replace(candidates, suspicion=stored).drop(slots & (suspicion >= drop_at), Reason.SUSPICIOUS)
 
 
-def drop_at(detector: Any) -> float:
-    """The suspicion at which candidates are dropped: the detector's own, which is 0.5 for several together."""
+def suspected(candidates: Candidates, detector: Any, query: Query) -> Mask:
+    """(n, m): the candidates that a detector suspects, of those that are left. Nothing is stored."""
+    found = combined(detector).judge(query, _negatives(candidates, candidates.kept)).suspicion
+    return np.asarray(found >= threshold_of(detector))
+
+
+def _negatives(candidates: Candidates, mask: Mask) -> Negatives:
+    """Some candidates as a detector reads them: -1 and score 0 in every other slot."""
+    return Negatives(np.where(mask, candidates.ids, -1), scores=np.where(mask, candidates.scores, np.float32(0)))
+
+
+def drops_at(detector: Any) -> float:
+    """The suspicion from which candidates are dropped: the detector's own, which is 0.5 for several together."""
     return threshold_of(Combined(detector) if isinstance(detector, Mapping) else detector)
-
-
-def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
-    """(n, m): candidates that a judge dropped."""
-    return candidates.dropped_for([reason for reason in candidates.reasons if reason.split(":")[0] == SUSPICIOUS])
-
-
-@public
-def rejudged(candidates: Candidates, threshold: float) -> Candidates:
-    """Apply another threshold to the stored suspicion, without calling a detector.
-
-    Suspicious candidates below the threshold come back, and those at or above it are dropped.
-    """
-    check_number("threshold", threshold, at_least=0, at_most=1)
-    flagged = candidates.suspicion >= np.float32(threshold)
-    return candidates.restored(was_suspicious(candidates) & ~flagged).drop(flagged, SUSPICIOUS)
-
-
-def ask(candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
-    """(n, m) the suspicion of the candidates that are left; 0 elsewhere. Nothing is dropped."""
-    return combined(detector).judge(_query_of(candidates, query), candidates.negatives()).suspicion
 
 
 def check_detector(parameter: str, detector: Any) -> None:
@@ -140,37 +159,35 @@ def check_detector(parameter: str, detector: Any) -> None:
 def combined(detector: Any, parameter: str = "detector") -> Combined:
     """Return one detector or several as one `Combined`."""
     if isinstance(detector, Mapping) and detector:
-        for part in detector.values():
-            check_detector(parameter, part)
-        return Combined(detector)
-    if isinstance(detector, Combined):
-        for part in detector.detectors.values():
-            check_detector(parameter, part)
-        return detector
-    check_detector(parameter, detector)
-    return Combined({type(detector).__name__.lower(): detector})
+        several = Combined(detector)
+    elif isinstance(detector, Combined):
+        several = detector
+    else:
+        check_detector(parameter, detector)
+        return Combined({type(detector).__name__.lower(): detector})
+    for part in several.detectors.values():
+        check_detector(parameter, part)
+    return several
 
 
-@public
 def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
     """(n,) the score at or above which candidates of each row are suspected; NaN if the detector has no such score.
 
     Detectors by score have one: `threshold` of the query, or `high`. Several detectors have none.
     """
-    none = np.full(len(query), np.nan)
     if isinstance(detector, Mapping | Combined):
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
-        return score_thresholds(parts[0], query) if len(parts) == 1 else none
+        return score_thresholds(parts[0], query) if len(parts) == 1 else np.full(len(query), np.nan)
+    found = np.nan
     if callable(getattr(detector, "threshold", None)):
         found = detector.threshold(query)
     elif hasattr(detector, "high"):
         found = detector.high
-    else:
-        return none
     return np.broadcast_to(np.asarray(to_numpy(found), np.float64), len(query)).copy()
 
 
-def _query_of(candidates: Candidates, query: Query | None) -> Query:
+def query_of(candidates: Candidates, query: Query | None) -> Query:
+    """The query of a stage that a user calls; by default the row numbers."""
     given = Query(np.arange(len(candidates))) if query is None else query
     if not isinstance(given, Query):
         raise_invalid("query", "a Query, or None", type(given).__name__)
@@ -208,7 +225,7 @@ def judge_of(judge: Any, lowest: Floats32 | Callable[[Query], Any]) -> Any:
     `Margin` and `ShareOfPositive` without scores get `lowest`, (n,) the lowest score of each anchor's known positives,
     NaN without one: nothing is suspected then. Or a function of the query, as they take it.
     """
-    known = lowest if callable(lowest) else np.where(np.isnan(lowest), np.float32(_NONE), lowest)
+    known = lowest if callable(lowest) else np.where(np.isnan(lowest), np.float32(_NO_POSITIVE), lowest)
     if isinstance(judge, str):
         name, numbers = _parsed(judge)
         return _JUDGES[name][1](numbers or [], known)
@@ -229,23 +246,13 @@ def _needs_scores(judge: Any) -> bool:
     return isinstance(judge, Margin | ShareOfPositive) and judge.positive_scores is None
 
 
-def without_positive(judge: Any, lowest: Floats32) -> str:
+def anchors_without_positive(judge: Any, lowest: Floats32) -> str:
     """What a rule by the anchor's own positive does about anchors that have none, in a sentence; else nothing."""
     count = int(np.isnan(lowest).sum())
     by_positive = _parsed(judge)[0] in _BY_POSITIVE if isinstance(judge, str) else _needs_scores(judge)
     if not count or not by_positive:
         return ""
     return f" {count:,} anchors have no positive, and nothing of them is suspected."
-
-
-def limits_of(detector: Any, query: Query, lowest: Floats32) -> NDArray[np.float64]:
-    """(n,) as `score_thresholds`; NaN without a detector, and infinity for an anchor without a positive to go by."""
-    if detector is None:
-        return np.full(len(query), np.nan)
-    found = score_thresholds(detector, query)
-    if isinstance(detector, Margin | ShareOfPositive):
-        found[np.isnan(lowest)] = np.inf
-    return found
 
 
 def check_judge(judge: Any, labelled: int, *, auto_k: bool, duplicates: Any, rescored: bool) -> None:
@@ -256,19 +263,18 @@ def check_judge(judge: Any, labelled: int, *, auto_k: bool, duplicates: Any, res
         if duplicates is not None:
             advice = "judge=Duplicates(...) drops duplicates and nothing else."
             raise_invalid("duplicates", "left out without a judge", type(duplicates).__name__, advice)
-        return
-    if isinstance(judge, str):
+    elif isinstance(judge, str):
         if rescored and labelled < least_positives(ALPHA):
             rule = f"a detector where fewer than {least_positives(ALPHA)} anchors have a positive to rescore"
             raise_invalid("judge", rule, f"'auto' with {labelled}", "Shares of rescored pairs would need all of them.")
-        return
-    combined(judge, "judge")
-    if isinstance(judge, Calibrated) and judge.n == 0:
+    elif isinstance(judge, Calibrated) and judge.n == 0:
         if judge.standardise:
             raise_invalid("judge", "fitted, where it is standardised", "none", "Call fit(scores, anchors, background).")
         if labelled < least_positives(judge.alpha):
             rule = f"fitted, or {least_positives(judge.alpha)} anchors must have a positive"
             raise_invalid("judge", rule, f"{labelled} that have")
+    else:
+        combined(judge, "judge")
 
 
 def is_detector(judge: Any) -> bool:
@@ -279,3 +285,14 @@ def is_detector(judge: Any) -> bool:
 def is_fitted_here(judge: Any) -> bool:
     """Whether the data decide what is suspected: "auto", and a `Calibrated` without scores."""
     return isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)
+
+
+def rule_of(detector: Any) -> str:
+    """What a detector does, in a sentence; None suspects nothing."""
+    if detector is None:
+        return "Nothing is suspected: the nearest are taken."
+    if isinstance(detector, Posterior):  # its `describe` is about the lists that it was fitted to
+        tau = min(detector.summary.tau, 0.999)
+        return f"Candidates whose probability of being false negatives is above {tau:.3g} are dropped, by a posterior."
+    describe = getattr(detector, "describe", None)
+    return str(describe()) if callable(describe) else f"Suspected by {detector!r}."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,69 +15,126 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
-from naysay.mining._false_share import FitLists, SetEstimate
-from naysay.mining._review import ToReview
-from naysay.mining._rules import Background, rule_of
-from naysay.mining.backfill import notes_of, tally_of
-from naysay.mining.candidates import Candidates
-from naysay.mining.explain import Explanation, MinedArrays, explained, slots_of
+from naysay.mining.auto import Fit, fit_posterior, recut
+from naysay.mining.candidates import REASONS, Candidates, Floats32, Ids, Mask, Reason
+from naysay.mining.estimate import SetEstimate, estimate_set, rule_of_set
 from naysay.mining.judge import (
+    Judge,
+    anchors_without_positive,
     check_judge_text,
     combined,
-    drop_at,
+    drops_at,
     is_fitted_here,
     judge_of,
-    limits_of,
-    rejudged,
-    was_suspicious,
-    without_positive,
+    rule_of,
 )
-from naysay.mining.judge import judge as judge_candidates
+from naysay.mining.pipeline import mine_blocks, take_negatives
+from naysay.mining.problem import Problem
+from naysay.mining.review import ToReview, drawn_pairs
+from naysay.mining.take import notes_of, slots_of, tally_of
 from naysay.places import Place
-from naysay.types import Negatives, Query, anchor_ids
+from naysay.positives import Positives
+from naysay.types import Negatives, Query
 
 if TYPE_CHECKING:
     from naysay.formats.write_negatives import Written
 
-# finish(candidates as judged, detector or None, threshold) -> (candidates with the negatives marked, k of each anchor)
-Finish = Callable[[Candidates, Any, float], tuple[Candidates, NDArray[np.int64]]]
-Recut = Callable[[float], Posterior]  # the judge at another false share
-Judged = tuple[Any, str, float]  # the detector, what it does, and the suspicion at which it drops
-Fit = Callable[[], tuple[Posterior, FitLists]]  # the posterior by which false negatives are estimated, and lists
-# of the negatives that are returned, (n, k) ids and scores: their estimate, and the rule in a sentence
-Estimate = Callable[[NDArray[np.int64], NDArray[np.float32]], SetEstimate]
-Describe = Callable[[Judged, NDArray[np.int64], NDArray[np.float32]], str]
+_PRINTED = 12  # dropped candidates that an explanation prints
+
+
+@public
+class Outcome(NamedTuple):
+    """A candidate and what became of it.
+
+    Attributes:
+        id: Its corpus row.
+        rank: Its rank in the list of its source, 0 for a random item.
+        score: Its score.
+        suspicion: The judge's suspicion.
+        source: Where it was found.
+        kept: Whether it is a negative.
+        by: The rule that kept it, or the reason for which it was dropped.
+
+    Examples:
+        >>> Outcome(id=7, rank=1, score=0.9, suspicion=0.8, source="search", kept=False, by="suspicious").by
+        'suspicious'
+    """
+
+    id: int
+    rank: int
+    score: float
+    suspicion: float
+    source: str
+    kept: bool
+    by: str
 
 
 @final
 @public
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Mined(MinedArrays):
-    """What `mine` returns. Frozen; `rethreshold` returns another.
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why each candidate of an anchor became a negative or did not. `print` shows it as a table.
 
     Args:
-        ids: (n, k) int64, -1 empty: the negatives, by score, then those that filled the row up.
-        scores: (n, k) float32, -inf where empty.
-        rank: (n, k) int32, in the list of its source before anything was dropped; 0 for empty slots and random items.
-        suspicion: (n, k) float32, of the judge; 0 where nothing was judged.
-        source: (n, k) int8, which of `source_names`.
-        kept_by: (n, k) int8, which of `kept_names`; -1 empty.
-        source_names: The sources.
-        kept_names: The rules that took negatives.
-        positive_scores: (n,) float32, the lowest score of the anchor's known positives; NaN without one.
-        thresholds: (n,) the score at or above which the judge suspects; NaN if it does not go by scores alone.
+        anchor: The number of the query.
+        negatives: Its negatives, in order.
+        candidates: What was found and dropped, by score.
+        positive_score: The lowest score of its known positives; NaN without one.
+        threshold: The score at or above which the judge suspects; NaN if the judge does not go by scores.
+        dropped: {reason: count}, known pairs included.
+        wanted: k of this anchor.
+        rule: The judge, in a sentence.
+
+    Examples:
+        >>> outcome = Outcome(id=7, rank=1, score=0.9, suspicion=0.1, source="search", kept=True, by="top")
+        >>> print(Explanation(0, (outcome,), (), 0.95, 0.92, {"positive": 1}, 1, "Suspected from 0.92."))
+        anchor 0: 1 of 1 negatives, positive 0.9500, threshold 0.9200
+        Suspected from 0.92.
+                id   rank     score suspicion  source     outcome
+                 7      1    0.9000      0.10  search     kept: top
+        left out: positive 1
+    """
+
+    anchor: int
+    negatives: tuple[Outcome, ...]
+    candidates: tuple[Outcome, ...]
+    positive_score: float
+    threshold: float
+    dropped: Mapping[str, int]
+    wanted: int
+    rule: str
+
+    def __str__(self) -> str:
+        """A table: kept first, then dropped."""
+        scores = {"positive": self.positive_score, "threshold": self.threshold}
+        known = "".join(f", {name} {value:.4f}" for name, value in scores.items() if not np.isnan(value))
+        lines = [f"anchor {self.anchor}: {len(self.negatives)} of {self.wanted} negatives{known}"]
+        lines += [self.rule, f"{'id':>10} {'rank':>6} {'score':>9} {'suspicion':>9}  {'source':<10} outcome"]
+        for one in (*self.negatives, *self.candidates[:_PRINTED]):
+            numbers = f"{one.id:>10} {str(one.rank) if one.rank else '-':>6} {one.score:>9.4f} {one.suspicion:>9.2f}"
+            lines.append(f"{numbers}  {one.source:<10} {'kept' if one.kept else 'dropped'}: {one.by}")
+        if len(self.candidates) > _PRINTED:
+            lines.append(f"and {len(self.candidates) - _PRINTED} more")
+        if self.dropped:
+            lines.append("left out: " + ", ".join(f"{reason} {count}" for reason, count in self.dropped.items()))
+        return "\n".join(lines)
+
+
+@final
+@public
+@dataclass(frozen=True, eq=False, repr=False)
+class Mined:
+    """What `mine` returns: ids, scores and everything else below, by anchor. Frozen; `rethreshold` returns another.
+
+    `rule`, `false_share`, `dropped` and `notes` are computed from the ids that are returned, whatever chose them.
+
+    Args:
+        problem: What was mined.
+        chosen_judge: The judge that was applied.
+        candidates: What the negatives were taken from, with the outcome of each candidate.
         counts: (n,) k of each anchor.
-        rule: The judge, in a sentence; with judge="auto" also what it leaves of false negatives in these ids.
-        judge: The detector, or None.
-        suspicion_threshold: Candidates with this suspicion or more were dropped.
-        candidates: What the negatives were taken from, with its outcome: all that was found with `depth`, and where
-            queries times corpus rows are at most 2^26; else no more than was needed.
-        known: What could never be a negative: positives, ignored pairs, the anchors themselves.
-        known_scores: (pairs,) float32, their scores in the order of known.pairs(); None if they were not scored.
-        depth: How many candidates were searched.
-        metric: The metric of the scores.
-        notes: A sentence for each thing to know about the result.
-        query: What the judge was given.
+        anchors: (n,) which anchors of the problem these are; None for all.
+        whole: (ids, scores) of all anchors, if these are some of them: the rule and the estimate are about all.
 
     Examples:
         >>> import naysay as ns
@@ -86,18 +144,182 @@ class Mined(MinedArrays):
         ([[1, 2]], 0, 'Nothing is suspected: the nearest are taken.')
     """
 
-    query: Query
-    _auto_k: bool
-    _judged: Candidates
-    _finish: Finish
-    _mine: Callable[..., Any] | None = None  # mines again where not all is listed
-    _recut: Recut | None = None
-    _draw: Callable[[int], ToReview] | None = None
-    _background: Callable[[], Background] | None = None
-    _fit: Fit | None = None
-    _judge_rule: str = ""  # what the judge does, whatever the negatives are
-    _estimate: Estimate | None = None
-    _describe: Describe | None = None
+    problem: Problem
+    chosen_judge: Judge
+    candidates: Candidates
+    counts: Ids
+    anchors: Ids | None = None
+    whole: tuple[Ids, Floats32] | None = None
+
+    @cached_property
+    def _slots(self) -> dict[str, Any]:
+        width = self.problem.width
+        if self.problem.counts is None:
+            width = int(self.counts.max(initial=0))
+        return slots_of(self.candidates, width)
+
+    @property
+    def ids(self) -> Ids:
+        """(n, k) the negatives, by score, then those that filled the row up; -1 empty."""
+        found: Ids = self._slots["ids"]
+        return found
+
+    @property
+    def scores(self) -> Floats32:
+        """(n, k) float32, -inf where empty."""
+        found: Floats32 = self._slots["scores"]
+        return found
+
+    @property
+    def rank(self) -> NDArray[np.int32]:
+        """(n, k) the rank in the list of its source, known pairs not counted; 0 for empty slots and random items."""
+        found: NDArray[np.int32] = self._slots["rank"]
+        return found
+
+    @property
+    def suspicion(self) -> Floats32:
+        """(n, k) of the judge; 0 where nothing was judged."""
+        found: Floats32 = self._slots["suspicion"]
+        return found
+
+    @property
+    def source(self) -> NDArray[np.int8]:
+        """(n, k) which of `source_names`; -1 empty."""
+        found: NDArray[np.int8] = self._slots["source"]
+        return found
+
+    @property
+    def kept_by(self) -> NDArray[np.int8]:
+        """(n, k) which of `kept_names`; -1 empty."""
+        found: NDArray[np.int8] = self._slots["kept_by"]
+        return found
+
+    @property
+    def mask(self) -> Mask:
+        """(n, k): slots that hold a negative."""
+        return self.ids >= 0
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """Where candidates come from."""
+        return self.candidates.source_names
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        """The rules that take negatives."""
+        return self.candidates.kept_names
+
+    @property
+    def positive_scores(self) -> Floats32:
+        """(n,) the lowest score of the anchor's known positives; NaN without one."""
+        return self.candidates.positive_scores
+
+    @property
+    def missing(self) -> Ids:
+        """(n,) how many negatives each anchor lacks to its k."""
+        return np.asarray(self.counts - np.count_nonzero(self.mask, axis=1))
+
+    @property
+    def short(self) -> int:
+        """How many anchors have fewer than k negatives."""
+        return int(np.count_nonzero(self.missing))
+
+    @property
+    def dropped(self) -> dict[Reason, Ids]:
+        """{reason: (n,) how many of each anchor}; "not selected" are good candidates that were not needed."""
+        return self.candidates.dropped
+
+    @property
+    def judge(self) -> Any:
+        """The detector, or None."""
+        return self.chosen_judge.detector
+
+    @property
+    def suspicion_threshold(self) -> float:
+        """Candidates with this suspicion or more were dropped."""
+        return self.chosen_judge.drop_at
+
+    @cached_property
+    def thresholds(self) -> NDArray[np.float64]:
+        """(n,) the score at or above which the judge suspects; NaN if it does not go by scores alone."""
+        return self.chosen_judge.limits(self.query, self.positive_scores)
+
+    @cached_property
+    def rule(self) -> str:
+        """The judge, in a sentence; with judge="auto" also what it leaves of false negatives in these ids."""
+        return rule_of_set(self.problem, self.chosen_judge, *self._all_negatives)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for each thing to know about the result."""
+        problem = self.problem
+        notes: tuple[str, ...] = (problem.search_note,) if problem.search_note else ()
+        own_text = int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0)))
+        if own_text:
+            notes += own_text_note(own_text)
+        tally = tally_of(self.candidates, self.counts, None if problem.may_deepen else problem.first_depth)
+        return (*notes, *notes_of(tally, problem.n_items))
+
+    @property
+    def known(self) -> Positives:
+        """What could never be a negative: positives, ignored pairs, the anchors themselves."""
+        return self.problem.known_of(self._rows)[0]
+
+    @property
+    def known_scores(self) -> Floats32 | None:
+        """(pairs,) their scores in the order of known.pairs(); None if a second model scored the negatives."""
+        if self.problem.options.rescore is not None:
+            return None
+        return self.problem.known_scores[self.problem.known_of(self._rows)[1]]
+
+    @property
+    def depth(self) -> int:
+        """How many candidates of each anchor were searched first."""
+        return self.problem.first_depth
+
+    @property
+    def metric(self) -> str:
+        """The metric of the scores."""
+        return self.problem.options.metric
+
+    @property
+    def query(self) -> Query:
+        """What the judge was given."""
+        return self.problem.query(self._rows)
+
+    @property
+    def _rows(self) -> Ids:
+        return self.problem.anchors if self.anchors is None else self.anchors
+
+    @property
+    def _all_negatives(self) -> tuple[Ids, Floats32]:
+        """Ids and scores of all anchors of the problem."""
+        return (self.ids, self.scores) if self.whole is None else self.whole
+
+    @cached_property
+    def fit(self) -> Fit | None:
+        """The posterior by which false negatives are estimated, and its lists; None where a second model scores.
+
+        It is that of judge="auto"; where another judge was given, it is fitted when this is first asked for.
+        """
+        if self.problem.options.rescore is not None:
+            return None
+        return self.chosen_judge.fit or fit_posterior(self.problem)
+
+    @cached_property
+    def estimate(self) -> SetEstimate:
+        """What the posterior estimates of the negatives, or why it cannot tell."""
+        if self.fit is None:
+            return SetEstimate(None, np.nan, "these scores have no posterior: pairs were rescored")
+        return estimate_set(self.fit, *self._all_negatives)
+
+    @property
+    def false_share(self) -> RateEstimate | None:
+        """The estimated share of false negatives among the negatives, with its 95 % CI; None where it cannot be told.
+
+        With judge="auto" it is what `rule` says.
+        """
+        return self.estimate.share
 
     def negatives(self) -> Negatives:
         """Return the same as `Negatives`, for losses, policies and reports; row i is anchor i."""
@@ -107,17 +329,8 @@ class Mined(MinedArrays):
             suspicion=self.suspicion,
             source=self.source,
             source_names=self.source_names,
-            dropped={reason: int(counts.sum()) for reason, counts in self.dropped.items()},
+            dropped={str(reason): int(counts.sum()) for reason, counts in self.dropped.items()},
         )
-
-    @property
-    def false_share(self) -> RateEstimate | None:
-        """The estimated share of false negatives among the negatives, with its 95 % CI; None where it cannot be told.
-
-        It is computed from `ids`, whatever chose them: what a judge left, a selection took, or a backfill added. With
-        judge="auto" it is what `rule` says. With another judge the posterior is fitted when this is first asked.
-        """
-        return None if self._estimate is None else self._estimate(self.ids, self.scores).share
 
     def explain(self, anchor: int) -> Explanation:
         """Explain why each candidate of an anchor became a negative or did not.
@@ -128,16 +341,37 @@ class Mined(MinedArrays):
         row = check_whole("anchor", anchor, 0)
         if row >= len(self.ids):
             raise_invalid("anchor", f"below {len(self.ids)}, the number of queries", row)
-        return explained(self, row, self._listed(row) if self._mine is not None else None)
+        found = self.candidates
+        dropped = np.flatnonzero((found.ids[row] >= 0) & (found.why[row] != 0))
+        by_score = dropped[np.lexsort((found.ids[row, dropped], -found.scores[row, dropped]))]
+        return Explanation(
+            anchor=row,
+            negatives=tuple(
+                self._outcome(self._slots, row, slot, self.kept_names[by], kept=True)
+                for slot, by in enumerate(self.kept_by[row].tolist())
+                if by >= 0
+            ),
+            candidates=tuple(
+                self._outcome(vars_of(found), row, slot, REASONS[found.why[row, slot] - 1], kept=False)
+                for slot in by_score.tolist()
+            ),
+            positive_score=float(self.positive_scores[row]),
+            threshold=float(self.thresholds[row]),
+            dropped={str(reason): int(counts[row]) for reason, counts in self.dropped.items() if counts[row]},
+            wanted=int(self.counts[row]),
+            rule=self.rule,
+        )
 
-    def _listed(self, anchor: int | None = None) -> Candidates:
-        """All candidates of an anchor, or of all, which are searched for here if they are not listed."""
-        if self._mine is None:
-            return self.candidates
-        anchors = None if anchor is None else np.array([anchor])
-        judge = self.judge, self.rule, self.suspicion_threshold
-        found: Candidates = self._mine(judge, anchors, list_all=True).candidates
-        return found
+    def _outcome(self, arrays: Mapping[str, Any], row: int, slot: int, by: str, *, kept: bool) -> Outcome:
+        return Outcome(
+            id=int(arrays["ids"][row, slot]),
+            rank=int(arrays["rank"][row, slot]),
+            score=float(arrays["scores"][row, slot]),
+            suspicion=float(arrays["suspicion"][row, slot]),
+            source=self.source_names[arrays["source"][row, slot]],
+            kept=kept,
+            by=str(by),
+        )
 
     def pairs_to_review(self, count: int = 100) -> ToReview:
         """Draw pairs for a person to label: mine(..., reviewed=(anchors, items, truth)) corrects its estimate by them.
@@ -151,9 +385,11 @@ class Mined(MinedArrays):
             Their `anchors`, `items`, `scores` and `posterior`, one array each.
         """
         check_whole("count", count, 1)
-        if self._draw is None:
+        fit = self.chosen_judge.fit
+        if fit is None:
             raise_invalid("count", "asked for where the judge was 'auto'", count, "Mine with judge='auto'.")
-        return self._draw(count)
+        counts = self.problem.counts_of(fit.lists.anchors)
+        return drawn_pairs(fit.posterior, fit.lists, counts, count, self.problem.reviewed)
 
     def rethreshold(
         self,
@@ -163,18 +399,15 @@ class Mined(MinedArrays):
         judge: Any = None,
         false_share: float | None = None,
     ) -> Mined:
-        """Judge again, without scoring known pairs or fitting again.
+        """Judge again, without scoring known pairs, fitting, or asking a second model again. Give one of the arguments.
 
-        Give one of them. Selection and backfill run as before, with the same seed: the same threshold gives the same
-        bytes. Where all candidates are listed (see `candidates`) there is no new search, and only those can come in:
-        not those beyond the depth, and not suspected ones that a deeper search skipped. A note counts the anchors that
-        have such. Else the anchors are searched again, and the result is that of `mine` with the other judge.
+        The result is that of `mine` with the other judge: anchors are searched again, unless they were rescored.
+        Selection and backfill run as before, with the same seed: the same threshold gives the same bytes.
 
         Args:
             threshold: Drop candidates with this suspicion or more, in place of `suspicion_threshold`.
             alpha: Another share of unlabelled positives that may be missed, if the judge is `Calibrated`.
-            judge: Another detector, or a text such as "share:0.95". It is given all candidates that were not dropped
-                for other reasons.
+            judge: Another detector, or a text such as "share:0.95".
             false_share: Another estimated share of false negatives, if the judge is the `Posterior` of "auto".
         """
         values = {"threshold": threshold, "alpha": alpha, "judge": judge, "false_share": false_share}
@@ -183,28 +416,46 @@ class Mined(MinedArrays):
             got = " and ".join(given) or "none"
             raise_invalid("threshold", "given, or alpha, or judge, or false_share: one of them", got)
         if threshold is not None:
-            if self.judge is None:
-                raise_invalid("threshold", "left out where nothing was judged", threshold, "Pass judge.")
-            check_number("threshold", threshold, at_least=0, at_most=1)
-            rule = f"{self._judge_rule} Dropped at a suspicion of {threshold:g} or more."
-            moved = threshold != self.suspicion_threshold
-            scores = np.full(len(self.ids), np.nan) if moved else self.thresholds
-            return self._again((self.judge, rule, threshold), scores, asked=True)
+            return self._again(self._at_threshold(threshold))
+        if alpha is not None:
+            return self._again(self._by(self._at_alpha(alpha)))
         if false_share is not None:
-            posterior = self._at_false_share(false_share)
-            return self._again((posterior, rule_of(posterior), posterior.threshold), self.thresholds, asked=True)
-        detector = self._at_alpha(alpha) if alpha is not None else self._detector(judge)
-        scores = limits_of(detector, self.query, self.positive_scores)
-        rule = f"{rule_of(detector)}{without_positive(judge, self.positive_scores)}"
-        return self._again((detector, rule, drop_at(detector)), scores, asked=False)
+            return self._again(self._by(self._at_false_share(false_share)))
+        detector = self._detector(judge)
+        about = anchors_without_positive(judge, self.positive_scores)
+        return self._again(self._by(detector, about))
+
+    def _again(self, judge: Judge) -> Mined:
+        """The result with another judge."""
+        problem = self.problem
+        if self.anchors is not None:
+            message = "a job on disk keeps the candidates of a sample only. Mine again with another --judge."
+            raise_invalid("judge", "that of the job", "another", message)
+        if problem.options.rescore is None:
+            lists = mine_blocks(problem, judge)
+        else:
+            lists = judge.apply(self.candidates.unjudged(), self.query)
+        candidates, counts = take_negatives(problem, judge, lists)
+        return Mined(problem, judge, candidates, counts)
+
+    def _by(self, detector: Any, about: str = "") -> Judge:
+        return Judge(detector, rule_of(detector) + about, drops_at(detector), self.chosen_judge.fit)
+
+    def _at_threshold(self, threshold: float) -> Judge:
+        """The same detector, with another suspicion from which it drops."""
+        if self.judge is None:
+            raise_invalid("threshold", "left out where nothing was judged", threshold, "Pass judge.")
+        check_number("threshold", threshold, at_least=0, at_most=1)
+        return replace(self.chosen_judge, drop_at=threshold)
 
     def _at_false_share(self, false_share: float) -> Posterior:
         """The same posterior with another cut."""
         check_number("false_share", false_share, above=0, below=1)
-        if self._recut is None or not isinstance(self.judge, Posterior):
+        fit = self.chosen_judge.fit
+        if fit is None or not isinstance(self.judge, Posterior):
             advice = "Mine with judge='auto'; `rule` says why there is none."
             raise_invalid("false_share", "left out unless the judge is the Posterior of 'auto'", false_share, advice)
-        return self._recut(false_share)
+        return recut(self.problem, fit.posterior, fit.lists, false_share)
 
     def _at_alpha(self, alpha: float) -> Calibrated:
         """The same calibration at another alpha."""
@@ -226,38 +477,6 @@ class Mined(MinedArrays):
             combined(detector, "judge")
         return detector
 
-    def _again(self, judge: Judged, thresholds: NDArray[np.float64], *, asked: bool) -> Mined:
-        """The result with another judge; `asked`: whether the stored suspicion is this judge's."""
-        detector, rule, threshold = judge
-        if self._mine is not None:
-            mined = self._mine(judge)
-            judged, candidates, counts = mined.judged, mined.candidates, mined.counts
-        else:
-            judged = rejudged(self._judged, threshold) if asked else self._judged_by(detector)
-            candidates, counts = self._finish(judged, detector, threshold)
-        width = int(counts.max(initial=0)) if self._auto_k else self.ids.shape[1]
-        slots = slots_of(candidates, width)
-        again = self._mine is None
-        return replace(
-            self,
-            **slots,
-            rule=rule if self._describe is None else self._describe(judge, slots["ids"], slots["scores"]),
-            judge=detector,
-            suspicion_threshold=threshold,
-            thresholds=thresholds,
-            notes=notes_of(tally_of(candidates, counts, self.depth), self.known.n_items, again=again),
-            candidates=candidates,
-            counts=counts,
-            _judged=judged,
-            _judge_rule=rule if asked is False else self._judge_rule,
-        )
-
-    def _judged_by(self, detector: Any) -> Candidates:
-        """What was found, judged by another detector."""
-        restored = self._judged.restored(was_suspicious(self._judged))
-        unjudged = replace(restored, suspicion=np.zeros_like(restored.suspicion))
-        return unjudged if detector is None else judge_candidates(unjudged, detector, query=self.query)
-
     def write(self, path: str | Path, format: str = "triplet", **options: Any) -> Written:
         """Write the negatives in a format that a trainer reads.
 
@@ -273,22 +492,17 @@ class Mined(MinedArrays):
         options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
         return write_negatives(path, format, positive_scores=self.known_scores, **options)
 
-    def report(self, path: str | Place, *, background: Any = None, **options: Any) -> Place:
-        """Write one HTML file that shows what was mined and why. Candidates that are not listed are searched for.
+    def report(self, path: str | Place, **options: Any) -> Place:
+        """Write one HTML file that shows what was mined and why.
 
         Args:
             path: The file, which ends in .html.
-            background: (s,) scores of random pairs. By default they are scored here, unless pairs were rescored.
             **options: Keywords of `report_mined`: title, numbers, query_texts, corpus_texts, query_ids, corpus_ids,
-                provenance, run, of_anchors, seed, command.
+                provenance, notes, command, seed.
         """
-        from naysay.mining._report import report_mined
+        from naysay.mining.report import report_mined  # here, because mining itself needs no report
 
-        if background is None and self._background is not None:
-            background = self._background()
-        shown = self if self._mine is None else replace(self, candidates=self._listed(), _mine=None)
-        own = {"background": background, "fit": self._fit and self._fit(), "anchors": anchor_ids(self.query)}
-        return report_mined(shown, path, **(own | options))
+        return report_mined(self, path, **options)
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""
@@ -301,13 +515,25 @@ class Mined(MinedArrays):
     def _said(self) -> str:
         return f"{self.mask.sum():,} of {self.counts.sum():,} negatives for {len(self.ids):,} anchors"
 
-    def _k(self) -> str:
-        """k, or its range where anchors differ."""
-        least, most = int(self.counts.min(initial=self.ids.shape[1])), int(self.counts.max(initial=0))
-        return f"k = {most}" if least >= most else f"k = {least} to {most}"
-
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
-        lines = [f"{self._said()}, {self._k()}", self.rule]
-        lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
+        smallest, largest = int(self.counts.min(initial=self.ids.shape[1])), int(self.counts.max(initial=0))
+        k = f"k = {largest}" if smallest >= largest else f"k = {smallest} to {largest}"
+        lines = [f"{self._said()}, {k}", self.rule]
+        lines += [f"{reason:<24} {int(counts.sum()):>12,}" for reason, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
+
+
+def vars_of(candidates: Candidates) -> dict[str, Any]:
+    """The arrays of slots that an explanation shows."""
+    return {name: getattr(candidates, name) for name in ("ids", "rank", "scores", "suspicion", "source")}
+
+
+def own_text_note(count: int, option: str = "keep_own_text=True", by: str = "vector") -> tuple[str, ...]:
+    """A sentence on the anchors whose own text is in the corpus; none if there are none."""
+    if not count:
+        return ()
+    return (
+        f"{count:,} anchors have their own {by} in the corpus under another id. These documents are left out "
+        f"({option} keeps them).",
+    )

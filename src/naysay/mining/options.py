@@ -1,7 +1,7 @@
 """The options of mining, each declared once. `mine`, `naysay mine` and a job's record are all fed from here.
 
-To add an option: declare it as a field of `MiningOptions`, use `task.options.NAME` in the stage that it belongs to, and
-test it. Its keyword, its option on the command line, its help, its entry in a job's record and its name in errors
+To add an option: declare it as a field of `MiningOptions`, use `problem.options.NAME` in the stage that it belongs to,
+and test it. Its keyword, its option on the command line, its help, its entry in a job's record and its name in errors
 follow from the declaration.
 """
 
@@ -16,10 +16,9 @@ from typing import Any, final
 from naysay._options import option
 from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
-from naysay.mining.backfill import ON_SHORT
 from naysay.mining.judge import check_judge_text
 from naysay.mining.rescore import ScorePairs, check_score_pairs
-from naysay.mining.select import METHODS, check_method_options
+from naysay.mining.take import METHODS, ON_SHORT, check_method_options
 from naysay.search._scores import METRICS
 
 INDEX_KINDS = ("auto", "ivf", "hnsw")
@@ -73,13 +72,11 @@ class MiningOptions:
         keep_own_text: Whether to keep corpus rows whose vector is that of the query, number for number. By default they
             are left out like the query itself.
         duplicates: A detector such as `Duplicates`, the texts of the corpus, or (corpus texts, query texts).
-        depth: Number of candidates to search for each query. By default up to max(4 k, 100), plus the ranks that
-            `rank_range` skips, and only as deep as the negatives need. Known pairs do not count: the search leaves
-            them out.
+        depth: Number of candidates to search for each query. By default as many as the negatives need: see above.
+            Known pairs do not count: the search leaves them out.
         sources: {name: (n, m) ids, or an object with ids}: candidates of other retrievers, best first, -1 empty.
             They are scored by the vectors and keep the ranks of their own list.
-        rank_range: (first, last): keep these ranks only, counted from 1 before anything is dropped. last may be
-            None.
+        rank_range: (first, last): keep these ranks only, counted from 1 without known pairs. last may be None.
         min_score: The lowest score of a negative.
         rescore: rescore(anchors (p,), ids (p,)) -> (p,): a better score, such as a cross-encoder. One positive of
             each anchor is scored first.
@@ -88,8 +85,10 @@ class MiningOptions:
         select: "top", "random", "softmax" (needs `temperature`), "spread", "groups" (needs `groups`) or "mmr".
         temperature: Softmax temperature.
         groups: (N,) the group of each corpus row.
-        balance: MMR relevance weight, 0 to 1; 0.5 by default.
+        mmr_lambda: MMR relevance weight, 0 to 1; 0.5 by default.
         quotas: {source: number of negatives}. The search is called "search". The numbers add up to k.
+        max_per_item: No item is the negative of more than so many anchors. Pairs are taken greedily, the highest scores
+            first; an anchor whose candidate is taken goes on to its next one.
         on_short: For an anchor with fewer than k negatives: "pad" leaves slots empty, "drop" drops the anchor,
             "relax" takes suspected candidates back, "random" adds random items, "raise" raises an error.
         max_k: The largest k of an anchor where k is "auto".
@@ -135,8 +134,9 @@ class MiningOptions:
     )
     temperature: float | None = option(None, "Softmax temperature; only with --select softmax.")
     groups: Any = option(None)
-    balance: float | None = option(None, "MMR relevance weight, 0 to 1; only with --select mmr.")
+    mmr_lambda: float | None = option(None, "MMR relevance weight, 0 to 1; only with --select mmr.")
     quotas: Mapping[str, int] | None = option(None, "Negatives from each source: search=4,bm25=2.", read=read_quotas)
+    max_per_item: int | None = option(None, "No document is the negative of more than so many anchors.")
     on_short: str = option("pad", "For anchors with fewer than k negatives: pad, drop, relax, random or raise.")
     max_k: int = option(32, "The largest k of an anchor; only with -k auto.")
     approximate: str | None = option(None, "Use an index in place of the exact search: auto, ivf or hnsw.")
@@ -164,9 +164,10 @@ class MiningOptions:
         self._check_rescore()
         check_one_of("select", self.select, tuple(METHODS))
         check_method_options(
-            self.select, {"temperature": self.temperature, "groups": self.groups, "balance": self.balance}
+            self.select, {"temperature": self.temperature, "groups": self.groups, "mmr_lambda": self.mmr_lambda}
         )
         check_one_of("on_short", self.on_short, ON_SHORT)
+        self._check_max_per_item()
         check_whole("max_k", self.max_k, 1)
         if self.approximate is not None:
             check_one_of("approximate", self.approximate, INDEX_KINDS)
@@ -175,6 +176,16 @@ class MiningOptions:
             check_device("device", self.device)
         if self.threads is not None:
             check_threads("threads", self.threads)
+
+    def _check_max_per_item(self) -> None:
+        if self.max_per_item is None:
+            return
+        check_whole("max_per_item", self.max_per_item, 1)
+        if self.select != "top" or self.quotas is not None:
+            raise_invalid("max_per_item", "left out unless the highest scores are selected", self.max_per_item)
+        if self.on_short in ("relax", "random"):
+            rule = f"left out with on_short={self.on_short!r}, which could exceed it"
+            raise_invalid("max_per_item", rule, self.max_per_item)
 
     def _check_ranks(self) -> None:
         first = 1

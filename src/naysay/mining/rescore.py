@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, public, raise_invalid, shown, whole_numbers
 from naysay.errors import NaysayError
-from naysay.mining.candidates import Candidates, canonical_order, check_candidates
+from naysay.mining.candidates import Candidates, Reason, canonical_order, check_candidates
 from naysay.positives import POSITIVE, Positives
 from naysay.search._scores import lowest_of
 
@@ -85,7 +85,7 @@ def rescored(
     scores, done = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
     scores[rows, slots], done[rows, slots] = answers[len(whose) :], True
     lowest = lowest_of(whose, answers[: len(whose)], len(candidates))
-    return replace(candidates, scores=scores, positive_scores=lowest).drop(~done, "not rescored")
+    return replace(candidates, scores=scores, positive_scores=lowest).drop(~done, Reason.NOT_RESCORED)
 
 
 def check_score_pairs(parameter: str, score_pairs: Any) -> None:

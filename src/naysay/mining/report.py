@@ -1,0 +1,454 @@
+"""Mined negatives as a page: the trade of false negatives and hardness, outcomes, examples, and pairs to label."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay._options import takes_options
+from naysay.checks import check_lengths, public, raise_invalid, shown
+from naysay.detectors.posterior import Posterior
+from naysay.detectors.posterior_summary import cut_at, nearest_below
+from naysay.detectors.rate import CONFIDENCE, RateEstimate
+from naysay.mining.auto import FitLists, lists_of, own_scores, usable
+from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
+from naysay.mining.estimate import among
+from naysay.mining.judge import Judge, judge_of
+from naysay.mining.mined import Mined
+from naysay.places import Place, as_place, check_page
+from naysay.positives import POSITIVE
+from naysay.report.contents import Contents, Example, Examples, ReviewPair, Table
+from naysay.report.html import write_report
+from naysay.report.scores import Scores
+from naysay.report.trade import Trade, TradePoint, false_text
+from naysay.rng import rng_for
+from naysay.text import counted, percent, versions
+from naysay.types import Query
+
+CHOSEN = "these negatives"
+_RULES = {"share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}  # what others use most
+_TARGETS = 48  # on the slider
+_SMALLEST_TARGET = 1 / 40  # of the share of the nearest
+_TO_LABEL = 100  # pairs
+_CHARACTERS = 1000  # of a text to label
+_EXAMPLES = 10  # of a kind
+_SHOWN_SLOTS = 1 << 22  # candidates behind the distributions and examples, in whole anchors
+_HIGH_SHARE, _CLEARLY_ABOVE = 0.05, 1.2  # a false share to look into before training
+_NO_NEGATIVES = RateEstimate("false negatives", 0.0, 0.0, 1.0, CONFIDENCE, 0, ())
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReportOptions:
+    """What a report of mined negatives shows beside them.
+
+    Args:
+        title: The title of the page.
+        numbers: {what: figure} for the headline, beside the report's own; the same name replaces it.
+        query_texts: The texts of queries: an object with len() and [row]; only rows that are shown are read.
+        corpus_texts: The texts of the corpus, the same.
+        query_ids: The ids of queries, the same.
+        corpus_ids: The ids of the corpus, the same.
+        provenance: {what: value} beside versions and settings: arguments, seed, hashes of the input.
+        notes: Sentences at the end; by default those of `mined`.
+        command: What mines again with another target, with TARGET in place of its value.
+        seed: Seed of the anchors, if there are many, of the examples and of the pairs to label.
+    """
+
+    title: str = ""
+    numbers: Mapping[str, str] | None = None
+    query_texts: Any = None
+    corpus_texts: Any = None
+    query_ids: Any = None
+    corpus_ids: Any = None
+    provenance: Mapping[str, str] | None = None
+    notes: tuple[str, ...] | None = None
+    command: str = "mined.rethreshold(false_share=TARGET)"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the types."""
+        kinds = {"title": str, "command": str, "numbers": Mapping, "provenance": Mapping}
+        for name, kind in kinds.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise_invalid(name, "a text" if kind is str else "a dictionary", shown(value))
+
+
+@public
+@takes_options(ReportOptions)
+def report_mined(mined: Mined, path: str | Place, options: ReportOptions) -> Place:
+    """Write what was mined as one HTML file; see `write_report`.
+
+    With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note says. Counts
+    are of all.
+
+    Args:
+        mined: A `Mined`.
+        path: The file, which ends in .html.
+        options: What the report shows beside them.
+
+    Returns:
+        The path.
+    """
+    if not isinstance(mined, Mined):
+        raise_invalid("mined", "a Mined", type(mined).__name__)
+    check_page("path", as_place("path", path))
+    n, width = mined.candidates.ids.shape
+    queries = Labels("query", options.query_texts, options.query_ids, n)
+    corpus = Labels("corpus", options.corpus_texts, options.corpus_ids, mined.problem.n_items)
+    rows = np.sort(rng_for(options.seed).permutation(n)[: max(1, _SHOWN_SLOTS // max(1, width))])
+    weighed = weigh(mined, options)
+    contents = Contents(
+        title=options.title or "Mined negatives",
+        advice=_advice(mined, weighed, options),
+        numbers=_numbers(mined, weighed.trade, options),
+        scores=_scores(mined, rows),
+        tables=_outcomes(mined),
+        examples=_examples(mined, rows, queries, corpus),
+        provenance=_provenance(mined) | dict(options.provenance or {}),
+        notes=_notes(mined, len(rows), options),
+        trade=weighed.trade,
+        review=_review(weighed, queries, corpus),
+    )
+    return write_report(path, contents)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """The trade, or why there is none, and pairs to label."""
+
+    trade: Trade | None
+    reason: str = ""
+    rows: Ids | None = None  # (p,) of the pairs: rows of what was mined
+    ids: Ids | None = None  # their candidates
+    scores: NDArray[np.float64] | None = None
+    posterior: NDArray[np.float64] | None = None  # NaN where it cannot be told
+
+
+def weigh(mined: Mined, options: ReportOptions) -> Weighed:
+    """Weigh what was mined by a posterior: what each target and other rules would take from the same lists.
+
+    The lists are those of the anchors that the posterior was fitted to, and counts are scaled to all.
+    """
+    if mined.fit is None:
+        return Weighed(None, "these scores have no posterior: pairs were rescored")
+    posterior, lists = mined.fit.posterior, mined.fit.lists
+    anchors = mined.problem.anchors
+    if mined.anchors is not None:
+        anchors = mined.anchors
+        lists = lists_of(mined.problem, posterior, anchors)
+    rows = np.searchsorted(anchors, lists.anchors)
+    counts, own = mined.counts[rows], own_scores(posterior, lists.anchors)
+    nearest = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
+    probability = np.full(lists.scores.shape, nan)
+    if usable(posterior):
+        probability = posterior.posterior(lists.scores, own, alike=lists.alike)
+    slots = np.flatnonzero(nearest)
+    row, slot = np.divmod(rng_for(options.seed).permutation(slots)[:_TO_LABEL], max(1, nearest.shape[1]))
+    pairs = rows[row], lists.ids[row, slot], lists.scores[row, slot], probability[row, slot]
+    if not usable(posterior) or not len(slots):
+        return Weighed(None, posterior.reason or "no candidates were found", *pairs)
+
+    in_use = mined.judge.false_share if isinstance(mined.judge, Posterior) else nan
+    targets = _targets(float(probability[nearest].mean()), in_use)
+    eligible = np.where(lists.free, probability, 2.0)
+    sets = {"nearest": nearest} | _by_rules(mined, rows, lists, counts)
+    cuts = [cut_at(eligible, counts, target, None).kept for target in targets]
+    shares = posterior.shares(lists.scores, own, [*sets.values(), *cuts], alike=lists.alike)
+    shares[0] = posterior.summary.before or shares[0]  # of all anchors that it was fitted to, as in the rule
+
+    total = mined.problem.queries.n
+    slots_wanted = int(counts.sum())
+
+    def point(name: str, mask: Mask, share: RateEstimate, target: float, scores: NDArray[Any], n: int) -> TradePoint:
+        numbers = int((nearest & ~mask).sum()), n, max(0, slots_wanted - n)
+        dropped, taken, empty = (round(number * total / len(rows)) for number in numbers)
+        mean = float(scores.mean()) if n else nan
+        return TradePoint(name, dropped, taken, empty, share.estimate, share.low, share.high, mean, target)
+
+    named = [*((name, mask, nan) for name, mask in sets.items())]
+    named += [("cut", mask, target) for mask, target in zip(cuts, targets, strict=True)]
+    points = [
+        point(name, mask, share, target, lists.scores[mask], int(mask.sum()))
+        for (name, mask, target), share in zip(named, shares, strict=True)
+    ]
+    taken = mined.mask[rows]
+    chosen = point(
+        CHOSEN,
+        among(lists, np.where(taken, mined.ids[rows], -1)),
+        mined.false_share or _NO_NEGATIVES,
+        in_use,
+        mined.scores[rows][taken].astype(np.float64),
+        int(taken.sum()),
+    )
+    command = options.command or ""
+    if not isinstance(mined.judge, Posterior) and "rethreshold" in command:
+        command = ""  # the target is that of a Posterior
+    basis = (
+        f"Estimated from {counted(posterior.summary.labelled, 'labelled positive')} and the nearest candidates of "
+        f"{counted(len(rows), 'anchor')}" + ("; counts are scaled to all." if len(rows) < total else ".")
+    )
+    rules = tuple(points[: len(sets)])
+    return Weighed(Trade(tuple(points[len(sets) :]), chosen, rules, command, basis), "", *pairs)
+
+
+def _by_rules(mined: Mined, rows: Ids, lists: FitLists, counts: Ids) -> dict[str, Mask]:
+    """What each of the other rules would take."""
+    lowest, found = mined.positive_scores[rows], {}
+    for name, text in _RULES.items():
+        limits = Judge(judge_of(text, lowest), "").limits(Query(np.arange(len(rows))), lowest)
+        allowed = lists.free & (lists.scores <= limits[:, None])
+        found[name] = nearest_below(np.where(allowed, 0.0, 2.0), counts, 1.0)
+    return found
+
+
+def _targets(highest: float, in_use: float) -> list[float]:
+    """Targets up to the share of the nearest, where nothing is dropped, in three digits; the one in use among them."""
+    if not highest > 0:
+        return [in_use if in_use > 0 else _HIGH_SHARE]
+    steps = np.geomspace(highest * _SMALLEST_TARGET, highest, _TARGETS).tolist()
+    rounded = {float(f"{step:.3g}") for step in steps}
+    below = {target for target in (*rounded, in_use) if target < highest}
+    return sorted({*below, highest})
+
+
+def _advice(mined: Mined, weighed: Weighed, options: ReportOptions) -> tuple[str, ...]:
+    """How many of the negatives are false, before and after judging; then why, and what to do."""
+    count = f"{int(mined.mask.sum()):,}"
+    if mined.anchors is not None:
+        count = (options.numbers or {}).get("negatives", "")
+    these, trade = f"these {count} negatives" if count else "these negatives", weighed.trade
+    others = [mined.rule]
+    if not mined.mask.any():
+        first = "There is nothing to train on: no negatives were found. The counts below show why."
+    elif trade is None:
+        first = f"How many of {these} are false cannot be told: {weighed.reason}."
+        others.insert(0, "Read the examples before you train, or label the pairs below.")
+    else:
+        chosen, nearest = trade.chosen, trade.rules[0]
+        first = f"An estimated {false_text(chosen)} of {these} are false"
+        if chosen.dropped:
+            before = f"of the nearest after duplicates are dropped, without a judge, it would be {false_text(nearest)}"
+            first = f"{first}; {before}."
+        else:
+            first = f"{first}: they are the nearest, and none was dropped."
+        wanted = chosen.target if np.isfinite(chosen.target) else _HIGH_SHARE
+        if chosen.false_share > _CLEARLY_ABOVE * wanted:
+            others.insert(0, "Too many may be false to train on: move the target to see what fewer would cost.")
+        else:
+            others.insert(0, "Train on them.")
+    if mined.short:
+        slots = f"{int(mined.missing.sum()) / int(mined.counts.sum()):.1%} of the slots"
+        anchors = f"{mined.short / len(mined.ids):.1%} of the anchors"
+        others.append(f"{slots} are empty, in {anchors}: search deeper, or raise the target.")
+    return (first, *others)
+
+
+def _numbers(mined: Mined, trade: Trade | None, options: ReportOptions) -> dict[str, str]:
+    """The headline numbers; counts only if all anchors are here."""
+    kept, total = mined.scores[mined.mask], mined.problem.queries.n
+    found = {"anchors": f"{total:,}"}
+    if mined.anchors is None:
+        found["negatives"] = f"{len(kept):,}"
+    found["mean score of the negatives"] = f"{kept.mean(dtype=np.float64):.4g}" if len(kept) else "none"
+    if trade is not None:
+        found["mean score of the nearest"] = f"{trade.rules[0].mean_score:.4g}"
+    if mined.anchors is None:
+        found["empty slots"] = f"{int(mined.missing.sum()):,}"
+    given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
+    if mined.anchors is None:
+        return found | given
+    return given | {name: text for name, text in found.items() if name not in given}
+
+
+def _notes(mined: Mined, shown_anchors: int, options: ReportOptions) -> tuple[str, ...]:
+    """What to know about the page."""
+    notes = mined.notes if options.notes is None else options.notes
+    n, total = len(mined.ids), mined.problem.queries.n
+    if n < total:
+        notes = (*notes, f"This page shows {n:,} of {total:,} anchors; the counts of outcomes are of these.")
+    if shown_anchors < n:
+        notes = (*notes, f"Distributions and examples are of {shown_anchors:,} random anchors.")
+    return notes
+
+
+def _scores(mined: Mined, rows: Ids) -> Scores:
+    """The scores of positives, negatives and dropped candidates; thresholds only if all anchors share them."""
+    part = mined.candidates.take(rows)
+    lost = part.filled & (part.why != 0)
+    thresholds = mined.thresholds[np.isfinite(mined.thresholds)]
+    low = getattr(mined.judge, "low", nan)
+    return Scores(
+        positives=_positive_scores(mined),
+        kept=mined.scores[mined.mask],
+        dropped=part.scores[lost],
+        why=part.why[lost] - 1,
+        reasons=tuple(map(str, REASONS)),
+        low=float(low) if np.ndim(low) == 0 and np.isfinite(low) else nan,
+        high=float(thresholds[0]) if len(thresholds) and np.ptp(thresholds) == 0 else nan,
+    )
+
+
+def _positive_scores(mined: Mined) -> Floats32:
+    """(p,) the scores of all known positives, or of one of each anchor where only these are known."""
+    relation, scores = mined.known.relation, mined.known_scores
+    if scores is None:
+        return mined.positive_scores[~np.isnan(mined.positive_scores)]
+    return scores if relation is None else scores[relation == POSITIVE]
+
+
+def _outcomes(mined: Mined) -> tuple[Table, ...]:
+    """Outcomes of the candidates, and where the negatives come from if there are several sources."""
+    taken = {name: int((mined.kept_by == place).sum()) for place, name in enumerate(mined.kept_names)}
+    counts = {f"kept: {name}": count for name, count in taken.items() if count}
+    counts |= {f"dropped: {reason}": int(each.sum()) for reason, each in mined.dropped.items()}
+    whole = max(1, sum(counts.values()))
+    rows = tuple((name, count, percent(count / whole)) for name, count in counts.items())
+    caption = "Every candidate has one outcome; known pairs are counted, too."
+    tables = [Table("Outcomes of the candidates", ("outcome", "candidates", "share"), rows, caption)]
+    if len(mined.source_names) > 1:
+        sources = [int((mined.source == place).sum()) for place in range(len(mined.source_names))]
+        pairs = tuple(zip(mined.source_names, sources, strict=True))
+        tables.append(Table("Where the negatives come from", ("source", "negatives"), pairs, "Negatives by source."))
+    return tuple(tables)
+
+
+@final
+class Labels:
+    """The label of a row on the page: its text, its id, both, or its number."""
+
+    def __init__(self, side: str, texts: Any, ids: Any, n: int) -> None:
+        """Raise if texts or ids have another length, or no rows."""
+        for name, given in ((f"{side}_texts", texts), (f"{side}_ids", ids)):
+            if given is None:
+                continue
+            if not (hasattr(given, "__getitem__") and hasattr(given, "__len__")) or getattr(given, "shape", None) == ():
+                raise_invalid(name, "a sequence, or None", type(given).__name__)
+            check_lengths(**{name: len(given), "rows": n})
+        self.texts, self.ids = texts, ids
+
+    def __getitem__(self, row: int) -> str:
+        """The label of a row; nothing for -1."""
+        if row < 0:
+            return ""
+        given = None if self.ids is None else self.ids[row]
+        name = f"row {row}" if given is None else shown(given) if isinstance(given, int) else str(given)
+        if self.texts is None:
+            return name
+        text = str(self.texts[row])
+        return text if self.ids is None else f"{name}: {text}"
+
+    def named(self, row: int) -> tuple[str, str]:
+        """The id of a row, or its number, and its text, or nothing."""
+        name = str(row if self.ids is None else self.ids[row])
+        return name, "" if self.texts is None else _clipped(str(self.texts[row]))
+
+
+def _clipped(text: str) -> str:
+    """The beginning of a long text: a page with 100 pairs of long documents would be too large."""
+    more = len(text) - _CHARACTERS
+    return text if more <= 0 else f"{text[:_CHARACTERS]} ... and {more:,} more characters"
+
+
+def _examples(mined: Mined, rows: Ids, queries: Labels, corpus: Labels) -> tuple[Examples, ...]:
+    """The most suspect negatives, or the hardest where nothing was judged, and the hardest that the judge dropped."""
+    part = mined.candidates.take(rows)
+    taken = part.kept & (part.kept_by >= 0)
+    lost = part.dropped_for(Reason.SUSPICIOUS, Reason.DUPLICATE)
+    title, note, values = "The hardest negatives", "Kept, with the highest scores; one for each anchor.", part.scores
+    if part.suspicion[taken].any():
+        title, values = "The most suspect that were kept", part.suspicion
+        note = "With the highest suspicion; one for each anchor."
+    groups = (
+        (title, "kept", values, taken, note),
+        ("The hardest that were dropped", "dropped", part.scores, lost, "By score; one for each anchor."),
+    )
+    found = []
+    for title, kind, values, mask, note in groups:
+        places = _one_each(values, mask)
+        examples = tuple(_example(mined, int(rows[row]), slot, queries, corpus) for row, slot in places)
+        found += [Examples(title, kind, examples, note)] if examples else []
+    return tuple(found)
+
+
+def _one_each(values: NDArray[Any], mask: Mask) -> list[tuple[int, int]]:
+    """(row, slot) of the highest value of each row, the highest rows first."""
+    if not values.size:
+        return []
+    inside = np.where(mask, values, -np.inf)
+    slot = inside.argmax(axis=1)
+    rows = np.flatnonzero(mask.any(axis=1))
+    best = inside[rows, slot[rows]]
+    chosen = rows[np.argsort(-best, kind="stable")[:_EXAMPLES]]
+    return list(zip(chosen.tolist(), slot[chosen].tolist(), strict=True))
+
+
+def _example(mined: Mined, row: int, slot: int, queries: Labels, corpus: Labels) -> Example:
+    """One candidate with its texts and its outcome."""
+    found = mined.candidates
+    why, kept_by = int(found.why[row, slot]), int(found.kept_by[row, slot])
+    outcome = f"dropped: {REASONS[why - 1]}" if why else f"kept: {found.kept_names[kept_by]}"
+    score, rank = float(found.scores[row, slot]), int(found.rank[row, slot])
+    threshold, lowest = float(mined.thresholds[row]), float(found.positive_scores[row])
+    sentences = [f"Found by {found.source_names[found.source[row, slot]]} at rank {rank}." if rank else "Random."]
+    if np.isfinite(threshold):
+        sentences.append(f"The threshold of its anchor is {threshold:.4f}, its score {score:.4f}.")
+    if np.isfinite(lowest):
+        sentences.append(f"The lowest of the anchor's positives scores {lowest:.4f}.")
+    return Example(
+        anchor=queries[row],
+        positive=corpus[_lowest_positive(mined, row)],
+        candidate=corpus[int(found.ids[row, slot])],
+        score=score,
+        suspicion=float(found.suspicion[row, slot]),
+        rank=rank,
+        outcome=outcome,
+        explanation=" ".join(sentences),
+    )
+
+
+def _lowest_positive(mined: Mined, row: int) -> int:
+    """The known positive of a row with the lowest score, or the first where they were not scored; -1 none."""
+    known, scores = mined.known, mined.known_scores
+    pairs = slice(int(known.indptr[row]), int(known.indptr[row + 1]))
+    items = np.asarray(known.indices[pairs])
+    positive = np.ones(len(items), np.bool_)
+    if known.relation is not None:
+        positive = np.asarray(known.relation[pairs] == POSITIVE)
+    if not positive.any():
+        return -1
+    return int(items[positive][0 if scores is None else np.argmin(scores[pairs][positive])])
+
+
+def _review(weighed: Weighed, queries: Labels, corpus: Labels) -> tuple[ReviewPair, ...]:
+    """The pairs that can be labelled in the page."""
+    if weighed.rows is None or weighed.ids is None or weighed.scores is None or weighed.posterior is None:
+        return ()
+    columns = weighed.rows.tolist(), weighed.ids.tolist(), weighed.scores.tolist(), weighed.posterior.tolist()
+    return tuple(
+        ReviewPair(*queries.named(row), *corpus.named(item), score, probability)
+        for row, item, score, probability in zip(*columns, strict=True)
+    )
+
+
+def _provenance(mined: Mined) -> dict[str, str]:
+    """Versions, what was searched and how, and a hash of the answer."""
+    known = mined.known
+    return versions("naysay", "numpy", "numba", "vl-convert-python") | {
+        "metric": mined.metric,
+        "depth": f"{mined.depth:,}",
+        "judge": repr(mined.judge),
+        "rule": mined.rule,
+        "suspicion threshold": f"{mined.suspicion_threshold:g}",
+        "anchors x corpus": f"{len(mined.ids):,} x {known.n_items:,}",
+        "known pairs": f"{len(known.indices):,}",
+        "negatives, sha256 of the ids": hashlib.sha256(np.ascontiguousarray(mined.ids).tobytes()).hexdigest(),
+    }

@@ -1,0 +1,105 @@
+"""Pairs that a person reviews: drawn among the nearest candidates, and read back to correct the posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
+from naysay.detectors.posterior import Posterior
+from naysay.detectors.posterior_summary import nearest_below
+from naysay.detectors.rate import CONFIDENCE, exact_interval
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.text import with_interval
+
+Ids = NDArray[np.int64]
+FitLists = Any  # that of `mining.auto`, which is built on this module
+_DRAWN = 5  # the step of the seed: see `mining.problem`
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Reviewed:
+    """Pairs that a person reviewed, each once."""
+
+    anchors: Ids
+    items: Ids
+    false: NDArray[np.bool_]  # which of them are false negatives
+    known: Positives  # these, which are never negatives
+
+    def of_lists(self, lists: FitLists) -> Ids:
+        """(A, M) 1 for a false negative, 0 for a true one, -1 for a candidate that was not reviewed."""
+        truth = np.full(lists.ids.shape, -1)
+        rows = np.searchsorted(lists.anchors, self.anchors)
+        for row, anchor, item, false in zip(rows, self.anchors, self.items, self.false, strict=True):
+            if row < len(lists.anchors) and lists.anchors[row] == anchor:
+                truth[row, lists.ids[row] == item] = int(false)
+        return truth
+
+    def describe(self) -> str:
+        """What the review found, in a sentence."""
+        yes, n = int(self.false.sum()), len(self.false)
+        low, high = exact_interval(yes, n, CONFIDENCE)
+        found = with_interval(yes / n, low, high)
+        return f"{yes:,} of {n:,} reviewed pairs are false negatives: {found}."
+
+
+def read_reviewed(given: Any, n_anchors: int, n_items: int) -> Reviewed | None:
+    """`reviewed` of `mine`: (anchors, items, truth), three arrays of one length, or None."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 3:
+        raise_invalid("reviewed", "three arrays (anchors, items, truth)", shown(given))
+    anchors, items = (whole_numbers("reviewed", to_numpy(part)).astype(np.int64) for part in given[:2])
+    truth = as_array("reviewed", to_numpy(given[2]))
+    if truth.ndim != 1 or truth.dtype.kind not in "biu" or not np.isin(truth, (0, 1)).all():
+        raise_invalid("reviewed", "a truth of True and False, or 1 and 0", f"{truth.dtype} of shape {truth.shape}")
+    check_lengths(anchors=len(anchors), items=len(items), truth=len(truth))
+    if not len(anchors):
+        raise_invalid("reviewed", "at least one pair", "none")
+    check_range("reviewed", anchors, n_anchors, "queries")
+    check_range("reviewed", items, n_items, "corpus rows")
+    _, first, which = np.unique(np.stack([anchors, items]), axis=1, return_index=True, return_inverse=True)
+    odd = np.flatnonzero(truth[first][which.reshape(-1)] != truth)
+    if len(odd):
+        raise_invalid("reviewed", "one truth for each pair", at_row("another", int(odd[0]), len(odd)))
+    first = np.sort(first)
+    anchors, items, false = anchors[first], items[first], truth[first].astype(np.bool_)
+    known = Positives.from_pairs(anchors[false], items[false], n_anchors, n_items)
+    return Reviewed(anchors, items, false, known)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ToReview:
+    """Pairs to be reviewed, in random order: the first of them are a random sample, too."""
+
+    anchors: Ids
+    items: Ids
+    scores: NDArray[np.float64]
+    posterior: NDArray[np.float64]  # NaN if there is none
+
+
+def drawn_pairs(
+    detector: Posterior, lists: FitLists, counts: Ids, count: int, reviewed: Reviewed | None = None
+) -> ToReview:
+    """Pairs drawn uniformly, by the seed, among the nearest k candidates of each list that may be taken.
+
+    Those that were reviewed before are not drawn again. All of them if there are fewer.
+    """
+    nearest = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
+    if reviewed is not None:
+        nearest &= reviewed.of_lists(lists) < 0
+    places = np.flatnonzero(nearest)
+    places = rng_for(detector.seed, _DRAWN).choice(places, min(count, len(places)), replace=False)
+    rows, slots = np.unravel_index(places, nearest.shape)
+    posterior = np.full(len(rows), np.nan)
+    if detector.fitted:
+        own = np.asarray(detector.positive_scores, np.float64)[lists.anchors]
+        posterior = detector.posterior(lists.scores, own, alike=lists.alike)[rows, slots]
+    return ToReview(lists.anchors[rows], lists.ids[rows, slots], lists.scores[rows, slots], posterior)
