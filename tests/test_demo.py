@@ -15,7 +15,7 @@ from naysay import NaysayError
 from naysay.demo import Demonstration, tutorial
 from naysay.demo._show import advice_sentence, mean_of, mean_text, result_sentence
 from naysay.errors import MissingExtraError
-from naysay.tasks import subwords
+from naysay.lab import retrieval as subwords
 from naysay.text import percent
 
 sys.path.append(str(Path(__file__).parent / "demo"))

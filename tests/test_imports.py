@@ -62,7 +62,6 @@ LAYERS = [
     "losses",
     "distributed",
     "difficulty",
-    "evaluate",
     "report",
     "encode",
     "formats",
@@ -71,8 +70,7 @@ LAYERS = [
     "auditing",
     "testing",
     "catalog",
-    "tasks",
-    "comparing",
+    "lab",
     "demo",
     "integrations",  # which nothing imports
     "naysay",  # the package itself, which names all of the above
@@ -81,7 +79,7 @@ LAYERS = [
 ]
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
-    "torch": {"arrays", "losses", "catalog", "tasks", "comparing", "demo", "integrations"},
+    "torch": {"arrays", "losses", "catalog", "lab", "demo", "integrations"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {
@@ -99,9 +97,9 @@ HEAVY = {
         ),
         *("auditing", "integrations"),
     },
-    "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "evaluate", "tasks", "demo"},
+    "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "lab", "demo"},
     "faiss": {"detectors", "search"},
-    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
+    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "lab"},
     "typer": {"cli"},
     "jinja2": {"report"},
 }

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import naysay as ns
-from naysay.tasks import read_interactions
+from naysay.lab import read_interactions
 
 USERS, ITEMS, TIMES = [3, 0, 3, 1, 0, 3], ["tea", "jam", "jam", "tea", "tea", "tea"], [50, 10, 20, 40, 30, 60]
 DAYS = pd.to_datetime([f"2024-05-{time // 10:02}" for time in TIMES])

@@ -6,9 +6,9 @@ from planted_library import planted_library
 
 from naysay import pools
 from naysay.demo import choices, tutorial
+from naysay.lab import retrieval as subwords
 from naysay.quantity import estimate
 from naysay.rng import rng_for
-from naysay.tasks import subwords
 from naysay.types import Query
 
 

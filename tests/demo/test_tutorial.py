@@ -13,8 +13,8 @@ from planted_library import planted_library
 
 from naysay.demo import Library, choices, tutorial
 from naysay.demo.tutorial import Encoder, Pairs, Pieces, Trainer, lesson, quality, split
+from naysay.lab import retrieval as subwords
 from naysay.rng import rng_for
-from naysay.tasks import subwords
 from naysay.types import Negatives
 
 TEXTS = ["Feed the cat.", "", "a + b", "feed feed"]

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from naysay import losses, mining, pools, samplers
 from naysay.demo.library import Library
+from naysay.lab import Pieces, SubwordEncoder
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.tasks import Pieces, SubwordEncoder
 from naysay.types import Negatives, Query
 
 Rows = NDArray[np.int64]
