@@ -9,7 +9,7 @@ from in_threads import in_threads
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.batches import BatchSampler, ByLoss, Grouped, Shuffled, Walk
+from naysay.batches import BatchSampler, ByLoss, Grouped, Shuffled, RandomWalkBatches
 from naysay.errors import NaysayError
 from naysay.kernels import threads
 from naysay.rng import key_from
@@ -207,7 +207,7 @@ def walked_by_loops(links, order, key, size, restart, cover, n_batches):
 def test_a_walk_is_what_loops_say(n, size, degree, restart, cover, seed):
     size = min(size, n)
     links = np.random.default_rng(seed).integers(-1, n, (n, degree))
-    batches = Walk(n, size, neighbours=degree, candidates=degree, restart=restart, cover=cover)
+    batches = RandomWalkBatches(n, size, neighbours=degree, candidates=degree, restart=restart, cover=cover)
     batches.restore({"links": links})
     plan = batches.plan(0, rng=ns.rng_for(seed))
     rng = ns.rng_for(seed)
@@ -222,7 +222,7 @@ def test_a_walk_is_what_loops_say(n, size, degree, restart, cover, seed):
 def test_a_full_restart_is_a_row_and_its_neighbours():
     """And a component that is smaller than a batch does not walk for ever, as the published code does."""
     links = (np.arange(12) // 3 * 3)[:, None] + np.array([[0, 1, 2]])
-    batches = Walk(12, 3, neighbours=3, candidates=3, restart=1.0)
+    batches = RandomWalkBatches(12, 3, neighbours=3, candidates=3, restart=1.0)
     batches.restore({"links": links})
     assert sorted(map(sorted, batches.plan(0, rng=ns.rng_for(0)).tolist())) == [
         [0, 1, 2],
@@ -231,7 +231,7 @@ def test_a_full_restart_is_a_row_and_its_neighbours():
         [9, 10, 11],
     ]
     assert batches.dropped == {}
-    wide = Walk(12, 6, neighbours=3, candidates=3, restart=0.0)
+    wide = RandomWalkBatches(12, 6, neighbours=3, candidates=3, restart=0.0)
     wide.restore({"links": links})
     assert sorted(wide.plan(0, rng=ns.rng_for(0)).ravel().tolist()) == list(range(12))
     assert wide.dropped == {"filled at random": 6}
@@ -252,7 +252,7 @@ def test_visits_of_a_long_walk_are_personalised_pagerank(restart):
 
 def test_the_second_row_is_a_uniform_neighbour_of_the_first():
     links = np.array([[1, 2, 4], [0, 3, 5], [5, 4, 3], [0, 1, 2], [0, 3, 5], [2, 3, 4]])
-    batches = Walk(6, 2, neighbours=3, candidates=3, cover=False)
+    batches = RandomWalkBatches(6, 2, neighbours=3, candidates=3, cover=False)
     batches.restore({"links": links})
     seen = np.zeros((6, 6))
     for epoch in range(3000):
@@ -267,7 +267,7 @@ def test_the_second_row_is_a_uniform_neighbour_of_the_first():
 def test_the_third_row_comes_by_the_walk_with_restarts(restart):
     """By enumeration: from one of the two visited rows to the other, until a new one is reached."""
     links = np.array([[1, 2, 4], [0, 3, 5], [5, 0, 3], [0, 1, 2], [0, 3, 1], [2, 3, 4]])
-    batches = Walk(6, 3, neighbours=3, candidates=3, restart=restart, cover=False)
+    batches = RandomWalkBatches(6, 3, neighbours=3, candidates=3, restart=restart, cover=False)
     batches.restore({"links": links})
     steps = np.zeros((6, 6))
     np.add.at(steps, (np.repeat(np.arange(6), 3), links.ravel()), 1 / 3)
@@ -288,7 +288,7 @@ def test_the_third_row_comes_by_the_walk_with_restarts(restart):
 
 def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
     vectors = np.random.default_rng(0).standard_normal((30, 4))
-    batches = Walk(30, 5, neighbours=6, candidates=4000)  # so many that every other row is among them
+    batches = RandomWalkBatches(30, 5, neighbours=6, candidates=4000)  # so many that every other row is among them
     answers = []
     before = threads.threads()
     try:
@@ -303,7 +303,7 @@ def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
     cosines = units @ units.T
     np.fill_diagonal(cosines, -2)
     assert np.array_equal(answers[0], np.argsort(-cosines, axis=1)[:, :6])
-    few = Walk(30, 5, neighbours=6, candidates=6)
+    few = RandomWalkBatches(30, 5, neighbours=6, candidates=6)
     few.update(vectors, rng=ns.rng_for(0))
     links = few.state()["links"]
     assert (links != np.arange(30)[:, None]).all()
@@ -311,7 +311,7 @@ def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
 
 
 def test_before_an_update_batches_are_random_and_a_restored_walk_goes_on():
-    old, fresh = (Walk(20, 4, neighbours=3, candidates=9) for _ in range(2))
+    old, fresh = (RandomWalkBatches(20, 4, neighbours=3, candidates=9) for _ in range(2))
     assert sorted(old.plan(0, rng=ns.rng_for(0)).ravel().tolist()) == list(range(20))
     assert old.dropped == {}
     old.update(np.random.default_rng(0).standard_normal((20, 3)), rng=ns.rng_for(1))
@@ -379,12 +379,12 @@ def test_losses_of_one_thread_and_plans_of_another():
         (lambda: ByLoss(3, 2, pressure=0.5), r"^ByLoss: `pressure` must be .*at least 1, got 0.5"),
         (lambda: ByLoss(3, 2).observe([3], [0.1]), r"^ByLoss.observe: `rows` must be between 0 and 2"),
         (lambda: ByLoss(3, 2).observe([0], [np.inf]), r"^ByLoss.observe: `losses` must be finite"),
-        (lambda: Walk(9, 2, neighbours=5, candidates=3), r"^Walk: `candidates` must be at least 5, got 3"),
-        (lambda: Walk(9, 2, restart=2), r"^Walk: `restart` must be .*got 2"),
-        (lambda: Walk(3, 5, cover=False), r"^Walk: `size` must be at most `n`, 3, without `cover`, got 5"),
+        (lambda: RandomWalkBatches(9, 2, neighbours=5, candidates=3), r"^RandomWalkBatches: `candidates` must be at least 5, got 3"),
+        (lambda: RandomWalkBatches(9, 2, restart=2), r"^RandomWalkBatches: `restart` must be .*got 2"),
+        (lambda: RandomWalkBatches(3, 5, cover=False), r"^RandomWalkBatches: `size` must be at most `n`, 3, without `cover`, got 5"),
         (
-            lambda: Walk(3, 2).update(np.ones(3), rng=ns.rng_for(0)),
-            r"^Walk.update: `vectors` must be \(3, d\) floating",
+            lambda: RandomWalkBatches(3, 2).update(np.ones(3), rng=ns.rng_for(0)),
+            r"^RandomWalkBatches.update: `vectors` must be \(3, d\) floating",
         ),
         (lambda: BatchSampler(3), r"^BatchSampler: `batches` must be a plan of batches, with a method plan"),
         (lambda: BatchSampler(Shuffled(3, 2), rank=1), r"^BatchSampler: `rank` must be .*got 1"),

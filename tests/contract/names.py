@@ -13,7 +13,7 @@ max_score_judge = "absolute:{}".format
 # Samplers and batches
 PercentileRange = ns.samplers.Ring
 MultiFeedback = ns.samplers.Exposed
-RandomWalkBatches = ns.batches.Walk
+RandomWalkBatches = ns.batches.RandomWalkBatches
 
 # Losses
 hard_negative_nce = ns.losses.hard_negative_nce

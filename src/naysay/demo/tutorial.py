@@ -15,12 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay import losses, mining, pools, samplers
+from naysay import detectors, losses, mining, pools, quantity, samplers
 from naysay.demo.library import Library
 from naysay.lab import Pieces, SubwordEncoder
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.types import Negatives, Query
+from naysay.types import Detector, Negatives, Query
 
 Rows = NDArray[np.int64]
 
@@ -83,6 +83,11 @@ class Split:
     validation: Pairs
     test: Pairs
 
+    @property
+    def passages(self) -> int:
+        """The number of passages of all parts."""
+        return sum(len(part.passages) for part in (self.train, self.validation, self.test))
+
 
 def split(library: Library, seed: int) -> Split:
     """Split by docstring. A question to validate or test is left out if a passage of another part answers it."""
@@ -98,17 +103,11 @@ def split(library: Library, seed: int) -> Split:
 # ---- 3. The measure: where the passages that answer a question are found ---------------------------------------------
 
 
-@dataclass(frozen=True)
-class Quality:
-    """nDCG and recall at 10, and the mean reciprocal rank of the first passage that answers."""
-
-    ndcg_at_10: float
-    recall_at_10: float
-    mrr: float
+MEASURES = ("nDCG@10", "recall@10", "MRR")
 
 
-def quality(encoder: Encoder, test: Pairs, *others: Pairs) -> Quality:
-    """Search all passages, also those of `others`, for each question of `test`. All that answer it are right."""
+def quality(encoder: Encoder, test: Pairs, *others: Pairs) -> dict[str, float]:
+    """Search all passages, also those of `others`, for each question of `test`: nDCG and recall at 10, and MRR."""
     corpus = np.concatenate([encoder.vectors(pairs.documents) for pairs in (test, *others)])
     order = np.argsort(-(encoder.vectors(test.queries) @ corpus.T), axis=1, kind="stable")
     right = test.relevant.contains(np.arange(len(test)), np.where(order < len(test.passages), order, 0))
@@ -116,8 +115,9 @@ def quality(encoder: Encoder, test: Pairs, *others: Pairs) -> Quality:
     most = np.minimum(right.sum(axis=1), 10)
     gains = 1 / np.log2(np.arange(2, 12))
     ndcg = (right[:, :10] * gains).sum(axis=1) / np.cumsum(gains)[most - 1]
-    recall, rank = right[:, :10].sum(axis=1) / most, 1 + right.argmax(axis=1)
-    return Quality(float(ndcg.mean()), float(recall.mean()), float((1 / rank).mean()))
+    recall, reciprocal_rank = right[:, :10].sum(axis=1) / most, 1 / (1 + right.argmax(axis=1))
+    means = (float(values.mean()) for values in (ndcg, recall, reciprocal_rank))
+    return dict(zip(MEASURES, means, strict=True))
 
 
 # ---- 4. Training: the same steps for all arms; only the negatives differ ---------------------------------------------
@@ -206,19 +206,19 @@ class Lesson:
     """The result of one seed.
 
     Args:
-        quality: {arm: quality on the test questions}.
+        quality: {arm: {measure: value}} on the test questions.
         start: The encoder before training, with which both mining arms mined.
         plain: The plain hard negatives.
         mined: The judged negatives.
     """
 
-    quality: dict[str, Quality]
+    quality: dict[str, dict[str, float]]
     start: Encoder
     plain: mining.Mined
     mined: mining.Mined
 
 
-def lesson(parts: Split, *, steps: int, seed: int, on_progress: Callable[[str], None] = lambda what: None) -> Lesson:
+def lesson(parts: Split, *, steps: int, seed: int) -> Lesson:
     """Train the four arms, `steps` each, and evaluate each on the test questions.
 
     Negatives are mined once, by the encoder before training: it finds passages that share rare words. An encoder that
@@ -228,7 +228,6 @@ def lesson(parts: Split, *, steps: int, seed: int, on_progress: Callable[[str], 
     mined = {"plain hard": nearest(start, parts.train, K), "judged": judged(start, parts.train, K)}
     found = {}
     for arm in ARMS:
-        on_progress(f"{arm} negatives")
         trainer = Trainer(parts.train, steps, seed)
         if arm == "random":
             trainer.random(steps, K)
@@ -238,3 +237,47 @@ def lesson(parts: Split, *, steps: int, seed: int, on_progress: Callable[[str], 
             trainer.mined(steps, mined[arm].negatives())
         found[arm] = quality(trainer.encoder, parts.test, parts.train, parts.validation)
     return Lesson(found, start, mined["plain hard"], mined["judged"])
+
+
+# ---- 7. How many negatives, and which detector finds the false ones ---------------------------------------------------
+
+
+def auc(encoder: Encoder, pairs: Pairs, seed: int) -> float:
+    """Return how often a question is closer to its answer than to a random passage; 20 random ones per question."""
+    drawn = pools.Everything(pairs.known).draw(Query(np.arange(len(pairs))), 20, rng=rng_for(seed, worker=5))
+    asked, passages = encoder.vectors(pairs.queries), encoder.vectors(pairs.documents)
+    others = np.einsum("bd,bkd->bk", asked, passages[drawn.ids])
+    return float((others < (asked * passages[pairs.labels]).sum(axis=1, keepdims=True))[drawn.mask].mean())
+
+
+def how_many(parts: Split, steps: int, seed: int) -> quantity.Estimate:
+    """Estimate the best number of random negatives from a run with one, with its validation AUC measured ten times."""
+    trainer, curve = Trainer(parts.train, steps, seed), []
+    for _ in range(10):
+        trainer.random(steps // 10, 1)
+        curve.append(auc(trainer.encoder, parts.validation, seed))
+    return quantity.estimate(auc(trainer.encoder, parts.train, seed), curve, k_max=10_000)
+
+
+def evaluated(lesson: Lesson, pairs: Pairs) -> dict[str, detectors.Evaluation]:
+    """Evaluate detectors on the plain hard negatives: all passages that answer the question are false negatives."""
+    query, negatives = Query(np.arange(len(pairs)), positives=pairs.labels), lesson.plain.negatives()
+    judge: Detector = lesson.mined.judge
+    at = lesson.mined.suspicion_threshold
+    others: dict[str, Detector] = {
+        "share 0.95": detectors.ShareOfPositive(lesson.plain.positive_scores, 0.95),
+        "Duplicates, by text": detectors.Duplicates(item_texts=pairs.passages, positives=pairs.known),
+    }
+    truth = is_false(lesson.plain, pairs)
+    found = {"judge auto": detectors.evaluate(judge, query, negatives, truth, threshold=at)}
+    return found | {name: detectors.evaluate(one, query, negatives, truth) for name, one in others.items()}
+
+
+def is_false(mined: mining.Mined, pairs: Pairs) -> NDArray[np.bool_]:
+    """Return (n, k) which of the negatives are false: they answer the question."""
+    return pairs.relevant.contains(np.arange(len(pairs)), np.maximum(mined.ids, 0)) & mined.mask
+
+
+def false_share(mined: mining.Mined, pairs: Pairs) -> float:
+    """Return the share of the negatives that are false in truth."""
+    return float(is_false(mined, pairs).sum() / mined.mask.sum())

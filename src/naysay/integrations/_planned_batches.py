@@ -20,7 +20,7 @@ def batch_sampler(plan: Any) -> Any:
     about its evaluation sets: these get random batches.
 
     Args:
-        plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set; its size is
+        plan: `Shuffled`, `Grouped`, `RandomWalkBatches` or `ByLoss` of the rows of the training set; its size is
             per_device_train_batch_size.
 
     Returns:
