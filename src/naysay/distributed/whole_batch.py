@@ -65,7 +65,10 @@ class WholeBatch:
 
         def own() -> dict[str, Any]:
             check_generator(rng)
-            how_many = {"one k": shown(k) if alone else "one per row", "k": None if alone else _sent("k", k, len(query))}
+            how_many = {
+                "one k": shown(k) if alone else "one per row",
+                "k": None if alone else _sent("k", k, len(query)),
+            }
             return _sent_query(query) | how_many | {"rng": str(rng.bit_generator.state)}
 
         everyone = exchange(own, self.group)
