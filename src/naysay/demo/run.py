@@ -207,16 +207,16 @@ def _print_corpus(screen: Console, library: Library, pairs: Pairs) -> None:
 
 
 def _print_examples(screen: Console, examples: Sequence[Example]) -> None:
-    """Questions with a false negative that the judge dropped; passages in one line each."""
+    """Questions with a false negative that the judge dropped; a passage is one line, cut at the width of the screen."""
     for example in examples:
-        lines = Table(show_header=False, box=None, pad_edge=False)
-        lines.add_column(min_width=len("dropped, also answers"))
-        lines.add_column(no_wrap=True, overflow="ellipsis")
-        lines.add_row("question", Text(example.question))
-        lines.add_row("labelled answer", Text(example.labelled))
-        lines.add_row("dropped, also answers", Text(example.dropped))
-        lines.add_row("kept as a negative", Text(example.kept))
-        screen.print(lines)
+        lines = {
+            "question": example.question,
+            "labelled answer": example.labelled,
+            "dropped, also answers": example.dropped,
+            "kept as a negative": example.kept,
+        }
+        for heading, text in lines.items():
+            screen.print(Text(f"{heading:<22} {text}"), no_wrap=True, overflow="ellipsis")
         screen.print()
 
 

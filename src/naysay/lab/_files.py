@@ -91,7 +91,7 @@ def usual_column(
     parameter: str, path: Path, usual: Sequence[str], place: int | None, taken: Sequence[str] = ()
 ) -> str | None:
     """The column of a table with one of the usual names, or at a place; None if it is not there, or taken."""
-    name = chosen_column(parameter, column_names(parameter, path), "", usual, place)
+    name = chosen_column(parameter, column_names(parameter, path), "", tuple(usual), place)
     return None if name in taken else name
 
 

@@ -216,7 +216,8 @@ def split_edges(
     known = _distinct_edges("edges", given, size)
     if len(known) < 10:
         raise_invalid("edges", "at least ten different edges, for a split", len(known))
-    return Graph(*random_tenths(known, seed), size, labels, features=features)
+    train, validation, test = random_tenths(known, seed)
+    return Graph(train, validation, test, size, labels, features=features)
 
 
 @public
@@ -266,7 +267,8 @@ def read_graph(
     classes = None if labels is None else _classes(as_path("labels", labels), names, size)
     if len(parts) == 1:
         return split_edges(parts[0], size, labels=classes, seed=seed)
-    return Graph(*parts, size, classes)
+    train, held_out, tested = parts
+    return Graph(train, held_out, tested, size, classes)
 
 
 def _classes(path: Path, names: Vocabulary | None, size: int) -> Ids:
@@ -294,7 +296,8 @@ def _graph_of_arrays(arrays: dict[str, Any], seed: int) -> Graph:
         parts = np.full(size, -1, np.int64)
         for part, name in enumerate(_NODES):
             parts[arrays[name]] = part
-    return Graph(*edges, size, labels, parts, features)
+    train, validation, test = edges
+    return Graph(train, validation, test, size, labels, parts, features)
 
 
 # ---- model -----------------------------------------------------------------------------------------------------------

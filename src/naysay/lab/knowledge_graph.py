@@ -128,7 +128,8 @@ def split_triples(triples: Any, n_entities: int, n_relations: int, *, seed: int 
     known = Triples(triples, n_entities, n_relations)
     if len(known) < 10:
         raise_invalid("triples", "at least ten different triples, for a split", len(known))
-    return KnowledgeGraph(*(Triples(part, n_entities, n_relations) for part in random_tenths(known.array, seed)))
+    train, validation, test = (Triples(part, n_entities, n_relations) for part in random_tenths(known.array, seed))
+    return KnowledgeGraph(train, validation, test)
 
 
 @public
@@ -171,8 +172,8 @@ def read_triples(
     train, *held_out = (Triples(part, *sizes) for part in triples)
     if len(held_out) == 1:
         own = split_triples(train.array, *sizes, seed=seed)
-        train, held_out = own.train.union(own.test), [own.validation, *held_out]
-    return KnowledgeGraph(train, *held_out)
+        return KnowledgeGraph(own.train.union(own.test), own.validation, held_out[0])
+    return KnowledgeGraph(train, held_out[0], held_out[1])
 
 
 def _in_folder(folder: Path, part: str) -> Path:
@@ -204,16 +205,12 @@ class TripleModel:
 
     Args:
         kind: "transe", "distmult", "complex" or "rotate".
-        n_entities: The number of entities.
-        n_relations: The number of relations.
+        n_entities: The number of entities, whose vectors are `entities` (n_entities, dim).
+        n_relations: The number of relations: `relations` (n_relations, dim). For RotatE the first half are angles.
         seed: Equal seeds give equal vectors.
         dim: The number of coordinates; even for complex vectors.
         scale: Standard deviation of the normal vectors at the start.
         device: Where torch keeps the vectors. The first ones are drawn on the processor.
-
-    Attributes:
-        entities: (n_entities, dim) parameters.
-        relations: (n_relations, dim) parameters; for RotatE the first half are angles.
 
     Examples:
         >>> model = TripleModel("transe", 5, 2, seed=0, dim=4)
@@ -296,8 +293,15 @@ class TripleModel:
 
     def _by_loops(self, triples: Tensor, ids: Tensor, side: Tensor) -> Tensor:
         """(B, K) the scores of triples (B, 3) with heads or tails replaced by ids (B, K), without copies of vectors."""
-        form = {"kind": _QUERIES[self.kind], "distances": self.kind in _DISTANCES}
-        return _scores.triple_scores(self.entities, self.factors(), triples, ids, side, **form)
+        return _scores.triple_scores(
+            self.entities,
+            self.factors(),
+            triples,
+            ids,
+            side,
+            kind=_QUERIES[self.kind],
+            distances=self.kind in _DISTANCES,
+        )
 
     def _compared(self, queries: Tensor, others: Tensor) -> Tensor:
         """(...) the scores of queries and entities (..., dim)."""

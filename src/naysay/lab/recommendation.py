@@ -271,8 +271,8 @@ def _given_parts(users: list[Ids], items: list[Ids], notes: list[str], seed: int
     train, *held_out = (Positives.from_pairs(*pair, *sizes) for pair in zip(users, items, strict=True))
     if len(held_out) == 1:
         own = split_by_user(*train.pairs(), *sizes, seed=seed)
-        train, held_out = own.train.union(own.test), [own.validation, *held_out]
-    return Interactions(train, *held_out, tuple(notes))
+        return Interactions(own.train.union(own.test), own.validation, held_out[0], tuple(notes))
+    return Interactions(train, held_out[0], held_out[1], tuple(notes))
 
 
 def _split(users: Ids, items: Ids, times: Any, split: str, seed: int) -> tuple[Interactions, str]:

@@ -36,23 +36,14 @@ TUNED = 5 / 4 + 3 / 4 + 2 / 2  # whole runs that choosing the learning rate of a
 class Point:
     """A measure during training.
 
-    Attributes:
-        step: Gradient steps so far.
-        seconds: Seconds of training so far, without measuring.
-        processor_seconds: The same in processor seconds.
-        value: The measure on the validation part.
-        hardness: The mean of sigmoid(negative - positive) since the last point; 0.5 if both score the same. NaN
-            without negatives.
-        false_share: The share of the last batch's negatives that are false, as far as the task knows; NaN if it does
-            not.
-
-    Example: see `compare`.
+    `hardness` is the mean of sigmoid(negative - positive) since the last point, 0.5 if both score the same; NaN without
+    negatives. `false_share` is that of the last batch's negatives, as far as the task knows; NaN if it does not.
     """
 
-    step: int
-    seconds: float
+    step: int  # gradient steps so far
+    seconds: float  # of training so far, without measuring
     processor_seconds: float
-    value: float
+    value: float  # the measure on the validation part
     hardness: float
     false_share: float
 
@@ -60,21 +51,12 @@ class Point:
 @final
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One seed of an arm.
+    """One seed of an arm."""
 
-    Attributes:
-        seed: Of the start, the data order and the draws.
-        points: The measures during training.
-        test: {measure: value} on the test part, at the point of the best validation measure.
-        peak_bytes: The highest memory of the process during the run; NaN where the system does not tell.
-
-    Example: see `compare`.
-    """
-
-    seed: int
+    seed: int  # of the start, the data order and the draws
     points: tuple[Point, ...]
-    test: dict[str, float]
-    peak_bytes: float = nan
+    test: dict[str, float]  # {measure: value} on the test part, at the point of the best validation measure
+    peak_bytes: float = nan  # the highest memory of the process during the run; NaN where the system does not tell
 
     __repr__ = short_repr
 
@@ -108,24 +90,16 @@ class RunResult:
 class ArmResult:
     """An arm over all seeds.
 
-    Attributes:
-        name: Its name.
-        k: Negatives per positive. For a method that draws no such number, what it uses: "all", "batch", "queue" or
-            "none".
-        code: Its composition.
-        lr: The learning rate that was chosen.
-        tried: {learning rate: best validation measure} of all that were tried.
-        runs: One per seed, in the order of the seeds.
-
-    Example: see `compare`.
+    `k` is the number of negatives per positive. For a method that draws no such number, it is what the method uses:
+    "all", "batch", "queue" or "none".
     """
 
     name: str
     k: int | str
-    code: str
-    lr: float
-    tried: dict[str, float]
-    runs: tuple[RunResult, ...]
+    code: str  # its composition
+    lr: float  # the learning rate that was chosen
+    tried: dict[str, float]  # {learning rate: best validation measure}
+    runs: tuple[RunResult, ...]  # one per seed, in the order of the seeds
 
     __repr__ = short_repr
 

@@ -264,7 +264,8 @@ def read_texts(
     if len(parts) < 3:
         train, held_out, other = split_by_document(parts[0], seed=seed)
         parts = [train, held_out, other] if len(parts) == 1 else [train.union(other), held_out, parts[1]]
-    return TextPairs(*parts, query_texts, document_texts, query_vectors, corpus_vectors)
+    train, held_out, tested = parts
+    return TextPairs(train, held_out, tested, query_texts, document_texts, query_vectors, corpus_vectors)
 
 
 def _read_beir_folder(folder: Path) -> tuple[list[Positives], list[str], list[str]]:
