@@ -145,6 +145,7 @@ class Task:
     decay: float = WEIGHT_DECAY
     test_work = 1.0  # what a test costs, in validations
     ranked = ""  # a sentence about what validation and test rank
+    sizes: Mapping[str, Any]  # what decides the result beside data, model and batch
 
     def __init__(self, data: Any, kind: type, model: str, device: Device) -> None:
         check_kind("data", data, kind, kind.__name__)
@@ -159,15 +160,11 @@ class Task:
         self.pairs = pairs
         self.batch = min(usual if batch is None else check_whole("batch", batch, 1), pairs)
 
-    def sizes(self) -> dict[str, Any]:
-        """The settings of this task beside data, model and batch."""
-        raise NotImplementedError
-
     def settings(self) -> dict[str, Any]:
         """What decides the result, for the record."""
         known = {"task": self.name, "model": self.model, "data": repr(self.data)}
         device = {} if self.device.type == "cpu" else {"device": str(self.device)}
-        return {**known, "fingerprint": self.data.fingerprint(), "batch": self.batch, **self.sizes(), **device}
+        return {**known, "fingerprint": self.data.fingerprint(), "batch": self.batch, **self.sizes, **device}
 
     def start(self, seed: int) -> Any:
         """A model before training, the same for equal seeds."""

@@ -447,11 +447,8 @@ class NodeEmbedding(Task):
         self.absent = {
             part: _without_edge(getattr(data, part), edges, seed) for seed, part in enumerate(("validation", "test"))
         }
-
-    def sizes(self) -> dict[str, Any]:
-        """The size of the vectors, the walks, and what counts as false."""
         walks = {"walks": WALKS, "length": LENGTH, "window": WINDOW}
-        return {"dim": self.dim, **walks, "false negatives": HELD_OUT}
+        self.sizes = {"dim": self.dim, **walks, "false negatives": HELD_OUT}
 
     def ends(self, rows: Ids) -> tuple[Tensor, Tensor]:
         """Both nodes of some pairs; every other pair is turned around."""

@@ -335,10 +335,7 @@ class ImageContrast(Task):
         self.asked = {"validation": validated, "test": tested}
         self.test_work = (len(self.bank) + len(tested)) / (len(self.bank) + len(validated))
         self.ranked = f"Validation takes {len(validated):,} images, the test {len(tested):,}."
-
-    def sizes(self) -> dict[str, Any]:
-        """The temperature, and what counts as false."""
-        return {"temperature": TEMPERATURE, "false negatives": _SAME_CLASS}
+        self.sizes = {"temperature": TEMPERATURE, "false negatives": _SAME_CLASS}
 
     def start(self, seed: int) -> ImageLearner:
         """A model before training, the same for equal seeds."""

@@ -456,10 +456,7 @@ class LinkPrediction(Task):
             f"Validation ranks all entities for both sides of {counted(self.validated, 'triple')}, "
             f"the test of {len(data.test):,}."
         )
-
-    def sizes(self) -> dict[str, Any]:
-        """The size of the vectors, how many triples are validated, and what counts as false."""
-        return {"dim": self.dim, "validated": self.validated, "false negatives": HELD_OUT}
+        self.sizes = {"dim": self.dim, "validated": self.validated, "false negatives": HELD_OUT}
 
     def start(self, seed: int) -> LinkPredictor:
         """A model before training, the same for equal seeds."""

@@ -449,10 +449,7 @@ class Recommendation(Task):
         validated, tested = (int((part.count() > 0).sum()) for part in (self.validated, data.test))
         self.test_work = tested / validated
         self.ranked = f"Validation ranks all items for {validated:,} users, the test for {tested:,}."
-
-    def sizes(self) -> dict[str, Any]:
-        """The size of the vectors, the candidates of samplers that score, and what counts as false."""
-        return {"dim": self.dim, "candidates": NUMBERS["candidates"], "false negatives": HELD_OUT}
+        self.sizes = {"dim": self.dim, "candidates": NUMBERS["candidates"], "false negatives": HELD_OUT}
 
     def start(self, seed: int) -> Recommender:
         """A model before training, the same for equal seeds."""

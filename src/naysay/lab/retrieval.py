@@ -605,10 +605,7 @@ class Retrieval(Task):
             f"the test {data.n_documents:,} for {tested:,}."
         )
         self.mined = MinedOnce(data.train, np.flatnonzero(some_anchors(data.train, _JUDGED).count()))
-
-    def sizes(self) -> dict[str, Any]:
-        """The temperature, and what counts as false."""
-        return {"temperature": TEMPERATURE, "false negatives": _ESTIMATED}
+        self.sizes = {"temperature": TEMPERATURE, "false negatives": _ESTIMATED}
 
     def start(self, seed: int) -> Retriever:
         """A model before training, the same for equal seeds."""
