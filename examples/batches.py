@@ -1,7 +1,7 @@
 """Who is in a batch decides the in-batch negatives: random rows, rows of one topic, and a walk to near rows.
 
 1,000 rows have one of 20 topics and one of 300 items. Two rows with the same item are false negatives of each other, so
-`Shuffled` keeps them apart. `Grouped` and `Walk` put near rows together, which makes the negatives harder.
+`Shuffled` keeps them apart. `Grouped` and `RandomWalkBatches` put near rows together, which makes the negatives harder.
 
 Prints:
     plan              batches  same topic  same item
@@ -18,7 +18,7 @@ import naysay as ns
 rng = np.random.default_rng(0)
 topic, item = np.repeat(np.arange(20), 50), rng.integers(0, 300, 1000)
 vectors = np.repeat(rng.standard_normal((20, 8)), 50, axis=0) + 0.3 * rng.standard_normal((1000, 8))
-walk = ns.batches.Walk(1000, 50, neighbours=8, candidates=200)
+walk = ns.batches.RandomWalkBatches(1000, 50, neighbours=8, candidates=200)
 walk.update(vectors, rng=ns.rng_for(0))
 PLANS = {
     "random rows": ns.batches.Shuffled(1000, 50),

@@ -23,7 +23,7 @@ def mine(parts: Mapping[str, Any]) -> ns.samplers.Dynamic:
 
 if __name__ == "__main__":
     world = ns.planted_world(n_anchors=400, n_items=1000, per_anchor=16)
-    data = ns.tasks.split_by_user(*world.truth.pairs())
+    data = ns.lab.split_by_user(*world.truth.pairs())
     methods = {"uniform:1": None, "uniform:8": None, "dynamic:1": None, "mine:1": mine}
     found = ns.compare(data, methods=methods, steps=60, seeds=1)
     for arm in found.arms:

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     rng = np.random.default_rng(0)
     classes = np.arange(300) % 3
     edges = np.argwhere(rng.random((300, 300)) < np.where(classes[:, None] == classes, 0.03, 0.005))
-    data = ns.tasks.split_edges(edges, 300, labels=classes)
+    data = ns.lab.split_edges(edges, 300, labels=classes)
     found = ns.compare(data, task="graph", methods="uniform:5,popularity:5,k-hop:5", steps=50, seeds=1)
     for arm in found.arms:
         print(f"{arm.name:12} accuracy {found.mean(arm).mean:.2f}")

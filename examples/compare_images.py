@@ -19,7 +19,7 @@ if __name__ == "__main__":
     angle = np.pi / 4 * classes[:, None, None]
     waves = np.sin(1.2 * (np.cos(angle) * at + np.sin(angle) * at[:, None]) + rng.uniform(0, 7, (400, 1, 1)))
     images = np.clip(0.5 + 0.15 * waves + 0.25 * rng.standard_normal(waves.shape), 0, 1)
-    data = ns.tasks.Images(images, classes)
+    data = ns.lab.Images(images, classes)
     found = ns.compare(data, task="images", methods="uniform:32,in-batch,SimSiam", steps=12, seeds=1)
     for arm in found.arms:
         print(f"{arm.name:17} k-NN accuracy {found.mean(arm).mean:.2f}")

@@ -20,8 +20,8 @@ if __name__ == "__main__":
     words = rng.permutation(names)[:144].reshape(12, 2, 6)
     topics = np.repeat(np.arange(12), 20)
     asked, answers = ([" ".join(rng.permutation(words[topic, side])[:3]) for topic in topics] for side in range(2))
-    parts = ns.tasks.split_by_document(ns.Positives.from_pairs(range(240), range(240)))
-    data = ns.tasks.TextPairs(*parts, query_texts=asked, document_texts=answers)
+    parts = ns.lab.split_by_document(ns.Positives.from_pairs(range(240), range(240)))
+    data = ns.lab.TextPairs(*parts, query_texts=asked, document_texts=answers)
     found = ns.compare(data, task="text", methods="uniform:8,in-batch,judged:8", steps=16, seeds=1)
     for arm in found.arms:
         print(f"{arm.name:10} auc {found.mean(arm, 'auc').mean:.2f}")

@@ -21,7 +21,7 @@ drawn = ns.pools.Everything(world.truth).draw(ns.Query(range(200)), 100, rng=ns.
 
 def show(name: str, **options: object) -> None:
     """Print four measures."""
-    found = ns.evaluate.ranking(scores, wanted, known=world.known, **options)
+    found = ns.lab.ranking(scores, wanted, known=world.known, **options)
     recall, ndcg = found.recall(20), found.ndcg(20)
     print(f"{name:20} recall@20 {recall:.2f}, NDCG@20 {ndcg:.2f}, MRR {found.mrr:.2f}, AUC {found.auc:.3f}")
 

@@ -229,8 +229,8 @@ PARTS = {
         lambda part: part.observe(np.arange(ASKED.size), np.sin(np.arange(ASKED.size))),
         lambda part: part.chances(0).reshape(ASKED.shape),
     ),
-    "Walk": (
-        lambda: ns.batches.Walk(ASKED.size, ASKED.shape[1], neighbours=4, candidates=9),
+    "RandomWalkBatches": (
+        lambda: ns.batches.RandomWalkBatches(ASKED.size, ASKED.shape[1], neighbours=4, candidates=9),
         lambda part: part.update(np.resize(VECTORS, (ASKED.size, WIDTH)), rng=ns.rng_for(0)),
         lambda part: part.plan(0, rng=ns.rng_for(1)) / ASKED.size,
     ),

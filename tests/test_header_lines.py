@@ -24,9 +24,9 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("header", [("source", "target"), ("Source", "Target"), ("user", "item"), ("from", "to")])
 @pytest.mark.parametrize("delimiter", ["\t", ",", " "])
 def test_the_header_of_an_edge_list_is_no_edge(header, delimiter):
-    plain = ns.tasks.read_graph(written("plain.txt", EDGES, delimiter))
+    plain = ns.lab.read_graph(written("plain.txt", EDGES, delimiter))
     with pytest.warns(ns.NaysayWarning, match="header"):
-        found = ns.tasks.read_graph(written("edges.txt", [header, *EDGES], delimiter))
+        found = ns.lab.read_graph(written("edges.txt", [header, *EDGES], delimiter))
     assert found.n_nodes == plain.n_nodes == 7
     for part in ("train", "validation", "test"):
         np.testing.assert_array_equal(getattr(found, part), getattr(plain, part))
@@ -35,7 +35,7 @@ def test_the_header_of_an_edge_list_is_no_edge(header, delimiter):
 def test_the_header_of_labels_is_no_node():
     labels = [("node", "label"), *((f"p{node}", f"c{node % 2}") for node in range(7))]
     with pytest.warns(ns.NaysayWarning, match="header"):
-        found = ns.tasks.read_graph(written("edges.txt", EDGES), labels=written("labels.txt", labels))
+        found = ns.lab.read_graph(written("edges.txt", EDGES), labels=written("labels.txt", labels))
     assert sorted(np.unique(found.labels)) == [0, 1]
 
 
@@ -46,7 +46,7 @@ def test_the_header_of_triples_is_no_triple(header):
         found = ns.Triples.from_tsv(file)
     assert (len(found), found.n_entities, found.n_relations) == (30, 6, 1)
     with pytest.warns(ns.NaysayWarning, match="header"):
-        graph = ns.tasks.read_triples(file)
+        graph = ns.lab.read_triples(file)
     assert (graph.train.n_entities, graph.train.n_relations) == (6, 1)
 
 

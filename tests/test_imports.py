@@ -59,7 +59,6 @@ LAYERS = [
     "losses",
     "distributed",
     "difficulty",
-    "evaluate",
     "report",
     "encode",
     "formats",
@@ -68,8 +67,7 @@ LAYERS = [
     "auditing",
     "testing",
     "catalog",
-    "tasks",
-    "comparing",
+    "lab",
     "demo",
     "integrations",  # which nothing imports
     "naysay",  # the package itself, which names all of the above
@@ -78,16 +76,16 @@ LAYERS = [
 ]
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
-    "torch": {"arrays", "losses", "catalog", "tasks", "comparing", "demo", "integrations"},
+    "torch": {"arrays", "losses", "catalog", "lab", "demo", "integrations"},
     "numba": {"kernels"},
     "llvmlite": set(),
     "pyarrow": {
         *("places", "vocabulary", "tables", "detectors", "search", "encode", "formats", "mining", "jobs", "auditing"),
         "integrations",
     },
-    "scipy": {"_intervals", "pools", "testing", "quantity", "detectors", "difficulty", "evaluate", "tasks", "demo"},
+    "scipy": {"_intervals", "pools", "testing", "quantity", "detectors", "difficulty", "lab", "demo"},
     "faiss": set(),  # `_packages.need_faiss` imports it by name
-    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
+    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "lab"},
     "typer": {"cli"},
     "jinja2": {"report"},
 }

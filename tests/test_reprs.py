@@ -92,7 +92,7 @@ SETTINGS = {
         "ByLoss": {"n": 17, "size": 3, "pressure": 2.5},
         "Grouped": {"groups": np.arange(17), "size": 6, "per_batch": 3},
         "Shuffled": {"n": 17, "size": 3, "forbid": np.arange(17)},
-        "Walk": {"n": 17, "size": 3, "neighbours": 5, "candidates": 7, "restart": 0.25, "cover": False},
+        "RandomWalkBatches": {"n": 17, "size": 3, "neighbours": 5, "candidates": 7, "restart": 0.25, "cover": False},
     },
     "detectors": {
         "MaxScore": {"high": 0.75},

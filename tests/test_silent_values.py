@@ -50,7 +50,7 @@ MASKED = {
     "Calibrated": (lambda: ns.detectors.Calibrated(0.1).fit(MASKED_SCORES), "positive_scores"),
     "Posterior": (lambda: ns.detectors.Posterior().fit(MASKED_TABLE, [0.1, 0.2, 0.3]), "scores"),
     "choose_thresholds": (lambda: ns.detectors.choose_thresholds(MASKED_SCORES), "scores"),
-    "ranking": (lambda: ns.evaluate.ranking(MASKED_TABLE, FEW), "scores"),
+    "ranking": (lambda: ns.lab.ranking(MASKED_TABLE, FEW), "scores"),
     "info_nce": (lambda: ns.losses.info_nce(torch.rand(3), torch.rand(3, 4), weights=MASKED_TABLE), "weights"),
 }
 
@@ -93,8 +93,8 @@ TIED = {
     "Posterior": (lambda: ns.detectors.Posterior().fit(MERGED_TABLE, [0.1, 0.2, 0.3]), "scores"),
     "choose_thresholds": (lambda: ns.detectors.choose_thresholds(MERGED), "scores"),
     "choose_thresholds, unsigned": (lambda: ns.detectors.choose_thresholds(MERGED.astype(np.uint64)), "scores"),
-    "ranking": (lambda: ns.evaluate.ranking(MERGED_TABLE, FEW), "scores"),
-    "auc": (lambda: ns.evaluate.auc(MERGED, MERGED), "positive"),
+    "ranking": (lambda: ns.lab.ranking(MERGED_TABLE, FEW), "scores"),
+    "auc": (lambda: ns.lab.auc(MERGED, MERGED), "positive"),
     "bands": (lambda: ns.difficulty.bands(MERGED_TABLE), "scores"),
     "Monitor": (lambda: ns.difficulty.Monitor().observe(QUERY, NEGATIVES, MERGED_TABLE), "scores"),
 }
@@ -110,5 +110,5 @@ def test_whole_numbers_that_would_tie_are_an_error(name):
 
 def test_whole_numbers_that_float64_can_tell_apart_are_scores():
     scores = np.tile(np.arange(4) + LARGEST - 3, (3, 1))
-    assert ns.evaluate.ranking(scores, FEW).ranks.tolist() == [4.0, 3.0, 2.0]
+    assert ns.lab.ranking(scores, FEW).ranks.tolist() == [4.0, 3.0, 2.0]
     assert sample(lambda anchors, ids: ids - LARGEST).ids.shape == (3, 2)

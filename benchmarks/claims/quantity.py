@@ -31,7 +31,7 @@ from benchmarks.claims import worlds
 from benchmarks.claims.study import TUNING_SEED, Claims, Runs, Told, UnfinishedError, World, command
 from benchmarks.claims.summaries import of_quantity
 from benchmarks.claims.training import Row, Settings, best_k, uniform
-from naysay.comparing import Arm
+from naysay.lab import Arm
 from naysay.quantity import adaptive
 from naysay.quantity.online import Online
 

@@ -34,7 +34,7 @@ from benchmarks.claims import worlds
 from benchmarks.claims.study import Claims, Runs, Told, UnfinishedError, World, command
 from benchmarks.claims.summaries import of_samplers
 from benchmarks.claims.training import Observed, Row
-from naysay.comparing import Arm
+from naysay.lab import Arm
 
 BETAS, CANDIDATES, KS = (0.25, 0.5, 0.75, 1.0), (4, 16, 64), (4, 8, 64)
 BASE, HARD, WITHOUT = "uniform", "DNS(16)", "no sampling"

@@ -18,8 +18,8 @@ from benchmarks.claims.training import Row, Settings, trained
 from benchmarks.claims.worlds import Make
 from benchmarks.harness import RESULTS, write
 from benchmarks.training.images import Kept, processor_minutes
-from naysay.comparing import Arm
 from naysay.errors import NaysayError
+from naysay.lab import Arm
 from naysay.quantity.online import Online
 
 TUNING_SEED = 1000

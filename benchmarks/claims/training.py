@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 import naysay as ns
-from naysay.comparing import Arm
-from naysay.comparing._run import Run
+from naysay.lab import Arm
+from naysay.lab._run import Run
 from naysay.quantity import Estimate, estimate
 from naysay.quantity.online import Online
 
@@ -87,11 +87,11 @@ class Watched(Run):
         if probes is not None:
             self._probe(probes)
 
-    def look(self) -> None:
+    def validate(self) -> None:
         """Add a point, and a probe."""
         if self.task.name == "text":  # its false share is an estimate that costs more than a run
             self.negatives = None
-        super().look()
+        super().validate()
         if self.probes is not None:
             self._probe(self.probes)
 

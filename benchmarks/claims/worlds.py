@@ -13,8 +13,8 @@ from benchmarks.hidden_positives.readers import packages
 from benchmarks.training.factorisation import read
 from benchmarks.training.judging_yelp import read_yelp, split
 from naysay.checks import raise_invalid
-from naysay.tasks import Recommendation, Retrieval, TextPairs, split_by_user
-from naysay.tasks._parts import some_anchors
+from naysay.lab import Recommendation, Retrieval, TextPairs, split_by_user
+from naysay.lab._domain import some_anchors
 
 PACKAGES, WORDS, HELD = 2500, 12, 500  # packages, words of a long description, pairs of validation and of test
 VALIDATED = 500  # users of yelp2018 that are ranked for validation

@@ -132,7 +132,7 @@ def searches() -> dict[str, Callable[[], int]]:
 def walks() -> dict[str, Any]:
     """The plan of an epoch of a million rows with 100 links each, in clusters of 500."""
     rng = np.random.default_rng(0)
-    walk = ns.batches.Walk(N_ROWS, 256, neighbours=LINKS)
+    walk = ns.batches.RandomWalkBatches(N_ROWS, 256, neighbours=LINKS)
     cluster = np.arange(N_ROWS)[:, None] // 500 * 500
     walk.restore({"links": (cluster + rng.integers(0, 500, (N_ROWS, LINKS))).astype(np.int32)})
     walk.plan(0, rng=ns.rng_for(1))  # compiles

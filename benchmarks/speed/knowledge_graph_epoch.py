@@ -38,7 +38,7 @@ UNEQUAL = [
 ]
 
 
-def epochs_of(task: ns.tasks.LinkPrediction, k: int, steps: int) -> Callable[[], int]:
+def epochs_of(task: ns.lab.LinkPrediction, k: int, steps: int) -> Callable[[], int]:
     """A function that trains so many steps, and returns how many negatives they had."""
     learner = task.start(0)
     sampler = ns.samplers.Static(ns.pools.Corruption(task.data.train))
@@ -58,7 +58,7 @@ def epochs_of(task: ns.tasks.LinkPrediction, k: int, steps: int) -> Callable[[],
     return train
 
 
-def validations(task: ns.tasks.LinkPrediction) -> dict[str, float]:
+def validations(task: ns.lab.LinkPrediction) -> dict[str, float]:
     """Processor seconds of a validation on a sample, and of the test: filtered ranks among all entities."""
     learner = task.start(0)
     vectors, found = learner.snapshot(), {}
@@ -70,7 +70,7 @@ def validations(task: ns.tasks.LinkPrediction) -> dict[str, float]:
     return found
 
 
-def compared(task: ns.tasks.LinkPrediction, k: int, peers: Path, repeats: int) -> dict[str, Any]:
+def compared(task: ns.lab.LinkPrediction, k: int, peers: Path, repeats: int) -> dict[str, Any]:
     """All epochs of both, in turn."""
     train = task.data.train
     steps = ceil(len(train) / task.batch) - 1
@@ -80,7 +80,7 @@ def compared(task: ns.tasks.LinkPrediction, k: int, peers: Path, repeats: int) -
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "triples.npz"
         known = np.random.default_rng(0).permutation(train.array)
-        np.savez(file, known=known, steps=steps, width=task.width, margin=MARGIN, alpha=ALPHA, **numbers)
+        np.savez(file, known=known, steps=steps, width=task.dim, margin=MARGIN, alpha=ALPHA, **numbers)
         peer = Peer(peers, "pykeen", file, "rotate", 1)
         if peer.missing:
             raise SystemExit(peer.missing)
@@ -112,11 +112,11 @@ def main() -> None:
     ns.set_threads(1)
     torch.set_num_threads(1)
     before = os.getloadavg()
-    task = ns.tasks.LinkPrediction(triples(args.data), "rotate", width=args.width, batch=args.batch)
+    task = ns.lab.LinkPrediction(triples(args.data), "rotate", dim=args.width, batch=args.batch)
     result = {
         "data": repr(task.data),
         "equal": {
-            "width": task.width,
+            "width": task.dim,
             "batch": task.batch,
             "negatives": args.k,
             "threads": 1,

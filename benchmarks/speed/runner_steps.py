@@ -13,9 +13,9 @@ from unittest.mock import patch
 import torch
 
 from benchmarks.harness import alternate, timed
-from naysay.comparing._run import Run  # what `naysay compare` runs, step by step
-from naysay.comparing.arms import Arm, read_arms
-from naysay.tasks import link_prediction, recommendation
+from naysay.lab import knowledge_graph, recommendation
+from naysay.lab._run import Run  # what `naysay compare` runs, step by step
+from naysay.lab.arms import Arm, read_arms
 
 K, WIDTH, RATE = 16, 64, 1e-2
 METHODS = {"mf": f"uniform:{K}", "lightgcn": f"uniform:{K}", "transe": f"corruption:{K}"}
@@ -74,7 +74,7 @@ def split(task: Any, repeats: int, steps: int) -> dict[str, float]:
     """
     clock = Clock()
     run = started(task, clock)
-    module: Any = link_prediction if task.model == "transe" else recommendation
+    module: Any = knowledge_graph if task.model == "transe" else recommendation
     counted = [(module, "info_nce", "loss"), (module, "mean_hardness", "hardness")]
     counted += (
         [(run.model.network, "scores", "scores")] if task.model == "transe" else [(module, "row_scores", "scores")]

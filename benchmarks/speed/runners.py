@@ -46,7 +46,7 @@ UNEQUAL = {
 }
 
 
-def interactions(folder: Path) -> ns.tasks.Interactions:
+def interactions(folder: Path) -> ns.lab.Interactions:
     """The training pairs of yelp2018; the test pairs, in halves, are held out."""
     with np.load(folder / "yelp2018" / "interactions.npz") as file:
         train, test = (
@@ -54,16 +54,16 @@ def interactions(folder: Path) -> ns.tasks.Interactions:
         )
     n_users, n_items = (int(max(a.max(), b.max())) + 1 for a, b in zip(train, test, strict=True))
     made = [train, *([ids[first::2] for ids in test] for first in (0, 1))]
-    return ns.tasks.Interactions(*(ns.Positives.from_pairs(*pairs, n_users, n_items) for pairs in made))
+    return ns.lab.Interactions(*(ns.Positives.from_pairs(*pairs, n_users, n_items) for pairs in made))
 
 
-def triples(folder: Path) -> ns.tasks.KnowledgeGraph:
+def triples(folder: Path) -> ns.lab.KnowledgeGraph:
     """FB15k-237 in its three parts."""
     with np.load(folder / "fb15k-237" / "triples.npz") as file:
         parts = [file[name].astype(np.int64) for name in ("train", "valid", "test")]
     every = np.concatenate(parts)
     sizes = int(every[:, [0, 2]].max()) + 1, int(every[:, 1].max()) + 1
-    return ns.tasks.KnowledgeGraph(*(ns.Triples(part, *sizes) for part in parts))
+    return ns.lab.KnowledgeGraph(*(ns.Triples(part, *sizes) for part in parts))
 
 
 def in_epochs(rows: dict[str, Any], task: Any, steps: int) -> dict[str, Any]:
@@ -106,10 +106,10 @@ def show(rows: dict[str, Any]) -> None:
 
 
 def against_recbole(
-    data: ns.tasks.Interactions, batch: int, peers: Path, repeats: int, steps: int, threads: int
+    data: ns.lab.Interactions, batch: int, peers: Path, repeats: int, steps: int, threads: int
 ) -> dict[str, Any]:
     """Matrix factorisation with K negatives by each library's own sampler."""
-    task = ns.tasks.Recommendation(data, "mf", width=WIDTH, batch=batch)
+    task = ns.lab.Recommendation(data, "mf", dim=WIDTH, batch=batch)
     users, items = data.train.pairs()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pairs.npz"
@@ -121,10 +121,10 @@ def against_recbole(
 
 
 def against_pykeen(
-    data: ns.tasks.KnowledgeGraph, batch: int, peers: Path, repeats: int, steps: int, threads: int
+    data: ns.lab.KnowledgeGraph, batch: int, peers: Path, repeats: int, steps: int, threads: int
 ) -> dict[str, Any]:
     """TransE with K corruptions by each library's own sampler; PyKEEN with and without its filter."""
-    task = ns.tasks.LinkPrediction(data, "transe", width=WIDTH, batch=batch)
+    task = ns.lab.LinkPrediction(data, "transe", dim=WIDTH, batch=batch)
     train = data.train
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "triples.npz"
@@ -141,9 +141,9 @@ def against_pykeen(
     return {"equal": equal, "unequal": UNEQUAL["pykeen"], **found}
 
 
-def propagation(data: ns.tasks.Interactions, repeats: int) -> dict[str, Any]:
+def propagation(data: ns.lab.Interactions, repeats: int) -> dict[str, Any]:
     """LightGCN's vectors of all layers and their gradient, ours and by torch.sparse.mm in both of its forms."""
-    network = ns.tasks.LightGCN(data.train, 0, width=WIDTH, hops=2)
+    network = ns.lab.LightGCN(data.train, 0, dim=WIDTH, hops=2)
     graph: Any = network.graph
     slopes = torch.randn(network.vectors.shape, generator=torch.Generator().manual_seed(0))
 
@@ -177,11 +177,11 @@ def propagation(data: ns.tasks.Interactions, repeats: int) -> dict[str, Any]:
     return {"nodes": len(network.vectors), "edges": 2 * len(data.train), "width": WIDTH, "hops": 2, "rows": rows}
 
 
-def all_steps(pairs: ns.tasks.Interactions, graph: ns.tasks.KnowledgeGraph, repeats: int, steps: int) -> dict[str, Any]:
+def all_steps(pairs: ns.lab.Interactions, graph: ns.lab.KnowledgeGraph, repeats: int, steps: int) -> dict[str, Any]:
     """Where the time of each model's step goes, and what SparseAdam would change for matrix factorisation."""
     kinds = (("mf", BATCHES["ours"]), ("mf", BATCHES["RecBole's"]), ("lightgcn", BATCHES["ours"]))
-    tasks: list[Any] = [ns.tasks.Recommendation(pairs, model, width=WIDTH, batch=batch) for model, batch in kinds]
-    tasks.append(ns.tasks.LinkPrediction(graph, "transe", width=WIDTH, batch=TRIPLES))
+    tasks: list[Any] = [ns.lab.Recommendation(pairs, model, dim=WIDTH, batch=batch) for model, batch in kinds]
+    tasks.append(ns.lab.LinkPrediction(graph, "transe", dim=WIDTH, batch=TRIPLES))
     found: dict[str, Any] = {}
     for task in tasks:
         row: dict[str, Any] = split(task, repeats, steps)

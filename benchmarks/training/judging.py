@@ -58,7 +58,7 @@ from benchmarks.training.judging_recommendation import GUARDS, IGNORING, one_run
 from benchmarks.training.judging_summary import NOT_BLIND, summary
 from benchmarks.training.judging_worlds import DOSES, K, Texts, made, read_packages, read_scifact
 from benchmarks.training.judging_yelp import one_yelp_run, read_yelp, split
-from naysay.tasks import split_by_user
+from naysay.lab import split_by_user
 
 TUNING_SEED, TUNED_DOSE, TOKENS, ROUNDS = 1000, 0.2, 64, (3, 5)
 STEADY = (UNTRAINED, "random", "in-batch only", "oracle")  # the same at every dose

@@ -28,8 +28,8 @@ import naysay as ns
 from benchmarks.training.factorisation import TOP
 from benchmarks.training.recommendation_arms import BATCH, Arm, Run, Settings, together
 from naysay.detectors import Posterior
+from naysay.lab import Interactions, LightGCN
 from naysay.positives import Positives
-from naysay.tasks import Interactions, LightGCN
 
 GUARDS = (
     "uniform",

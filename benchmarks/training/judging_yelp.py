@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import naysay as ns
 from benchmarks.training.judging_recommendation import IGNORING, LISTED, REFILL, calibration_half, guard_of
 from naysay.detectors import Posterior
-from naysay.tasks import Interactions, Recommendation
+from naysay.lab import Interactions, Recommendation
 
 CANDIDATES, EVERY, PATIENCE = 16, 250, 3
 _FITTED, _BLOCK = 5000, 1024  # users

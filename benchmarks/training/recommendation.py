@@ -50,8 +50,8 @@ from benchmarks.training.recommendation_arms import ARMS, BATCH, CANDIDATES, POW
 from benchmarks.training.seed_summaries import summary
 from naysay.checks import with_option_names
 from naysay.errors import NaysayError
+from naysay.lab import Interactions, split_by_user
 from naysay.quantity import Estimate, estimate
-from naysay.tasks import Interactions, split_by_user
 
 RATES, DECAYS, TUNING_SEED = (0.002, 0.005, 0.01, 0.02), (0.0, 1e-6), 1000
 UNIFORM, LONGER = ARMS[0], "uniform, longer"

@@ -15,8 +15,7 @@ from torch.nn.functional import embedding
 
 import naysay as ns
 from benchmarks.training.factorisation import TOP
-from naysay.evaluate import ranking
-from naysay.tasks import Interactions, LightGCN
+from naysay.lab import Interactions, LightGCN, ranking
 
 BATCH, CANDIDATES, POWER = 1024, 16, 0.75
 _AUC_PAIRS = 4000  # training pairs whose AUC is measured

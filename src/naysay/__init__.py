@@ -27,7 +27,7 @@ _HOMES = {
     "planted_world": "testing",
     "mine": "mining",
     "audit": "auditing",
-    "compare": "comparing",
+    "compare": "lab.comparison",
 }
 _FOLDERS = (
     "pools",
@@ -39,7 +39,6 @@ _FOLDERS = (
     "losses",
     "difficulty",
     "distributed",
-    "evaluate",
     "report",
     "search",
     "encode",
@@ -49,8 +48,7 @@ _FOLDERS = (
     "auditing",
     "testing",
     "catalog",
-    "tasks",
-    "comparing",
+    "lab",
     "types",
 )
 
@@ -80,15 +78,14 @@ if TYPE_CHECKING:
         auditing,
         batches,
         catalog,
-        comparing,
         data,
         detectors,
         difficulty,
         distributed,
         encode,
-        evaluate,
         formats,
         jobs,
+        lab,
         losses,
         mining,
         pools,
@@ -96,14 +93,13 @@ if TYPE_CHECKING:
         report,
         samplers,
         search,
-        tasks,
         testing,
         types,
     )
     from naysay.auditing.audit import audit
-    from naysay.comparing.compare import compare
     from naysay.errors import NaysayError, NaysayWarning
     from naysay.kernels.threads import set_threads
+    from naysay.lab.comparison import compare
     from naysay.mining.mine import mine
     from naysay.positives import Positives
     from naysay.rng import rng_for

@@ -115,9 +115,9 @@ class CompareOptions:
             nothing.
         validation: File of the interactions, triples or pairs for validation.
         test: File of those for the test.
-        split: "user", "time" or "auto", if those two are not given; see `tasks.read_interactions`.
+        split: "user", "time" or "auto", if those two are not given; see `lab.read_interactions`.
         liked: The lowest rating that counts as a positive.
-        corpus: Table of the documents, with ids and texts; see `tasks.read_texts`.
+        corpus: Table of the documents, with ids and texts; see `lab.read_texts`.
         query_vectors: Vectors of the queries.
         corpus_vectors: Vectors of the documents.
         labels: Table of the nodes' classes.

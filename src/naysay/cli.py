@@ -151,7 +151,7 @@ def audit(options: AuditOptions) -> None:
 @_takes(CompareCommandOptions)
 def compare(options: CompareCommandOptions) -> None:
     """Train a small model with each kind of negatives, and say which to use on this data. Can be resumed."""
-    from naysay.comparing.command import STOPPED, compare_command
+    from naysay.lab.command import STOPPED, compare_command
 
     try:
         compare_command(options)

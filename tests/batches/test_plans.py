@@ -5,12 +5,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_threads import in_threads
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.batches import BatchSampler, ByLoss, Grouped, Shuffled, Walk
-from naysay.errors import NaysayError
+from naysay.batches import BatchSampler, ByLoss, Grouped, RandomWalkBatches, Shuffled
 from naysay.kernels import threads
 from naysay.rng import key_from
 
@@ -104,13 +102,6 @@ def test_a_batch_is_of_few_groups_and_every_row_comes_once(groups, how, seed):
     for batch in rows_of(plan):
         assert batch
         assert len({groups[row] for row in batch}) <= per_batch
-
-
-def test_a_query_of_one_pair_and_a_small_cluster_are_not_left_out():
-    """TAS-B's code draws clusters without epochs, so a query may never come."""
-    groups = np.array([0] * 40 + [1])
-    for epoch in range(5):
-        assert 40 in Grouped(groups, 8).plan(epoch, rng=ns.rng_for(0, epoch))
 
 
 # ---- by loss --------------------------------------------------------------------------------------------
@@ -207,7 +198,7 @@ def walked_by_loops(links, order, key, size, restart, cover, n_batches):
 def test_a_walk_is_what_loops_say(n, size, degree, restart, cover, seed):
     size = min(size, n)
     links = np.random.default_rng(seed).integers(-1, n, (n, degree))
-    batches = Walk(n, size, neighbours=degree, candidates=degree, restart=restart, cover=cover)
+    batches = RandomWalkBatches(n, size, neighbours=degree, candidates=degree, restart=restart, cover=cover)
     batches.restore({"links": links})
     plan = batches.plan(0, rng=ns.rng_for(seed))
     rng = ns.rng_for(seed)
@@ -222,7 +213,7 @@ def test_a_walk_is_what_loops_say(n, size, degree, restart, cover, seed):
 def test_a_full_restart_is_a_row_and_its_neighbours():
     """And a component that is smaller than a batch does not walk for ever, as the published code does."""
     links = (np.arange(12) // 3 * 3)[:, None] + np.array([[0, 1, 2]])
-    batches = Walk(12, 3, neighbours=3, candidates=3, restart=1.0)
+    batches = RandomWalkBatches(12, 3, neighbours=3, candidates=3, restart=1.0)
     batches.restore({"links": links})
     assert sorted(map(sorted, batches.plan(0, rng=ns.rng_for(0)).tolist())) == [
         [0, 1, 2],
@@ -231,28 +222,15 @@ def test_a_full_restart_is_a_row_and_its_neighbours():
         [9, 10, 11],
     ]
     assert batches.dropped == {}
-    wide = Walk(12, 6, neighbours=3, candidates=3, restart=0.0)
+    wide = RandomWalkBatches(12, 6, neighbours=3, candidates=3, restart=0.0)
     wide.restore({"links": links})
     assert sorted(wide.plan(0, rng=ns.rng_for(0)).ravel().tolist()) == list(range(12))
     assert wide.dropped == {"filled at random": 6}
 
 
-@pytest.mark.parametrize("restart", [0.1, 0.5])
-def test_visits_of_a_long_walk_are_personalised_pagerank(restart):
-    """By power iteration on six rows; the loops make the same walk as the compiled one, as the test above shows."""
-    links = np.array([[1, 2], [2, 3], [0, 4], [5, 0], [3, 5], [1, 4]])
-    moves = np.zeros((6, 6))
-    np.add.at(moves, (np.repeat(np.arange(6), 2), links.ravel()), 0.5)
-    share, start = np.full(6, 1 / 6), np.eye(6)[2]
-    for _ in range(200):
-        share = ((1 - restart) * share + restart * start) @ moves
-    visits = list(visited_by_loops(links, 2, key_from(ns.rng_for(0)), 0, restart, 60_000))
-    assert np.bincount(visits, minlength=6) / len(visits) == pytest.approx(share, abs=0.01)
-
-
 def test_the_second_row_is_a_uniform_neighbour_of_the_first():
     links = np.array([[1, 2, 4], [0, 3, 5], [5, 4, 3], [0, 1, 2], [0, 3, 5], [2, 3, 4]])
-    batches = Walk(6, 2, neighbours=3, candidates=3, cover=False)
+    batches = RandomWalkBatches(6, 2, neighbours=3, candidates=3, cover=False)
     batches.restore({"links": links})
     seen = np.zeros((6, 6))
     for epoch in range(3000):
@@ -267,7 +245,7 @@ def test_the_second_row_is_a_uniform_neighbour_of_the_first():
 def test_the_third_row_comes_by_the_walk_with_restarts(restart):
     """By enumeration: from one of the two visited rows to the other, until a new one is reached."""
     links = np.array([[1, 2, 4], [0, 3, 5], [5, 0, 3], [0, 1, 2], [0, 3, 1], [2, 3, 4]])
-    batches = Walk(6, 3, neighbours=3, candidates=3, restart=restart, cover=False)
+    batches = RandomWalkBatches(6, 3, neighbours=3, candidates=3, restart=restart, cover=False)
     batches.restore({"links": links})
     steps = np.zeros((6, 6))
     np.add.at(steps, (np.repeat(np.arange(6), 3), links.ravel()), 1 / 3)
@@ -288,7 +266,7 @@ def test_the_third_row_comes_by_the_walk_with_restarts(restart):
 
 def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
     vectors = np.random.default_rng(0).standard_normal((30, 4))
-    batches = Walk(30, 5, neighbours=6, candidates=4000)  # so many that every other row is among them
+    batches = RandomWalkBatches(30, 5, neighbours=6, candidates=4000)  # so many that every other row is among them
     answers = []
     before = threads.threads()
     try:
@@ -303,7 +281,7 @@ def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
     cosines = units @ units.T
     np.fill_diagonal(cosines, -2)
     assert np.array_equal(answers[0], np.argsort(-cosines, axis=1)[:, :6])
-    few = Walk(30, 5, neighbours=6, candidates=6)
+    few = RandomWalkBatches(30, 5, neighbours=6, candidates=6)
     few.update(vectors, rng=ns.rng_for(0))
     links = few.state()["links"]
     assert (links != np.arange(30)[:, None]).all()
@@ -311,7 +289,7 @@ def test_links_are_the_nearest_of_random_others_and_never_the_row_itself():
 
 
 def test_before_an_update_batches_are_random_and_a_restored_walk_goes_on():
-    old, fresh = (Walk(20, 4, neighbours=3, candidates=9) for _ in range(2))
+    old, fresh = (RandomWalkBatches(20, 4, neighbours=3, candidates=9) for _ in range(2))
     assert sorted(old.plan(0, rng=ns.rng_for(0)).ravel().tolist()) == list(range(20))
     assert old.dropped == {}
     old.update(np.random.default_rng(0).standard_normal((20, 3)), rng=ns.rng_for(1))
@@ -342,54 +320,3 @@ def test_processes_share_the_batches_of_an_epoch():
     batches = [list(part) for part in parts]
     rows = [row for part in batches for batch in part for row in batch]
     assert len(set(rows)) == len(rows) == 18
-
-
-def test_losses_of_one_thread_and_plans_of_another():
-    batches = ByLoss(64, 8)
-
-    def observe():
-        for step in range(300):
-            batches.observe(np.arange(64), np.full(64, float(step)))
-
-    def plan():
-        for step in range(100):
-            assert (batches.plan(step, rng=ns.rng_for(0, step)) >= 0).all()
-
-    def save():
-        for _ in range(200):
-            losses = batches.state()["losses"]
-            assert len(np.unique(losses)) == 1
-
-    in_threads(observe, plan, save)
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: Shuffled(0, 2), r"^Shuffled: `n` must be .*got 0"),
-        (lambda: Shuffled(3, 2, forbid=[0, 1]), r"^Shuffled: `forbid` must be of 3 rows, got 2"),
-        (lambda: Shuffled(3, 2, forbid=[0, 1, -2]), r"^Shuffled: `forbid` must be at least -1, got -2"),
-        (
-            lambda: Shuffled(3, 2, ns.Positives.from_pairs([0], [5])),
-            r"^Shuffled: `forbid` must be pairs of 3 rows, got 1 x 6",
-        ),
-        (lambda: Shuffled(3, 2).plan(-1, rng=ns.rng_for(0)), r"^Shuffled.plan: `epoch` must be at least 0, got -1"),
-        (lambda: Grouped([0, -1], 2), r"^Grouped: `groups` must be at least 0, got -1"),
-        (lambda: Grouped([0, 1], 4, per_batch=3), r"^Grouped: `per_batch` must be a divisor of `size`, 4, got 3"),
-        (lambda: ByLoss(3, 2, pressure=0.5), r"^ByLoss: `pressure` must be .*at least 1, got 0.5"),
-        (lambda: ByLoss(3, 2).observe([3], [0.1]), r"^ByLoss.observe: `rows` must be between 0 and 2"),
-        (lambda: ByLoss(3, 2).observe([0], [np.inf]), r"^ByLoss.observe: `losses` must be finite"),
-        (lambda: Walk(9, 2, neighbours=5, candidates=3), r"^Walk: `candidates` must be at least 5, got 3"),
-        (lambda: Walk(9, 2, restart=2), r"^Walk: `restart` must be .*got 2"),
-        (lambda: Walk(3, 5, cover=False), r"^Walk: `size` must be at most `n`, 3, without `cover`, got 5"),
-        (
-            lambda: Walk(3, 2).update(np.ones(3), rng=ns.rng_for(0)),
-            r"^Walk.update: `vectors` must be \(3, d\) floating",
-        ),
-        (lambda: BatchSampler(3), r"^BatchSampler: `batches` must be a plan of batches, with a method plan"),
-        (lambda: BatchSampler(Shuffled(3, 2), rank=1), r"^BatchSampler: `rank` must be .*got 1"),
-    ],
-)
-def test_errors(make, sentence):
-    with pytest.raises(NaysayError, match=sentence):
-        make()

@@ -13,7 +13,7 @@ max_score_judge = "max_score:{}".format
 # Samplers and batches
 PercentileRange = ns.samplers.PercentileRange
 MultiFeedback = ns.samplers.MultiFeedback
-RandomWalkBatches = ns.batches.Walk
+RandomWalkBatches = ns.batches.RandomWalkBatches
 
 # Losses
 hard_negative_nce = ns.losses.hard_negative_nce
@@ -23,7 +23,7 @@ invariant_spreading = ns.losses.invariant_spreading
 proto_nce = ns.losses.proto_nce
 
 # Evaluation of rankings
-ranking = ns.evaluate.ranking
+ranking = ns.lab.ranking
 
 # The module behind `ns.audit` and `ns.compare`, and the function that writes an audit as HTML
 report_audit = ns.auditing.report_audit
@@ -57,3 +57,8 @@ def learned(pool, module, optimizer, reward):
 def transformed(base, make):
     """A sampler of changed vectors; `make(ids, rng)` makes them."""
     return ns.samplers.Transformed(base, lambda query, ids, rng: make(ids, rng))
+
+
+def learning_rate(arm):
+    """The learning rate that was chosen for an arm of a comparison."""
+    return arm.lr

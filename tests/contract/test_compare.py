@@ -5,6 +5,7 @@ import pytest
 
 import naysay as ns
 from tests.contract.command import run
+from tests.contract.names import learning_rate
 
 SMALL = {"methods": "uniform:2,dynamic:2", "steps": 8, "seeds": 2}
 
@@ -25,7 +26,7 @@ def found(table):
 
 def numbers(result):
     """What must repeat: everything but times."""
-    return [(arm.name, arm.k, arm.rate, [run_.test for run_ in arm.runs]) for arm in result.arms]
+    return [(arm.name, arm.k, learning_rate(arm), [run_.test for run_ in arm.runs]) for arm in result.arms]
 
 
 def test_the_table_has_a_row_for_each_arm_with_its_k_and_its_seeds(found):

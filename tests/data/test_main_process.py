@@ -74,7 +74,7 @@ def classes_with(module, method):
 
 
 def load(sampler, workers=1, known=KNOWN):
-    return ns.data.loader(known, sampler, 4, k=2, workers=workers, context="fork" if workers else None)
+    return ns.data.loader(known, sampler, 4, k=2, workers=workers)
 
 
 def check_side(sampler, needs_main_process):

@@ -159,32 +159,3 @@ def test_processes_that_have_not_met_raise_one_sentence(call, monkeypatch):
 def test_a_group_before_torch_distributed_is_initialised_raises():
     with pytest.raises(NaysayError, match=r"^gather_rows: `torch.distributed` must be .* got a group without it\."):
         gather_rows(torch.ones(2), object())
-
-
-BAD = {
-    "class": (lambda: WholeBatch(ns.samplers.Static), r"WholeBatch: `sampler` must be a sampler, .*, got type\."),
-    "pool": (lambda: WholeBatch(STATIC.pool), r"WholeBatch: `sampler` must be a sampler, .*, got Everything\."),
-    "state": (
-        lambda: WholeBatch(STATIC).restore({"a": 1}),
-        r"WholeBatch.restore: `state` must be empty for Static, which has none, got \['a'\]\.",
-    ),
-    "part": (
-        lambda: observe_all(STATIC.pool, ns.Query([0]), None),
-        r"observe_all: `part` must be a pool, sampler or detector with a method observe, got Everything\.",
-    ),
-    "stateless": (
-        lambda: update_on_first(STATIC, [0], np.ones((1, 1)), print),
-        r"update_on_first: `part` must be a part with state and restore, got Static\.",
-    ),
-    "score": (lambda: in_shares(3), r"in_shares: `score` must be a function score\(anchors, ids\), got int\."),
-    "lengths": (
-        lambda: update_on_first(ns.detectors.Incremental(2, 1), [0, 1], np.ones((1, 1)), print),
-        r"update_on_first: `ids` must be of the same length as the others, got ids 2, rows 1\.",
-    ),
-}
-
-
-@pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
-def test_wrong_arguments_raise_one_sentence(call, message):
-    with pytest.raises(NaysayError, match=f"^{message}$"):
-        call()

@@ -5,7 +5,7 @@ import pytest
 from job_world import World, in_parts
 
 import naysay as ns
-from naysay.detectors import MaxScore, Bands, Calibrated, Margin, ShareOfPositive
+from naysay.detectors import Bands, Calibrated, Margin, MaxScore, ShareOfPositive
 from naysay.mining import bm25, mine
 from naysay.search._scores import lowest_of
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 import naysay as ns
-from naysay.detectors import MaxScore, Combined, Margin
+from naysay.detectors import Combined, Margin, MaxScore
 from naysay.mining import Reason, judge
 
 N, M, ITEMS = 3, 5, 9

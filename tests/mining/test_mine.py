@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import check_counts, plain_scores, vectors
 
 import naysay as ns
-from naysay.detectors import MaxScore, Bands, Calibrated, Duplicates
+from naysay.detectors import Bands, Calibrated, Duplicates, MaxScore
 from naysay.mining.mine import mine
 
 METRICS = ("cosine", "dot", "l2")

@@ -6,7 +6,7 @@ from plain_search import candidates_from
 
 import naysay as ns
 from naysay import mining
-from naysay.detectors import MaxScore, Calibrated, Margin, RankWindow
+from naysay.detectors import Calibrated, Margin, MaxScore, RankWindow
 from naysay.errors import NaysayError
 from naysay.mining import Candidates, mine
 from naysay.search import Found

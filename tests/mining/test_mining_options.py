@@ -8,7 +8,7 @@ import pytest
 
 import naysay as ns
 from naysay._options import from_command
-from naysay.detectors import MaxScore, Bands, Calibrated, Margin, ShareOfPositive
+from naysay.detectors import Bands, Calibrated, Margin, MaxScore, ShareOfPositive
 from naysay.mining.options import MiningOptions
 from naysay.search._scores import lowest_of
 

@@ -14,7 +14,6 @@ import naysay as ns
 from naysay.kernels.threads import threads
 from naysay.pools import Corruption, Everything
 from naysay.testing import PromiseBroken, check_pool, planted_world
-from naysay.testing import _frequencies as frequencies
 from naysay.testing._trials import batches
 from naysay.testing.pools import PROMISES
 from naysay.types import anchor_ids, positive_ids
@@ -357,11 +356,6 @@ def test_every_promise_has_a_broken_duplicate():
     assert {promise for promise, _, _ in TWINS} == set(PROMISES)
 
 
-def test_the_docstring_lists_every_promise():
-    for name in PROMISES:
-        assert f"\n    {name} " in check_pool.__doc__, name
-
-
 def test_the_twins_are_otherwise_honest():
     check_pool(Plain(), KNOWN)
     check_pool(Counting(), KNOWN)
@@ -520,44 +514,6 @@ def test_distinct_looks_at_the_side_too():
         check_pool(Twice(known), known, n=3)
 
 
-def test_forbidden_agrees_with_plain_loops():
-    made = batches(None, KNOWN, None, None, 0)
-    query = made.mixed(50)
-    ids = np.random.default_rng(0).integers(-1, N_ITEMS, (50, 6))
-    pairs = set(zip(*(part.tolist() for part in KNOWN.pairs()), strict=True))
-    expected = [[(a, i) in pairs for i in row] for a, row in zip(query.anchors.tolist(), ids.tolist(), strict=True)]
-    assert np.array_equal(made.forbidden(query, ns.Negatives(ids)), expected)
-    attracted = ns.Negatives(ids, relation=np.ones(ids.shape, np.int8))
-    assert not made.forbidden(query, attracted).any()  # an attracted slot is no negative
-
-
-@given(st.lists(st.floats(0, 300), min_size=1, max_size=60))
-def test_groups_expect_enough(sizes):
-    expected = np.array(sizes)
-    wanted = np.bincount(frequencies._groups(expected), expected)
-    assert len(wanted) == 1 or wanted.min() >= 4.999
-
-
-def test_honest_claims_are_believed_and_false_ones_are_not():
-    for seed in range(150):
-        rng = np.random.default_rng(seed)
-        size = int(rng.choice([2, 7, 300, 5000]))
-        chance = rng.dirichlet(np.full(size, 0.5))
-        learnt, tested = rng.choice(size, 1500, p=chance), rng.choice(size, 1500, p=chance)
-        assert frequencies._against(learnt, chance[learnt], tested) is None
-        if size < 5000:
-            flat = np.full(1500, 1 / size)
-            if np.abs(chance - 1 / size).sum() > 0.4:
-                assert frequencies._against(learnt, flat, tested) is not None
-
-
-def test_an_unclaimed_item_is_noticed_at_once():
-    learnt = np.repeat([0, 1], 750)
-    tested = np.concatenate([learnt[:-1], [2]])
-    assert frequencies._against(learnt, np.full(1500, 0.5), learnt) is None
-    assert "do not follow" in frequencies._against(learnt, np.full(1500, 0.5), tested)
-
-
 def test_the_pool_and_the_threads_are_left_as_they_were():
     pool, before = Counting(), threads()
     pool.calls = 5
@@ -580,31 +536,6 @@ def test_a_promise_that_is_not_made_is_not_held():
 
 def test_the_pools_own_positives_are_the_default():
     check_pool(Everything(KNOWN))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"pool": object()}, r"check_pool: `pool` must be an object with draw\(query, n, \*, rng\), got a object"),
-        (
-            {"pool": Everything(KNOWN, on_short="raise")},
-            "`pool` must be made with on_short='pad', got on_short='raise'",
-        ),
-        ({"pool": Plain()}, "`anchors` must be given where there are no positives to take them from, got None"),
-        ({"pool": Plain(), "positives": [1]}, "`positives` must be Positives or Triples, got a list"),
-        ({"pool": Plain(), "anchors": []}, "`anchors` must be at least one row, got none"),
-        ({"pool": Plain(), "anchors": [[1, 2]]}, r"`anchors` must be of shape \(B,\)"),
-        (
-            {"pool": Plain(), "anchors": [[1, 2, 3], [4]]},
-            "check_pool: `anchors` must be rows of one length, got rows of different lengths",
-        ),
-        ({"pool": Plain(), "positives": KNOWN, "n": 0}, "check_pool: `n` must be at least 1, got 0"),
-    ],
-)
-def test_errors(arguments, message):
-    pool = arguments.pop("pool")
-    with pytest.raises(ns.NaysayError, match=message):
-        check_pool(pool, **arguments)
 
 
 def test_the_exception_survives_pickling():

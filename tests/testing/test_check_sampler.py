@@ -123,11 +123,6 @@ def test_every_promise_has_a_broken_duplicate():
     assert {promise for promise, _, _ in (*TWINS, *OWN_TWINS)} == set(PROMISES)
 
 
-def test_the_docstring_lists_what_samplers_add():
-    for name in ("k", "arrays"):
-        assert f"\n    {name} " in check_sampler.__doc__
-
-
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("by_weight", [True, False])
 def test_a_users_sampler_keeps_all_promises(distinct, by_weight):
@@ -183,17 +178,6 @@ def test_without_torch_only_numpy_is_asked_for(monkeypatch):
 
 def test_torch_anchors_are_taken_as_rows():
     check_sampler(Mine(Everything(KNOWN)), KNOWN, anchors=torch.arange(40))
-
-
-def test_errors():
-    with pytest.raises(
-        ns.NaysayError, match=r"check_sampler: `sampler` must be an object with sample\(query, k, \*, rng\)"
-    ):
-        check_sampler(Everything(KNOWN), KNOWN)
-    with pytest.raises(ns.NaysayError, match=r"check_sampler: `k` must be at least 1, got 0"):
-        check_sampler(Mine(Everything(KNOWN)), KNOWN, k=0)
-    with pytest.raises(ns.NaysayError, match=r"check_sampler: `anchors` must be given"):
-        check_sampler(Mine(Everything(KNOWN)))
 
 
 def test_testing_does_not_import_torch():

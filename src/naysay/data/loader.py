@@ -16,7 +16,6 @@ from naysay.checks import (
     check_bool,
     check_kind,
     check_number,
-    check_one_of,
     check_whole,
     public,
     raise_invalid,
@@ -32,7 +31,6 @@ from naysay.text import counted
 from naysay.triples import Triples
 from naysay.types import Sampler, needs_main_process
 
-CONTEXTS = ("fork", "spawn", "forkserver")
 _SHUFFLE = 1  # the number of a worker that draws nothing, so that no draw shares the stream of the shuffle
 _FITS = ("seed", "shuffle", "drop_last")  # options that a state must share
 
@@ -54,7 +52,6 @@ class LoaderOptions:
         ranks: The number of processes. By default the world size of torch.distributed if it is initialised, else 1.
         workers: The number of worker processes; 0 draws in this process.
         prefetch: How many batches each worker makes ahead.
-        context: How workers start: "fork", "spawn" or "forkserver". By default as Python does.
         pin_memory: Whether to copy batches to page-locked memory.
     """
 
@@ -67,7 +64,6 @@ class LoaderOptions:
     ranks: int | None = None
     workers: int = 0
     prefetch: int = 2
-    context: str | None = None
     pin_memory: bool = False
 
 
@@ -125,10 +121,6 @@ def loader(positives: Positives | Triples, sampler: Sampler, batch_size: int, op
         )
         raise_invalid("workers", rule, options.workers, advice)
     check_whole("prefetch", options.prefetch, 1)
-    if options.context is not None:
-        check_one_of("context", options.context, CONTEXTS)
-        if not options.workers:
-            raise_invalid("context", "left out without workers", repr(options.context))
     rank, ranks = _place(options)
     pairs = Pairs(positives, options.times)
     least = size * ranks if options.drop_last else ranks
@@ -206,10 +198,7 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         """The batches from the present step to the end of its epoch."""
         torch, options = need_torch(), self.options
-        in_workers: dict[str, Any] = {}
-        if options.workers:
-            in_workers = {"worker_init_fn": one_thread, "prefetch_factor": options.prefetch}
-            in_workers["multiprocessing_context"] = options.context
+        in_workers = {"worker_init_fn": one_thread, "prefetch_factor": options.prefetch} if options.workers else {}
         batches = torch.utils.data.DataLoader(
             self._draws,
             batch_size=None,

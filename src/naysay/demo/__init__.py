@@ -1,4 +1,4 @@
-"""DEMO: four kinds of negatives on a corpus that every Python has, its own standard library."""
+"""DEMO: four ways to mine negatives on a corpus that every Python has, its own standard library."""
 
 from naysay.demo.library import Library, read_library
 from naysay.demo.run import Demonstration, run

@@ -1,4 +1,4 @@
-"""`naysay demo`: the tutorial over three seeds, printed, with a report."""
+"""`naysay demo`: the tutorial, printed, with a report."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ import platform
 import shutil
 import tempfile
 import time
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
 from naysay._console import SafeConsole
 from naysay.arrays import torch_in_one_thread
 from naysay.checks import check_bool, check_whole, public, raise_invalid
-from naysay.demo import _show as show
-from naysay.demo.library import read_library
+from naysay.demo.library import Library, read_library
 from naysay.files import as_path, check_target, is_draft, write_whole
-from naysay.text import json_file, short_repr
+from naysay.text import json_file, percent, short_repr
 
 if TYPE_CHECKING:
-    from naysay.demo.tutorial import Lesson, Split
-    from naysay.detectors import Evaluation
-    from naysay.quantity import Estimate
+    from naysay.demo.tutorial import Example, Pairs
+    from naysay.mining import Mined
 
-SEEDS, STEPS, QUICK_STEPS = 3, 100, 20
 RESULTS, REPORT = "results.json", "report.html"
 _NEEDED = 10_000_000  # bytes of both files, and to spare
 _MARK = {"made_by": "naysay demo"}
@@ -43,13 +42,11 @@ class Demonstration:
     Args:
         names: Names in the library.
         fingerprint: Fingerprint of the corpus: the same corpus and seed give the same table.
-        quality: {arm: {measure: one number per seed}}, on test questions.
-        detection: {detector: Evaluation} on the plain hard negatives of the first seed.
-        k_estimate: The estimate of the number of random negatives.
+        negatives: {rule: number of negatives}.
+        false_shares: {rule: share of them that are false in truth}.
         rule: What the judge did, in sentences.
-        false_shares: The true share of false negatives among the plain hard and the judged ones.
-        summary: The result, in sentences made from the numbers.
-        advice: What to do, from the same numbers.
+        advice: What to do, from these numbers.
+        examples: Questions with a false negative that the judge dropped.
         report: The path of report.html.
 
     Example: see `run`.
@@ -57,13 +54,11 @@ class Demonstration:
 
     names: int
     fingerprint: str
-    quality: dict[str, dict[str, list[float]]]
-    detection: dict[str, Evaluation]
-    k_estimate: Estimate
+    negatives: dict[str, int]
+    false_shares: dict[str, float]
     rule: str
-    false_shares: tuple[float, float]
-    summary: str
     advice: str
+    examples: list[Example]
     report: Path
 
     __repr__ = short_repr
@@ -73,14 +68,13 @@ class Demonstration:
 def run(
     *, quick: bool = False, seed: int = 0, out: str | Path | None = None, console: Console | None = None
 ) -> Demonstration:
-    """Train a text encoder with four kinds of negatives and three seeds, print the comparison, and write a report.
+    """Mine negatives for questions to the standard library in four ways, compare them with the truth, and report.
 
-    The same seed and library give the same numbers. torch runs in one thread meanwhile: two threads add in another
-    order, which after hundreds of steps can change a printed digit.
+    The same seed and library give the same numbers. torch runs in one thread meanwhile.
 
     Args:
-        quick: Use a quarter of the library and a fifth of the steps: to see it work, not for conclusions.
-        seed: Seed of the split and of the training.
+        quick: Use a quarter of the library: to see it work, not for conclusions.
+        seed: Seed of the questions and of the encoder.
         out: The folder for report.html and results.json: a new one, or that of an earlier run; None: ./naysay-demo.
         console: Where to print; the terminal without it.
 
@@ -98,44 +92,50 @@ def run(
     screen = console or SafeConsole()
     started = time.perf_counter()
     with torch_in_one_thread("demo"):
-        from naysay.demo import choices, tutorial
+        from naysay.demo import tutorial
 
         library = read_library()
         if quick:
             library = library.take(np.flatnonzero(library.text_of % 4 == 0))
-        parts = tutorial.split(library, seed)
-        show.print_corpus(screen, library, parts)
-        estimate, lessons = _trained(screen, parts, QUICK_STEPS if quick else STEPS, seed)
-        first = lessons[0]
-        detection = choices.evaluated(first, parts.train)
-        plain, judged = (choices.false_share(mined, parts.train) for mined in (first.plain, first.mined))
-    quality = {
-        arm: {name: [astuple(one.quality[arm])[place] for one in lessons] for place, name in enumerate(show.MEASURES)}
-        for arm in tutorial.ARMS
-    }
-    ndcg = {arm: rows["nDCG@10"] for arm, rows in quality.items()}
+        pairs = tutorial.Pairs(library.documents, seed)
+        _print_corpus(screen, library, pairs)
+        with screen.status("mining four ways (the first time, loops are compiled)"):
+            mined = tutorial.mined_four_ways(pairs, seed)
+    false_shares = {rule: tutorial.false_share(found, pairs) for rule, found in mined.items()}
     result = Demonstration(
         names=len(library),
         fingerprint=library.fingerprint,
-        quality=quality,
-        detection=detection,
-        k_estimate=estimate,
-        rule=first.mined.rule,
-        false_shares=(plain, judged),
-        summary=show.result_sentence(ndcg, "nDCG@10"),
-        advice=show.advice_sentence(ndcg),
+        negatives={rule: int(found.mask.sum()) for rule, found in mined.items()},
+        false_shares=false_shares,
+        rule=mined["judged"].rule,
+        advice=_advice(false_shares),
+        examples=tutorial.examples(pairs, mined["nearest"], mined["judged"]),
         report=folder / REPORT,
     )
-    write_results(folder, _plain(result) | {"seed": seed, "quick": quick})  # before printing, which a closed pipe ends
-    _report(result, first, parts, seed, f"naysay demo --seed {seed}{' --quick' if quick else ''}")
-    show.print_quality(screen, quality, parts)
-    show.print_detectors(screen, detection)
-    show.print_choices(screen, result)
-    screen.print(result.summary, style="bold", highlight=False)
-    screen.print(result.advice, highlight=False)
-    screen.print(f"Report of the mined negatives: {result.report}", markup=False, highlight=False, soft_wrap=True)
+    _write_results(folder, result, seed=seed, quick=quick)  # before printing, which a closed pipe ends
+    mined["judged"].report(
+        result.report,
+        title="Negatives for questions to the standard library",
+        numbers={f"false in truth, {rule}": percent(share) for rule, share in false_shares.items()},
+        query_texts=pairs.questions,
+        corpus_texts=pairs.passages,
+        provenance={
+            "corpus": f"the standard library of Python {platform.python_version()}, {result.fingerprint}",
+            "seed": str(seed),
+            "made by": f"naysay demo --seed {seed}{' --quick' if quick else ''}",
+        },
+        seed=seed,
+    )
+    _print_examples(screen, result.examples)
+    _print_truth(screen, result, mined)
+    _print_plain(screen, f"The judge: {result.rule}")
+    screen.print(result.advice, style="bold", highlight=False)
+    screen.print(f"Report of the judged negatives: {result.report}", markup=False, highlight=False, soft_wrap=True)
     screen.print(f"Took {time.perf_counter() - started:.0f} s.", highlight=False)
     return result
+
+
+# ---- the folder ------------------------------------------------------------------------------------------------------
 
 
 def check_folder(out: str | Path) -> Path:
@@ -162,74 +162,76 @@ def check_folder(out: str | Path) -> Path:
     return folder
 
 
-def write_results(folder: Path, results: dict[str, Any]) -> None:
-    """Make the folder and write the numbers, with the mark that identifies the folder later."""
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
-    write_whole("out", folder / RESULTS, json_file(_MARK | results))
-
-
 def _is_ours(path: Path) -> bool:
-    """Return whether a file of results has our mark."""
+    """Whether a file of results has our mark."""
     try:
         return bool(json.loads(path.read_bytes()).get("made_by") == _MARK["made_by"])
     except (OSError, ValueError, AttributeError):
         return False
 
 
-def _trained(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estimate, list[Lesson]]:
-    """Return the estimate of k by a first run, and the lessons of all seeds, with a progress line."""
-    from naysay.demo import choices, tutorial
-
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("estimating k with one negative (the first time, loops are compiled)", total=None)
-        estimate = choices.how_many(parts, steps // 2, seed)
-        lessons = []
-        for place in range(SEEDS):
-
-            def on_progress(what: str, place: int = place) -> None:
-                progress.update(task, description=f"seed {place + 1} of {SEEDS}: {what}")
-
-            one_seed = SEEDS * seed + place
-            lessons.append(tutorial.lesson(parts, steps=steps, seed=one_seed, on_progress=on_progress))
-    return estimate, lessons
+def _write_results(folder: Path, result: Demonstration, **settings: Any) -> None:
+    """Make the folder and write the numbers, with the mark that identifies the folder later."""
+    numbers = {one.name: getattr(result, one.name) for one in fields(result) if one.name != "report"}
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
+    python = {"python": platform.python_version()}
+    write_whole("out", folder / RESULTS, json_file(_MARK | python | numbers | settings))
 
 
-def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made_by: str) -> None:
-    """Write the report of the judged negatives of the first seed."""
-    lesson.mined.report(
-        result.report,
-        title="Negatives for questions to the standard library",
-        numbers={f"nDCG@10, {arm}": f"{100 * np.mean(rows['nDCG@10']):.1f} %" for arm, rows in result.quality.items()},
-        query_texts=parts.train.questions,
-        corpus_texts=parts.train.passages,
-        provenance={
-            "corpus": f"the standard library of Python {platform.python_version()}, {result.fingerprint}",
-            "seed": str(seed),
-            "made by": made_by,
-        },
-        run=result.k_estimate,
-        seed=seed,
+# ---- what is printed -------------------------------------------------------------------------------------------------
+
+
+def _advice(false_shares: Mapping[str, float]) -> str:
+    """What to do, from the true shares of false negatives."""
+    nearest, judged = false_shares["nearest"], false_shares["judged"]
+    shares = f"{percent(nearest)} of the nearest are false in truth, and {percent(judged)} of the judged"
+    if judged < nearest:
+        return f'What to do: mine with judge="auto". {shares}.'
+    return f"What to do: review some pairs. {shares}: the judge did not help here."
+
+
+def _print_corpus(screen: Console, library: Library, pairs: Pairs) -> None:
+    """Where the texts come from, and what the questions are."""
+    from naysay.demo.tutorial import ASKED, PASSAGE, STRIDE
+
+    _print_plain(
+        screen,
+        f"Corpus: {len(library):,} docstrings of the standard library of Python {platform.python_version()}, the long "
+        f"ones cut into {len(pairs.passages):,} passages of {PASSAGE} words, one every {STRIDE} words. "
+        f"{len(pairs):,} questions, each {ASKED} words of a passage; one of the passages that answer it is labelled. "
+        f"Fingerprint {library.fingerprint}.",
     )
 
 
-def _plain(result: Demonstration) -> dict[str, Any]:
-    """Return the result as JSON has it."""
-    names = {"slots": "negatives", "false_negatives": "false", "flagged": "flagged"}
-    names |= {"precision": "precision", "recall": "recall"}
-    detection = {
-        detector: {name: getattr(one, field) for field, name in names.items()}
-        for detector, one in result.detection.items()
-    }
-    k = result.k_estimate
-    return {
-        "python": platform.python_version(),
-        **{name: getattr(result, name) for name in ("names", "fingerprint", "quality")},
-        "detection": detection,
-        "k": {"best": k.k, "flat": list(k.flat), "at_edge": k.at_edge},
-        "false_shares": dict(zip(("plain hard", "judged"), result.false_shares, strict=True)),
-        **{name: getattr(result, name) for name in ("rule", "summary", "advice")},
-    }
+def _print_examples(screen: Console, examples: Sequence[Example]) -> None:
+    """Questions with a false negative that the judge dropped; a passage is one line, cut at the width of the screen."""
+    for example in examples:
+        lines = {
+            "question": example.question,
+            "labelled answer": example.labelled,
+            "dropped, also answers": example.dropped,
+            "kept as a negative": example.kept,
+        }
+        for heading, text in lines.items():
+            screen.print(Text(f"{heading:<22} {text}"), no_wrap=True, overflow="ellipsis")
+        screen.print()
+
+
+def _print_truth(screen: Console, result: Demonstration, mined: Mapping[str, Mined]) -> None:
+    """How many negatives each rule gives, how near they are, and how many of them are false."""
+    table = Table(title="Four ways to choose negatives, and the truth", title_justify="left")
+    for heading in ("negatives", "number", "mean score", "false in truth"):
+        table.add_column(heading, justify="left" if heading == "negatives" else "right", no_wrap=True)
+    for rule, found in mined.items():
+        score = float(found.scores[found.mask].mean())
+        table.add_row(rule, f"{result.negatives[rule]:,}", f"{score:.3f}", percent(result.false_shares[rule]))
+    screen.print(table)
+
+
+def _print_plain(screen: Console, *sentences: str) -> None:
+    """Paragraphs without colours for numbers and without markup in names."""
+    for sentence in sentences:
+        screen.print(sentence, highlight=False, markup=False)

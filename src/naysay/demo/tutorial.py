@@ -1,4 +1,4 @@
-"""The tutorial: a small text encoder learns to find a passage by a few of its words, with four kinds of negatives.
+"""The tutorial: questions to the standard library, and four ways to mine their negatives.
 
 Read it from top to bottom. It uses only public names of naysay, and needs torch. Everything random comes from
 `rng_for(seed, ...)`, so a seed fixes the result.
@@ -6,32 +6,22 @@ Read it from top to bottom. It uses only public names of naysay, and needs torch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from naysay import losses, mining, pools, samplers
-from naysay.demo.library import Library
+from naysay import mining
+from naysay.lab import Pieces, SubwordEncoder
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.tasks import Pieces, SubwordEncoder
-from naysay.types import Negatives, Query
 
-Rows = NDArray[np.int64]
+K = 4  # negatives of a question
+REVIEWED = 100  # pairs that a person would label
 
-# ---- 1. The encoder: hashed pieces of words, one vector each ---------------------------------------------------------
-#
-# `Pieces` are the hashed words of many texts, and their runs of letters. `Encoder` adds up the vectors of a text's
-# pieces, and normalises the sum. Vectors begin at random, those of rare pieces longer.
-
-Encoder = SubwordEncoder
-
-# ---- 2. The data: overlapping passages, and questions of which one passage is labelled as the answer ----------------
+# ---- 1. The data: overlapping passages, and questions of which one passage is labelled as the answer ----------------
 
 STRIDE, PASSAGE, ASKED, QUESTIONS = 6, 36, 5, 4  # words of a step, of a passage, of a question; questions of a text
 FEWEST, MOST = PASSAGE + 2 * STRIDE, 2 * PASSAGE  # words of a docstring: shorter ones are left out, longer ones cut
@@ -45,196 +35,99 @@ class Pairs:
     One of them, drawn at random, is labelled; the others are false negatives.
     """
 
-    def __init__(self, documents: Sequence[str], rng: np.random.Generator, elsewhere: str = "") -> None:
+    def __init__(self, documents: Sequence[str], seed: int) -> None:
+        rng = rng_for(seed, worker=1)
+        texts = sorted({text for text in documents if len(text.split()) >= FEWEST})
         self.passages, self.questions, self.runs, labels = list[str](), list[str](), list[str](), list[int]()
-        for document in documents:
-            words, first = document.split()[:MOST], len(self.passages)
+        for text in texts:
+            words, first_passage = text.split()[:MOST], len(self.passages)
             starts = range(0, len(words) - PASSAGE + 1, STRIDE)
             self.passages += [" ".join(words[at : at + PASSAGE]) for at in starts]
             for place in rng.permutation(len(starts) + PASSAGE // STRIDE - 1)[:QUESTIONS].tolist():
                 run = words[place * STRIDE : (place + 1) * STRIDE]
-                around = np.arange(max(0, place - PASSAGE // STRIDE + 1), min(place + 1, len(starts)))
-                label, chosen = first + int(rng.choice(around)), np.sort(rng.permutation(STRIDE)[:ASKED])
-                if f" {' '.join(run)} " not in elsewhere:
-                    labels.append(label)
-                    self.runs.append(" ".join(run))
-                    self.questions.append(" ".join(run[word] for word in chosen))
+                holding_run = np.arange(max(0, place - PASSAGE // STRIDE + 1), min(place + 1, len(starts)))
+                labels.append(first_passage + int(rng.choice(holding_run)))
+                chosen = np.sort(rng.permutation(STRIDE)[:ASKED])
+                self.runs.append(" ".join(run))
+                self.questions.append(" ".join(run[word] for word in chosen))
         self.labels = np.array(labels, np.int64)
-        self.queries, self.documents = Pieces(self.questions), Pieces(self.passages)
-        size = len(self), len(self.passages)
-        self.known = Positives.from_pairs(np.arange(len(self)), self.labels, *size)
-        holding: dict[str, list[int]] = {}  # the passages of each run of words
+        size = len(self.questions), len(self.passages)
+        self.known = Positives.from_pairs(np.arange(size[0]), self.labels, *size)
+        self.relevant = Positives.from_pairs(*self._answers(), *size)  # the truth, which no judge sees
+
+    def _answers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every question with every passage that holds its run of words."""
+        passages_with: dict[str, list[int]] = {}
         for at, words in enumerate(passage.split() for passage in self.passages):
             for start in range(PASSAGE - STRIDE + 1):
-                holding.setdefault(" ".join(words[start : start + STRIDE]), []).append(at)
-        found = [(row, at) for row, run in enumerate(self.runs) for at in holding[run]]
-        rows, places = np.array(found, np.int64).reshape(-1, 2).T
-        self.relevant = Positives.from_pairs(rows, places, *size)
+                passages_with.setdefault(" ".join(words[start : start + STRIDE]), []).append(at)
+        pairs = [(row, at) for row, run in enumerate(self.runs) for at in passages_with[run]]
+        questions, passages = np.array(pairs, np.int64).reshape(-1, 2).T
+        return questions, passages
 
     def __len__(self) -> int:
         return len(self.questions)
 
 
-@dataclass(frozen=True)
-class Split:
-    """Three parts by docstring: 70 % to train, 10 % to validate, 20 % to test."""
-
-    train: Pairs
-    validation: Pairs
-    test: Pairs
+# ---- 2. The encoder: hashed pieces of words, one vector each; rare pieces have longer ones ---------------------------
 
 
-def split(library: Library, seed: int) -> Split:
-    """Split by docstring. A question to validate or test is left out if a passage of another part answers it."""
-    texts = np.array(sorted({text for text in library.documents if len(text.split()) >= FEWEST}))
-    part = rng_for(seed, worker=1).permutation(np.arange(len(texts)) % 10)
-    chosen = [texts[which].tolist() for which in (part >= 3, part == 2, part < 2)]
-    others = [f" {' | '.join(text for far in chosen if far is not near for text in far)} " for near in chosen]
-    rngs = (rng_for(seed, place, worker=6) for place in range(3))
-    pairs = zip(chosen, rngs, ["", *others[1:]], strict=True)
-    return Split(*(Pairs(near, rng, elsewhere) for near, rng, elsewhere in pairs))
+def encoded(pairs: Pairs, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The vectors of all questions and passages, without training: texts that share rare words are close."""
+    questions, passages = Pieces(pairs.questions), Pieces(pairs.passages)
+    encoder = SubwordEncoder([questions, passages], rng_for(seed, worker=2))
+    return encoder.vectors(questions), encoder.vectors(passages)
 
 
-# ---- 3. The measure: where the passages that answer a question are found ---------------------------------------------
+# ---- 3. Negatives: the nearest, two rules that leave out what is probably false, and a review ------------------------
 
 
-@dataclass(frozen=True)
-class Quality:
-    """nDCG and recall at 10, and the mean reciprocal rank of the first passage that answers."""
-
-    ndcg_at_10: float
-    recall_at_10: float
-    mrr: float
-
-
-def quality(encoder: Encoder, test: Pairs, *others: Pairs) -> Quality:
-    """Search all passages, also those of `others`, for each question of `test`. All that answer it are right."""
-    corpus = np.concatenate([encoder.vectors(pairs.documents) for pairs in (test, *others)])
-    order = np.argsort(-(encoder.vectors(test.queries) @ corpus.T), axis=1, kind="stable")
-    right = test.relevant.contains(np.arange(len(test)), np.where(order < len(test.passages), order, 0))
-    right &= order < len(test.passages)
-    most = np.minimum(right.sum(axis=1), 10)
-    gains = 1 / np.log2(np.arange(2, 12))
-    ndcg = (right[:, :10] * gains).sum(axis=1) / np.cumsum(gains)[most - 1]
-    recall, rank = right[:, :10].sum(axis=1) / most, 1 + right.argmax(axis=1)
-    return Quality(float(ndcg.mean()), float(recall.mean()), float((1 / rank).mean()))
+def mined_four_ways(pairs: Pairs, seed: int) -> dict[str, mining.Mined]:
+    """The 4 negatives of each question by each rule."""
+    questions, passages = encoded(pairs, seed)
+    judged = mining.mine(questions, passages, pairs.known, K, judge="auto")
+    to_review = judged.pairs_to_review(REVIEWED)
+    truth = pairs.relevant.contains(to_review.anchors, to_review.items)  # what a person would say
+    answers = (to_review.anchors, to_review.items, truth)
+    return {
+        "nearest": mining.mine(questions, passages, pairs.known, K, judge=None),
+        "95 % rule": mining.mine(questions, passages, pairs.known, K, judge="share:0.95"),
+        "judged": judged,
+        "reviewed": mining.mine(questions, passages, pairs.known, K, judge="auto", reviewed=answers),
+    }
 
 
-# ---- 4. Training: the same steps for all arms; only the negatives differ ---------------------------------------------
-
-BATCH, TEMPERATURE, RATE = 256, 0.02, 0.01
-ARMS = ("random", "in-batch", "plain hard", "judged")
+# ---- 4. The truth, which this corpus knows ---------------------------------------------------------------------------
 
 
-@final
-class Trainer:
-    """An encoder in training. The learning rate falls linearly to 0 over `steps`."""
-
-    def __init__(self, pairs: Pairs, steps: int, seed: int) -> None:
-        self.pairs, self.steps, self.seed, self.step = pairs, steps, seed, 0
-        self.encoder = Encoder([pairs.queries, pairs.documents], rng_for(seed, worker=2))
-        self.optimiser = torch.optim.Adam(self.encoder.parameters(), lr=RATE)
-
-    def batch(self) -> Rows:
-        """Return the questions of this step; each epoch has its own order."""
-        epoch, place = divmod(self.step, max(1, len(self.pairs) // BATCH))
-        return rng_for(self.seed, epoch, worker=3).permutation(len(self.pairs))[place * BATCH : (place + 1) * BATCH]
-
-    def train(self, steps: int, loss_of: Callable[[Rows, Tensor, Tensor], Tensor]) -> None:
-        """Take some steps; loss_of(rows (B,), questions (B, 64), answers (B, 64)) -> (B,)."""
-        for _ in range(steps):
-            rows = self.batch()
-            answers = self.encoder(self.pairs.documents, self.pairs.labels[rows])
-            loss = loss_of(rows, self.encoder(self.pairs.queries, rows), answers)
-            self.optimiser.param_groups[0]["lr"] = RATE * (1 - self.step / self.steps)
-            self.optimiser.zero_grad()
-            loss.mean().backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-            self.step += 1
-
-    def in_batch(self, steps: int) -> None:
-        """Train with the other answers of the batch: 255 negatives per question, without extra encoding."""
-        self.train(steps, lambda rows, asked, own: losses.in_batch(asked, own, temperature=TEMPERATURE))
-
-    def random(self, steps: int, k: int) -> None:
-        """Train with k random passages per question; the pool excludes its own."""
-        sampler = samplers.Static(pools.Everything(self.pairs.known))
-
-        def loss_of(rows: Rows, asked: Tensor, own: Tensor) -> Tensor:
-            drawn = sampler.sample(Query(rows, step=self.step), k, rng=rng_for(self.seed, self.step, worker=4))
-            scores = torch.einsum("bd,bkd->bk", asked, self.of_slots(drawn.ids))
-            return losses.info_nce((asked * own).sum(dim=1), scores, mask=drawn.mask, temperature=TEMPERATURE)
-
-        self.train(steps, loss_of)
-
-    def mined(self, steps: int, negatives: Negatives) -> None:
-        """Train with the other answers of the batch and each question's own mined negatives."""
-
-        def loss_of(rows: Rows, asked: Tensor, own: Tensor) -> Tensor:
-            slots, mask = self.of_slots(negatives.ids[rows]), negatives.mask[rows]
-            return losses.in_batch(asked, own, negatives=slots, negative_mask=mask, temperature=TEMPERATURE)
-
-        self.train(steps, loss_of)
-
-    def of_slots(self, ids: Rows) -> Tensor:
-        """Return (B, K, 64) vectors of the passages in the slots, each encoded once; empty slots hold any."""
-        distinct, place = np.unique(np.maximum(ids, 0), return_inverse=True)
-        vectors: Tensor = self.encoder(self.pairs.documents, distinct)
-        return vectors[torch.from_numpy(place.reshape(ids.shape))]
+def is_false(mined: mining.Mined, pairs: Pairs) -> NDArray[np.bool_]:
+    """(n, k) which of the negatives are false: they answer the question."""
+    return pairs.relevant.contains(np.arange(len(pairs)), np.maximum(mined.ids, 0)) & mined.mask
 
 
-# ---- 5. Negatives: the nearest, and the nearest without those that are probably false --------------------------------
-
-
-def nearest(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
-    """Mine the k nearest passages of each question that are not its labelled answer."""
-    return mining.mine(encoder.vectors(pairs.queries), encoder.vectors(pairs.documents), pairs.known, k, judge=None)
-
-
-def judged(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
-    """Mine the k nearest of which an estimated 5 % are false."""
-    return mining.mine(encoder.vectors(pairs.queries), encoder.vectors(pairs.documents), pairs.known, k, judge="auto")
-
-
-# ---- 6. A lesson: the four arms, from one start, over the same number of steps ---------------------------------------
-
-K = 4
+def false_share(mined: mining.Mined, pairs: Pairs) -> float:
+    """The share of the negatives that are false in truth."""
+    return float(is_false(mined, pairs).sum() / mined.mask.sum())
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """The result of one seed.
+class Example:
+    """A question, its labelled answer, a near passage that also answers and was dropped, and a negative that stayed."""
 
-    Args:
-        quality: {arm: quality on the test questions}.
-        start: The encoder before training, with which both mining arms mined.
-        plain: The plain hard negatives.
-        mined: The judged negatives.
-    """
-
-    quality: dict[str, Quality]
-    start: Encoder
-    plain: mining.Mined
-    mined: mining.Mined
+    question: str
+    labelled: str
+    dropped: str
+    kept: str
 
 
-def lesson(parts: Split, *, steps: int, seed: int, on_progress: Callable[[str], None] = lambda what: None) -> Lesson:
-    """Train the four arms, `steps` each, and evaluate each on the test questions.
-
-    Negatives are mined once, by the encoder before training: it finds passages that share rare words. An encoder that
-    was trained on the labels scores them too high, and the judge would take all else for negatives.
-    """
-    start = Trainer(parts.train, steps, seed).encoder
-    mined = {"plain hard": nearest(start, parts.train, K), "judged": judged(start, parts.train, K)}
-    found = {}
-    for arm in ARMS:
-        on_progress(f"{arm} negatives")
-        trainer = Trainer(parts.train, steps, seed)
-        if arm == "random":
-            trainer.random(steps, K)
-        elif arm == "in-batch":
-            trainer.in_batch(steps)
-        else:
-            trainer.mined(steps, mined[arm].negatives())
-        found[arm] = quality(trainer.encoder, parts.test, parts.train, parts.validation)
-    return Lesson(found, start, mined["plain hard"], mined["judged"])
+def examples(pairs: Pairs, nearest: mining.Mined, judged: mining.Mined, count: int = 3) -> list[Example]:
+    """The first questions of which the judge dropped a false negative, and kept a true one; one of a docstring."""
+    false_nearest, false_judged = is_false(nearest, pairs), is_false(judged, pairs)
+    found: list[Example] = []
+    for row in range(0, len(pairs), QUESTIONS):
+        dropped = np.setdiff1d(nearest.ids[row][false_nearest[row]], judged.ids[row])
+        kept = judged.ids[row][judged.mask[row] & ~false_judged[row]]
+        if len(dropped) and len(kept) and len(found) < count:
+            passages = (pairs.passages[at] for at in (pairs.labels[row], dropped[0], kept[0]))
+            found.append(Example(pairs.questions[row], *passages))
+    return found

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, final
 
 from naysay.batches.loader import BatchSampler
-from naysay.batches.shuffled import Shuffled
+from naysay.batches.plans import Shuffled
 from naysay.checks import public, raise_invalid
 
 _EVALUATION = ("get_eval_dataloader", "get_test_dataloader")  # of transformers.Trainer
@@ -20,7 +20,7 @@ def batch_sampler(plan: Any) -> Any:
     about its evaluation sets: these get random batches.
 
     Args:
-        plan: `Shuffled`, `Grouped`, `Walk` or `ByLoss` of the rows of the training set; its size is
+        plan: `Shuffled`, `Grouped`, `RandomWalkBatches` or `ByLoss` of the rows of the training set; its size is
             per_device_train_batch_size.
 
     Returns:

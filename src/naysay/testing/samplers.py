@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import public, raise_invalid
-from naysay.testing import _draws as draws
 from naysay.testing import pools
 from naysay.testing._trials import MANY, Known, MakeQuery, Trial, batches
 from naysay.testing.promises import Promises
@@ -24,7 +23,7 @@ _ROWS = 1024
 
 def k(trial: Trial) -> Iterator[str]:
     """K may be (B,) ints, or a float that is realised row by row: K = ceil(k), and k on average."""
-    complaint = draws.layout(trial.ask(trial.batches.mixed(MANY), trial.uneven()), trial.uneven())
+    complaint = pools.layout(trial.ask(trial.batches.mixed(MANY), trial.uneven()), trial.uneven())
     if complaint is not None:
         yield f"{complaint}, with k of shape (B,)"
     wanted = trial.slots - 0.5

@@ -1,0 +1,595 @@
+"""Images without labels: a small convolutional encoder learns that two views show the same image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import affine_grid, grid_sample, normalize
+
+from naysay import losses, pools
+from naysay.arrays import to_numpy, to_torch
+from naysay.checks import as_array, check_all, check_whole, public, raise_invalid, whole_numbers
+from naysay.detectors import Incremental, LinearAcceptance
+from naysay.files import as_path
+from naysay.lab import _views
+from naysay.lab._domain import (
+    BLOCK,
+    PARTS,
+    Device,
+    Ids,
+    Learner,
+    Step,
+    Task,
+    checksum,
+    first_present,
+    mean_hardness,
+    offered,
+    uses,
+)
+from naysay.lab._files import File, read_npz
+from naysay.lab.probes import linear_probe, nearest_labels
+from naysay.lab.ranking import ranking
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.samplers import momentum_update
+from naysay.types import Negatives, Query
+
+TEMPERATURE, MOMENTUM = 0.2, 0.99  # of slow encoders; the papers raise it during training
+_BANK, _VALIDATED = 3000, 1000  # training images that vote, and images for validation, at most
+_NEIGHBOURS = 20
+_RENEW = 50  # steps, at least, between two clusterings
+_FEWEST = 30  # images
+_SAME_CLASS = "Negatives of the anchor's own class; not shown for images without classes."
+_ARRAYS = {
+    "images": ("images", "x_train", "train_images", "X"),
+    "labels": ("labels", "y_train", "train_labels", "y"),
+    "test images": ("test_images", "x_test"),
+    "test labels": ("test_labels", "y_test"),
+}
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Images of one size to train on, to validate with and to test on.
+
+    Args:
+        images: (n, h, w) or (n, h, w, c) with 1 or 3 colours: whole numbers from 0 to 255, or numbers from 0 to 1.
+        labels: (n,) the class of each image, for the measures. Training does not see them. None: there are none.
+        parts: (n,) which images are trained on (0), validated (1) and tested on (2). By default eight, one and one
+            tenth, at random.
+        seed: Of the choice of parts.
+
+    Raises:
+        NaysayError: If shapes or values are wrong, or there are fewer than 30 images.
+
+    Examples:
+        >>> Images(np.zeros((40, 8, 8)), np.arange(40) % 2)
+        Images(40 of 8 x 8 x 1, 2 classes, train 32, validation 4, test 4)
+    """
+
+    images: Any
+    labels: Any = None
+    parts: Any = None
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        images = _bytes_of(self.images)
+        object.__setattr__(self, "images", np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
+        object.__setattr__(self, "parts", self._parts(len(images)))
+        if self.labels is None:
+            return
+        labels = whole_numbers("labels", to_numpy(self.labels)).astype(np.int64)
+        if len(labels) != len(images):
+            raise_invalid("labels", f"of length {len(images)}, one for each image", len(labels))
+        if len(np.unique(labels[self.parts == 0])) < 2:
+            raise_invalid("labels", "of at least two classes among the images to train on", "one")
+        object.__setattr__(self, "labels", labels)
+
+    def _parts(self, size: int) -> Ids:
+        """The part of each image."""
+        if self.parts is None:
+            tenth = np.random.default_rng(self.seed).permutation(size) * 10 // size
+            return np.searchsorted([8, 9], tenth, side="right")
+        parts = whole_numbers("parts", to_numpy(self.parts)).astype(np.int64)
+        if len(parts) != size:
+            raise_invalid("parts", f"of length {size}, one for each image", len(parts))
+        for part, name in enumerate(PARTS):
+            if not (parts == part).any():
+                raise_invalid("parts", f"{part} for at least one image, the {name} part", "none")
+        return parts
+
+    def fingerprint(self) -> str:
+        """A checksum of all images, classes and parts, 16 digits."""
+        labels = [] if self.labels is None else [self.labels]
+        return checksum(f"{self.images.shape}", self.images, self.parts, *labels)
+
+    def __repr__(self) -> str:
+        size = " x ".join(map(str, (*self.images.shape[2:], self.images.shape[1])))
+        classes = "no classes" if self.labels is None else f"{len(np.unique(self.labels))} classes"
+        parts = ", ".join(f"{name} {int((self.parts == part).sum()):,}" for part, name in enumerate(PARTS))
+        return f"Images({len(self.images):,} of {size}, {classes}, {parts})"
+
+
+def _bytes_of(images: Any) -> Any:
+    """(n, h, w, c) images as bytes."""
+    given = as_array("images", to_numpy(images))
+    given = given[..., None] if given.ndim == 3 else given
+    if given.ndim != 4 or given.shape[3] not in (1, 3) or min(given.shape[1:3]) < 4:
+        rule = "of shape (n, h, w) or (n, h, w, c), at least 4 x 4 with 1 or 3 colours"
+        raise_invalid("images", rule, f"shape {np.shape(images)}")
+    if len(given) < _FEWEST:
+        raise_invalid("images", f"at least {_FEWEST}", len(given))
+    if given.dtype == np.uint8:
+        return given
+    if given.dtype.kind not in "fiub":
+        raise_invalid("images", "numbers", f"dtype {given.dtype}")
+    most = 1 if given.dtype.kind in "fb" else 255
+    rows = given.reshape(len(given), -1)
+    check_all("images", rows, (rows >= 0) & (rows <= most), f"from 0 to {most}")
+    return np.round(np.asarray(given, np.float32) * (255 // most)).astype(np.uint8)
+
+
+@public
+def read_images(path: File, *, seed: int = 0) -> Images:
+    """Read images of an .npz file.
+
+    Args:
+        path: A file with `images` (or x_train), and if there are any `labels` (or y_train), `test_images` (or x_test)
+            and `test_labels` (or y_test). Without test images, a tenth of the images is the test; another tenth is for
+            validation.
+        seed: Of the split.
+
+    Raises:
+        NaysayError: If the file is missing, not such a file, or has classes of one part only.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savez(Path(folder) / "own.npz", images=np.zeros((40, 8, 8)))
+        ...     read_images(Path(folder) / "own.npz")
+        Images(40 of 8 x 8 x 1, no classes, train 32, validation 4, test 4)
+    """
+    file = as_path("path", path)
+    if file.suffix.lower() != ".npz":
+        raise_invalid("path", "a file that ends in .npz", repr(str(file)))
+    arrays = read_npz(file)
+    images, labels, test, test_labels = (first_present(arrays, names) for names in _ARRAYS.values())
+    if images is None:
+        raise_invalid("path", "an .npz file with images", ", ".join(arrays) or "nothing")
+    if test is None:
+        return Images(images, labels, seed=seed)
+    if (labels is None) != (test_labels is None):
+        raise_invalid("path", "an .npz file with classes of both parts, or of none", "those of one")
+    if test.shape[1:] != images.shape[1:]:
+        raise_invalid("path", f"test images of shape {images.shape[1:]}, like the others", f"{test.shape[1:]}")
+    validated = np.random.default_rng(seed).permutation(len(images)) * 10 // max(1, len(images)) == 0
+    parts = np.concatenate([validated.astype(np.int64), np.full(len(test), 2)])
+    classes = None if labels is None else np.concatenate([labels.ravel(), test_labels.ravel()])
+    return Images(np.concatenate([images, test]), classes, parts)
+
+
+# ---- model -----------------------------------------------------------------------------------------------------------
+
+
+@final
+@public
+class ConvEncoder(nn.Module):
+    """Three convolutions of stride 2, features of 256 numbers, a head to 64 for the loss, and SimSiam's predictor.
+
+    Args:
+        colours: The channels of an image.
+        seed: Equal seeds give equal parameters; the global generator of torch is not used.
+
+    Examples:
+        >>> encoder = ConvEncoder(1, seed=0)
+        >>> encoder.features(torch.zeros(2, 1, 28, 28)).shape, encoder(torch.zeros(2, 1, 28, 28)).shape
+        (torch.Size([2, 256]), torch.Size([2, 64]))
+    """
+
+    def __init__(self, colours: int, seed: int) -> None:
+        super().__init__()
+        sizes = (check_whole("colours", colours, 1), 16, 32, 64)
+        with torch.random.fork_rng(devices=[]):  # layers draw first weights, which are drawn again below
+            layers: list[nn.Module] = []
+            for before, after in pairwise(sizes):
+                layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.ReLU()]
+            self.body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten())
+            self.head = nn.Sequential(nn.Linear(256, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 64))
+            self.predictor = nn.Sequential(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 64))
+        start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d | nn.Linear) and layer.bias is not None:
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=start)
+                nn.init.zeros_(layer.bias)
+
+    def features(self, images: Tensor) -> Tensor:
+        """(n, 256) of images (n, c, h, w) from 0 to 1: what is measured."""
+        features: Tensor = self.body(images - 0.5)
+        return features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(n, 64) of length 1: what the loss compares."""
+        return normalize(self.head(self.features(images)), dim=1)
+
+    @torch.no_grad()
+    def all_features(self, images: Any) -> Tensor:
+        """(n, 256) features of many images, stored as bytes, as they are after training."""
+        was_training = self.training
+        self.eval()
+        device = next(self.parameters()).device
+        blocks = [images[first : first + BLOCK] for first in range(0, len(images), BLOCK)]
+        features = torch.cat([self.features(as_floats(block, device)) for block in blocks])
+        self.train(was_training)
+        return features
+
+
+def as_floats(images: Any, device: Device) -> Tensor:
+    """Bytes as numbers from 0 to 1, on a device."""
+    numbers: Tensor = to_torch(np.ascontiguousarray(images), device).float() / 255
+    return numbers
+
+
+def view(images: Tensor, generator: torch.Generator) -> Tensor:
+    """A random view of each image: a part of it at another size, perhaps mirrored, in another light, with noise.
+
+    Random numbers are those of the processor, on any device.
+    """
+    count, device = len(images), images.device
+
+    def uniform(low: float, high: float) -> Tensor:
+        return low + (high - low) * torch.rand(count, generator=generator).to(device)
+
+    scale, mirrored = uniform(0.6, 1.0), torch.where(uniform(0, 1) < 0.5, -1.0, 1.0)
+    moved_x, moved_y = ((1 - scale) * uniform(-1, 1) for _ in range(2))
+    zero = torch.zeros(count, device=device)
+    transform = [torch.stack([scale * mirrored, zero, moved_x], 1), torch.stack([zero, scale, moved_y], 1)]
+    grid = affine_grid(torch.stack(transform, dim=1), list(images.shape), align_corners=False)
+    cropped = grid_sample(images, grid, align_corners=False, padding_mode="border")
+    contrast, brightness = (uniform(*ends)[:, None, None, None] for ends in ((0.6, 1.4), (-0.2, 0.2)))
+    lit = cropped * contrast + brightness
+    return (lit + 0.05 * torch.randn(lit.shape, generator=generator).to(device)).clamp(0, 1)
+
+
+# ---- task ------------------------------------------------------------------------------------------------------------
+
+
+@final
+@public
+class ImageContrast(Task):
+    """The task of learning features of images: data, model and measures, the same for all kinds of negatives.
+
+    A step takes a batch of images and two random views of each; the other view is the positive. Losses are of cosines
+    at temperature 0.2, in both directions. With classes, the measure is the accuracy of the 20 nearest of at most 3,000
+    training images (validation: of 1,000 images at most); the test adds a linear probe. Without, it is how often a view
+    is nearest to the other view of its own image, among 1,000 images at most.
+
+    Args:
+        data: The images.
+        model: "conv".
+        batch: Images of a step; by default 256, and at most all.
+        device: Where torch encodes and trains, such as "cuda". Draws and measures are made on the processor.
+
+    Examples:
+        >>> task = ImageContrast(Images(np.zeros((40, 8, 8)), np.arange(40) % 2))
+        >>> task.measure, task.pairs
+        ('k-NN accuracy', 32)
+    """
+
+    name = "images"
+    models = ("conv",)
+    own: Mapping[str, str] = MappingProxyType(
+        {
+            "uniform": "Static(InBatch())",
+            "in-batch": "in_batch()",
+            "SimCLR": "in_batch()",
+            "in-batch debiased": "in_batch(prior=0.1)",
+            "in-batch hard": "in_batch(prior=0.1, beta=1.0)",
+            "decoupled": "decoupled()",
+            "eliminate": "eliminate((10, 30, 100), steps)",
+            "IFND": "eliminate((10, 30, 100), steps)",
+            "memory-queue": "queue(4096)",
+            "MoCo": "queue(4096)",
+            "SimSiam": "sim_siam()",
+            "BYOL": "byol()",
+            "SwAV": "swav(100)",
+            "SwAV with IFND": "swav(100, (10, 30, 100), steps)",
+            "Barlow Twins": "barlow_twins()",
+            "VICReg": "vicreg()",
+        }
+    )
+    quick_steps = 24
+    k = 32
+    quick = ("uniform:32", "in-batch", "in-batch debiased", "MoCo", "SimSiam")
+    defaults = (
+        *("uniform:32", "in-batch", "in-batch debiased", "in-batch hard"),
+        *("decoupled", "eliminate", "MoCo", "SimSiam"),
+    )
+
+    def __init__(self, data: Images, model: str = "conv", *, batch: int | None = None, device: Device = "cpu") -> None:
+        """Choose the images of the measures."""
+        super().__init__(data, Images, model, device)
+        self.rows = np.flatnonzero(data.parts == 0)
+        self.set_batch(len(self.rows), 256 if batch is None else batch)
+        self.measure = "view recall@1" if data.labels is None else "k-NN accuracy"
+        some = np.random.default_rng(0).permutation
+        self.bank = some(self.rows)[:_BANK]
+        validated = some(np.flatnonzero(data.parts == 1))[:_VALIDATED]
+        tested = np.flatnonzero(data.parts == 2)
+        if data.labels is None:
+            tested = some(tested)[:_VALIDATED]
+        self.asked = {"validation": validated, "test": tested}
+        self.test_work = (len(self.bank) + len(tested)) / (len(self.bank) + len(validated))
+        self.ranked = f"Validation takes {len(validated):,} images, the test {len(tested):,}."
+        self.sizes = {"temperature": TEMPERATURE, "false negatives": _SAME_CLASS}
+
+    def start(self, seed: int) -> ImageLearner:
+        """A model before training, the same for equal seeds."""
+        return ImageLearner(self, seed)
+
+
+@final
+@public
+class ImageLearner(Learner):
+    """A model of `ImageContrast` in training, made by `ImageContrast.start`."""
+
+    def __init__(self, task: ImageContrast, seed: int) -> None:
+        """Make the encoder."""
+        self.task, self.seed = task, seed
+        self.network = ConvEncoder(task.data.images.shape[1], seed).to(task.device)
+        self.parameters = list(self.network.parameters())
+        self._place = np.zeros(len(task.data.images), np.int64)  # of each image in the batch
+        self._batch = torch.zeros(0, 64)  # the vectors of its second views
+
+    def _views(self, rows: Ids, step: int) -> tuple[Query, Tensor, Tensor]:
+        """The query of some training images, and two views of each."""
+        ids = self.task.rows[rows]
+        images = as_floats(self.task.data.images[ids], self.task.device)
+        random = torch.Generator().manual_seed(int(rng_for(self.seed, step, worker=3).integers(1 << 62)))
+        self._place[ids] = np.arange(len(ids))
+        anchors = to_torch(ids, self.task.device)
+        return Query(anchors, positives=anchors, step=step), view(images, random), view(images, random)
+
+    def _places(self, ids: Tensor) -> Tensor:
+        """Where images stand in the batch."""
+        places: Tensor = to_torch(self._place[to_numpy(ids)], ids.device)
+        return places
+
+    def score(self, anchors: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the cosines of images (B, n) and images (B,) of the batch, without gradients."""
+        own, others = (self._batch[self._places(part)] for part in (anchors, ids))
+        return torch.einsum("bd,bnd->bn", own, others)
+
+    def parts(self) -> Mapping[str, Any]:
+        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
+        return {
+            **offered("Static Dynamic SemiHard PercentileRange Mixed", "InBatch"),
+            "pool": pools.InBatch(),
+            "score": self.score,
+            "candidates": 16,
+            "margin": 0.2,
+            "steps": None,  # the length of the run, which is known to who runs it
+            "in_batch": self._in_batch,
+            "decoupled": self._decoupled,
+            "eliminate": self._eliminate,
+            "queue": self._queue,
+            "sim_siam": lambda: self._predicted(None),
+            "byol": lambda: self._predicted(deepcopy(self.network)),
+            "swav": self._swav,
+            "barlow_twins": lambda: self._projected(_views.barlow_twins),
+            "vicreg": lambda: self._projected(_views.vicreg),
+        }
+
+    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        """The mean loss of some training images with k negatives each, and the negatives."""
+        query, first, second = self._views(rows, step)
+        a, b = self.network(first), self.network(second)
+        self._batch = b.detach()
+        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        places = self._places(negatives.ids.clamp(min=0))
+        positive = (a * b).sum(dim=1)
+        settings = {"mask": negatives.mask, "weights": negatives.weights, "temperature": TEMPERATURE}
+        one_way, other_way = (torch.einsum("bd,bkd->bk", one, other[places]) for one, other in ((a, b), (b, a)))
+        both = [losses.info_nce(positive, scores, **settings).mean() for scores in (one_way, other_way)]
+        self._note_hardness(positive, other_way, negatives.mask)
+        return (both[0] + both[1]) / 2, negatives
+
+    def _note_hardness(self, positive: Tensor, scores: Tensor, mask: Any) -> None:
+        self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, mask)
+
+    # ---- arms with negatives of the batch, or of earlier batches ----
+
+    def _both_views(self, rows: Ids, step: int) -> tuple[Tensor, Tensor, Negatives]:
+        """The vectors of both views, their partners, and all other images as negatives."""
+        query, first, second = self._views(rows, step)
+        z = torch.cat([self.network(first), self.network(second)])
+        others = pools.InBatch().draw(query, rng=rng_for(self.seed, step)).like(query)
+        scores = z.detach()[: len(rows)] @ z.detach()[len(rows) :].T
+        self._note_hardness(scores.diagonal(), scores, others.mask)
+        return z, torch.arange(len(z), device=z.device).roll(len(rows)), others
+
+    def _in_batch(self, prior: float = 0.0, beta: float = 0.0) -> Step:
+        """SimCLR: all other views of the batch; debiased with a prior, and weighted to hard ones with beta."""
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            z, partner, others = self._both_views(rows, step)
+            loss = losses.in_batch(z, partner=partner, temperature=TEMPERATURE, prior=prior, beta=beta)
+            return loss.mean(), others
+
+        return uses("batch", step_of)
+
+    def _decoupled(self) -> Step:
+        """SimCLR without the positive in the denominator."""
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            z, partner, others = self._both_views(rows, step)
+            itself = torch.eye(len(z), dtype=torch.bool, device=z.device)
+            mask = ~itself & ~itself[partner]
+            loss = losses.decoupled((z * z[partner]).sum(dim=1), z @ z.T, mask=mask, temperature=TEMPERATURE)
+            return loss.mean(), others
+
+        return uses("batch", step_of)
+
+    def _pseudo_labels(self, clusters: tuple[int, ...], steps: int | None) -> Callable[[Ids, int], Ids]:
+        """labels(rows, step) -> (len(clusters), B): clusters of images, made again every epoch, or every 50 steps.
+
+        The share of labels that are accepted grows linearly, from none at the start to all at the last of `steps`.
+        """
+        run_length = check_whole("steps", steps, 1)
+        counts = tuple(count for count in clusters if count <= self.task.pairs // 4) or (2,)
+        detector = Incremental(self.task.pairs, counts, accept=LinearAcceptance(), seed=self.seed % (1 << 31))
+        every = max(_RENEW, self.task.pairs // self.task.batch)
+
+        def labels(rows: Ids, step: int) -> Ids:
+            if step and step % every == 0:
+                features = to_numpy(self.network.all_features(self.task.data.images[self.task.rows]))
+                detector.update(features, min(1.0, step / run_length))
+            return np.asarray(detector.labels[:, rows])
+
+        return labels
+
+    def _eliminate(self, clusters: tuple[int, ...], steps: int | None) -> Step:
+        """SimCLR without images of the same cluster, of which more are accepted as the run of `steps` goes on."""
+        labels_of = self._pseudo_labels(clusters, steps)
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            labels = labels_of(rows, step)
+            z, partner, others = self._both_views(rows, step)
+            loss = losses.eliminate(z, partner, np.tile(labels, 2), temperature=TEMPERATURE)
+            finest = labels[0]
+            same_cluster = to_torch((finest[:, None] == finest) & (finest >= 0)[:, None], z.device)
+            return loss.mean(), Negatives(torch.where(same_cluster, -1, others.ids))
+
+        return uses("batch", step_of)
+
+    def _queue(self, size: int) -> Step:
+        """MoCo: keys of a slow encoder in a queue of earlier batches."""
+        slow, memory = deepcopy(self.network), pools.Memory(min(size, self.task.pairs))
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+            momentum_update(self.network, slow, MOMENTUM)
+            query, first, second = self._views(rows, step)
+            with torch.no_grad():
+                keys = slow(second)
+            memory.push(query.anchors, vectors=keys)
+            asked, drawn = self.network(first), memory.draw(query, rng=rng_for(self.seed, step))
+            positive, scores = (asked * keys).sum(dim=1), asked @ memory.vectors.T
+            loss = losses.info_nce(positive, scores, mask=drawn.mask, temperature=TEMPERATURE).mean()
+            self._note_hardness(positive, scores, drawn.mask)
+            return loss, Negatives(to_torch(drawn.ids, keys.device))
+
+        return uses("queue", step_of)
+
+    # ---- arms without negatives ----
+
+    def _without_negatives(self, loss_of: Callable[[Tensor, Tensor], Tensor]) -> Step:
+        """A step on two views of each image."""
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
+            _, first, second = self._views(rows, step)
+            return loss_of(first, second), None
+
+        return uses("none", step_of)
+
+    def _projected(self, loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
+        """A loss of what the head makes of both views, of any length."""
+
+        def project(images: Tensor) -> Tensor:
+            vectors: Tensor = self.network.head(self.network.features(images))
+            return vectors
+
+        return self._without_negatives(lambda first, second: loss(project(first), project(second)))
+
+    def _predicted(self, slow: ConvEncoder | None) -> Step:
+        """A predictor of one view is compared with the other, read by a slow encoder (BYOL), or by itself (SimSiam)."""
+        network = self.network
+
+        def loss_of(first: Tensor, second: Tensor) -> Tensor:
+            of_first, of_second = network(first), network(second)
+            targets = of_second, of_first
+            if slow is not None:
+                momentum_update(network, slow, MOMENTUM)
+                with torch.no_grad():
+                    targets = slow(second), slow(first)
+            one_way = _views.minus_cosine(network.predictor(of_first), targets[0])
+            other_way = _views.minus_cosine(network.predictor(of_second), targets[1])
+            return (one_way + other_way) / 2
+
+        return self._without_negatives(loss_of)
+
+    def _swav(self, count: int, clusters: tuple[int, ...] = (), steps: int | None = None) -> Step:
+        """SwAV: a learned direction for each of some prototypes, trained from the first step.
+
+        With pseudo-labels of `clusters`, images of one label share a code, and the loss is the mean over granularities.
+        The share of accepted labels grows over the `steps` of the run.
+        """
+        start = torch.Generator().manual_seed(self.seed % (1 << 62))
+        drawn = torch.randn(min(count, self.task.batch), 64, generator=start)
+        prototypes = drawn.to(self.task.device).requires_grad_()
+        self.parameters.append(prototypes)
+        labels_of = self._pseudo_labels(clusters, steps) if clusters else None
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
+            _, *images = self._views(rows, step)
+            views, columns = [self.network(one) for one in images], normalize(prototypes, dim=1).T
+            scores = [one @ columns for one in views]
+            if labels_of is None:
+                return _views.swav(*scores), None
+            labels = to_torch(labels_of(rows, step), prototypes.device)
+            coded = [[_views.mean_of_label(one.detach(), own) @ columns for one in views] for own in labels]
+            return torch.stack([_views.swav(*scores, coded=each) for each in coded]).mean(), None
+
+        return uses("none", step_of)
+
+    # ---- measures ----
+
+    def false_share(self, rows: Ids, negatives: Negatives) -> float:
+        """The share of the negatives of some training images that are of the same class; NaN without classes."""
+        labels, drawn = self.task.data.labels, negatives.numpy()
+        if labels is None or not drawn.mask.any():
+            return float("nan")
+        same = labels[self.task.rows[rows]][:, None] == labels[np.maximum(drawn.ids, 0)]
+        return float(same[drawn.mask].mean())
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """All parameters and running means, for `measure`."""
+        return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+
+    def _put(self, values: Any) -> None:
+        self.network.load_state_dict(values)
+
+    def _measured(self, part: str) -> dict[str, float]:
+        data, asked = self.task.data, self.task.asked[part]
+        if data.labels is None:
+            return self._found_again(asked)
+        bank, vectors = (to_numpy(self.network.all_features(data.images[rows])) for rows in (self.task.bank, asked))
+        classes = data.labels[self.task.bank]
+        predicted = {self.task.measure: nearest_labels(bank, classes, vectors, k=_NEIGHBOURS)}
+        if part == "test":
+            predicted["linear probe"] = linear_probe(bank, classes, vectors)
+        return {name: float((labels == data.labels[asked]).mean()) for name, labels in predicted.items()}
+
+    def _found_again(self, asked: Ids) -> dict[str, float]:
+        """How often a view is nearest to the other view of its image."""
+        images = as_floats(self.task.data.images[asked], self.task.device)
+        random = torch.Generator().manual_seed(0)
+        self.network.eval()
+        first, second = (self.network(view(images, random)) for _ in range(2))
+        self.network.train()
+        each = np.arange(len(asked))
+        ranks = ranking(first, Positives.from_pairs(each, each), items=second)
+        return {self.task.measure: ranks.recall(1), "mrr": ranks.mrr}

@@ -1,0 +1,575 @@
+"""Recommendation: interactions in three parts, matrix factorisation or LightGCN, ranked by recall and NDCG."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.nn.functional import embedding
+
+from naysay._interactions import as_times, liked_rows, read_interaction_file
+from naysay.arrays import to_numpy, to_torch
+from naysay.checks import (
+    as_floats,
+    check_kind,
+    check_lengths,
+    check_number,
+    check_one_of,
+    check_whole,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
+from naysay.errors import NaysayError
+from naysay.lab._domain import (
+    HELD_OUT,
+    NUMBERS,
+    PARTS,
+    Device,
+    Ids,
+    Learner,
+    Step,
+    Task,
+    check_parts,
+    checksum,
+    keep_new_pairs,
+    mean_hardness,
+    of_positives,
+    offered,
+    pairs_by_part,
+    share_held_out,
+    sizes_of_parts,
+    some_anchors,
+    uses,
+)
+from naysay.lab._files import File, ids_of, part_files
+from naysay.lab._scores import row_scores
+from naysay.lab.ranking import ranking
+from naysay.losses import info_nce
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.text import counted
+from naysay.types import Negatives, Query
+
+SPLITS = ("auto", "user", "time")
+HOPS = {"mf": 0, "lightgcn": 2}
+# Weight decay. Propagation smooths by itself, and gradients are spread over many users: results/claims_samplers.json.
+_DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
+TOP = 20
+_VALIDATED = 2000  # users that are ranked for validation; the test ranks all
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """The pairs of users and items in three parts, over the same ids.
+
+    Held-out pairs whose user or item is in no training pair are left out, because no factorisation can rank them; a
+    note counts them. A pair that is in two parts stays in the earlier one.
+
+    Args:
+        train: Pairs to train on.
+        validation: Pairs that choose the learning rate and the best step.
+        test: Pairs that are measured once.
+        notes: Sentences about the data.
+
+    Raises:
+        NaysayError: If sizes differ, or a part is empty, also after leaving out.
+
+    Examples:
+        >>> import naysay as ns
+        >>> parts = [ns.Positives.from_pairs([0, 1, 0], [0, 1, 2], 2, 3)]
+        >>> parts += [ns.Positives.from_pairs([user], [1 - user], 2, 3) for user in (0, 1)]
+        >>> ns.lab.Interactions(*parts)
+        Interactions(2 users, 3 items, train 3 pairs, validation 1 pair, test 1 pair)
+    """
+
+    train: Positives
+    validation: Positives
+    test: Positives
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_parts(self, Positives, "pair")
+        users_seen, items_seen = self.train.count() > 0, self.train.item_counts() > 0
+        keep_new_pairs(
+            self,
+            "at least one pair of a user and an item that training has, and that is in no earlier part",
+            lambda users, items: {
+                "items that training never saw": ~items_seen[items],
+                "users that training never saw": ~users_seen[users],
+            },
+        )
+
+    @property
+    def n_users(self) -> int:
+        """The number of users."""
+        return self.train.n_anchors
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return self.train.n_items
+
+    def fingerprint(self) -> str:
+        """A checksum of all pairs, 16 digits."""
+        sizes = f"{self.n_users} {self.n_items}"
+        return checksum(sizes, *(ids for name in PARTS for ids in getattr(self, name).pairs()))
+
+    def __repr__(self) -> str:
+        sizes = f"{counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}"
+        return f"Interactions({sizes}, {sizes_of_parts(self, 'pair')})"
+
+
+@public
+def split_by_user(
+    users: ArrayLike, items: ArrayLike, n_users: int | None = None, n_items: int | None = None, *, seed: int = 0
+) -> Interactions:
+    """Hold out a tenth of each user's pairs for validation and a tenth for the test, at random.
+
+    Tenths are rounded down, but a user of three pairs or more has at least one in each part. A user of one or two pairs
+    has them all in training.
+
+    Args:
+        users: (n,) ids from 0.
+        items: (n,) ids from 0. Repeated pairs count once.
+        n_users: By default the largest id plus one.
+        n_items: By default the largest id plus one.
+        seed: Of the choice.
+
+    Raises:
+        NaysayError: If no user has three pairs.
+
+    Examples:
+        >>> users, items = np.repeat(range(6), 10), [*range(10)] * 6
+        >>> split_by_user(users, items)
+        Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
+    """
+    pairs = Positives.from_pairs(_ids("users", users), _ids("items", items), n_users, n_items)
+    pair_users, pair_items = pairs.pairs()
+    counts = pairs.count()
+    if not (counts >= 3).any():
+        got = f"at most {counts.max() if len(counts) else 0} for each of {counted(len(counts), 'user')}"
+        raise_invalid("users", "at least three pairs of one user, for a split by user", got)
+    order = np.lexsort((np.random.default_rng(seed).random(len(pair_users)), pair_users))
+    place = np.arange(len(pair_users)) - pairs.indptr[:-1][pair_users]  # within the user's own pairs
+    held_out = np.where(counts >= 3, np.maximum(1, counts // 10), 0)[pair_users]
+    part = np.where(place < held_out, 1, np.where(place < 2 * held_out, 2, 0))
+    return Interactions(*pairs_by_part(pair_users, pair_items[order], part, pairs))
+
+
+@public
+def split_by_time(users: ArrayLike, items: ArrayLike, times: ArrayLike) -> Interactions:
+    """Train on the earliest eight tenths of all pairs, validate on the next tenth, and test on the last tenth.
+
+    Of repeated pairs the earliest counts. Pairs of equal time stay in the order given.
+
+    Args:
+        users: (n,) ids from 0.
+        items: (n,) ids from 0.
+        times: (n,) numbers.
+
+    Raises:
+        NaysayError: If there are fewer than ten different pairs.
+
+    Examples:
+        >>> users, items = np.repeat(range(6), 10), [*range(10)] * 6
+        >>> split_by_time(users, items, times=np.arange(60) % 7)
+        Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
+    """
+    user_ids, item_ids, numbers = _ids("users", users), _ids("items", items), as_floats("times", times)
+    check_lengths(users=len(user_ids), items=len(item_ids), times=len(numbers))
+    pairs = Positives.from_pairs(user_ids, item_ids)
+    order = np.argsort(numbers, kind="stable")
+    earliest = np.unique((user_ids * pairs.n_items + item_ids)[order], return_index=True)[1]
+    order = order[np.sort(earliest)]
+    if len(order) < 10:
+        raise_invalid("users", "at least ten different pairs, for a split by time", len(order))
+    tenth = len(order) // 10
+    part = np.repeat([0, 1, 2], [len(order) - 2 * tenth, tenth, tenth])
+    return Interactions(*pairs_by_part(user_ids[order], item_ids[order], part, pairs))
+
+
+def _ids(parameter: str, values: Any) -> Ids:
+    return whole_numbers(parameter, to_numpy(values)).astype(np.int64)
+
+
+@public
+def read_interactions(
+    path: File,
+    *,
+    validation: File | None = None,
+    test: File | None = None,
+    split: str = "auto",
+    liked: float | None = None,
+    seed: int = 0,
+) -> Interactions:
+    r"""Read a file of interactions, and split it.
+
+    A table is .parquet, .jsonl, .csv, .tsv or .inter (RecBole: tabs, and headings such as user_id:token). Columns are
+    found by their names: user or user_id (or anchor), item or item_id (or positive), and if there are any timestamp or
+    time, and rating. A .csv, .tsv, .data or .txt file may lack headings: its columns are then user, item, rating and
+    time, as in MovieLens's u.data; a third column of numbers above a million is of times. A .txt file without tabs or
+    commas has a line "user item item ..." for each user, as LightGCN's train.txt. A note says how such a file was read.
+    Ids are whole numbers or strings.
+
+    Args:
+        path: All interactions, or those to train on if `test` is given.
+        validation: The interactions for validation; if only `test` is given, a tenth of each user's training pairs.
+        test: The interactions for the test.
+        split: "user" holds out a tenth of each user's pairs twice, "time" the last two tenths of all pairs. "auto" is
+            "time" if there is a column of times and training knows user and item of at least half of the held-out
+            pairs, else "user". Not used if the parts are given.
+        liked: If given, only rows with a rating of at least this are positives.
+        seed: Of the split by user.
+
+    Raises:
+        NaysayError: If a file or column is missing, a value is not valid, or there are too few pairs for the split.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "clicks.csv"
+        ...     _ = file.write_text("user,item\n" + "".join(f"u{n % 6},i{n // 6}\n" for n in range(60)))
+        ...     read_interactions(file)
+        Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
+    """
+    check_one_of("split", split, SPLITS)
+    files = part_files(path, validation, test)
+    if liked is not None:
+        check_number("liked", liked, finite=True)
+    read = [read_interaction_file(name, file) for name, file in files.items()]
+    parts, notes = [part for part, _ in read], [note for _, note in read if note]
+    if liked is not None:
+        parts = [liked_rows(part, liked) for part in parts]
+    elif "rating" in parts[0]:
+        notes.append("Ratings are not used: every row is a positive. Pass `liked` to keep high ratings only.")
+    users, items = (ids_of(name, [part[name] for part in parts])[0] for name in ("user", "item"))
+    if test is not None:
+        return _given_parts(users, items, notes, seed)
+    data, note = _split(users[0], items[0], parts[0].get("time"), split, seed)
+    object.__setattr__(data, "notes", (*notes, *([note] if note else []), *data.notes))
+    return data
+
+
+def _given_parts(users: list[Ids], items: list[Ids], notes: list[str], seed: int) -> Interactions:
+    """Two or three parts; validation is made of the training pairs if there are two."""
+    sizes = [1 + max(int(ids.max()) for ids in side) for side in (users, items)]
+    train, *held_out = (Positives.from_pairs(*pair, *sizes) for pair in zip(users, items, strict=True))
+    if len(held_out) == 1:
+        own = split_by_user(*train.pairs(), *sizes, seed=seed)
+        return Interactions(own.train.union(own.test), own.validation, held_out[0], tuple(notes))
+    return Interactions(train, held_out[0], held_out[1], tuple(notes))
+
+
+def _split(users: Ids, items: Ids, times: Any, split: str, seed: int) -> tuple[Interactions, str]:
+    """The interactions, and a note if they would have been split by time but for too few known users and items."""
+    if split == "time" and times is None:
+        raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
+    note = ""
+    if split != "user" and times is not None:
+        numbers, kept, by_time = as_times(times), 0, None
+        with suppress(NaysayError) if split == "auto" else nullcontext():  # no pair is left, say
+            by_time = split_by_time(users, items, numbers)
+            kept = len(by_time.validation) + len(by_time.test)
+        later = 2 * (len(Positives.from_pairs(users, items)) // 10)
+        if by_time is not None and (split == "time" or 2 * kept >= later):
+            return by_time, ""
+        note = f"Split by user: training would know user and item of only {kept:,} of {later:,} later pairs."
+    return split_by_user(users, items, seed=seed), note
+
+
+# ---- model -----------------------------------------------------------------------------------------------------------
+
+
+class _Product(torch.autograd.Function):
+    """A product with a sparse matrix, whose transpose is given for the backward pass: torch would make it each time."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
+        """The product."""
+        ctx.matrix = transposed
+        return matrix @ vectors
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        """The product with the transpose."""
+        return None, None, ctx.matrix @ gradients[0]
+
+
+def sparse_product(matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
+    """Matrix (n, m) times vectors (m, d), with gradients of the vectors."""
+    multiply: Any = _Product.apply
+    product: Tensor = multiply(matrix, transposed, vectors)
+    return product
+
+
+def sparse_rows(rows: Any, columns: Any, weights: Any, shape: tuple[int, int], device: Device) -> Tensor:
+    """A matrix of sparse rows, on a device."""
+    places = torch.from_numpy(np.stack([rows, columns]).astype(np.int64))
+    values = torch.from_numpy(np.asarray(weights, np.float32))
+    with warnings.catch_warnings():  # torch says once a process that its sparse rows are young
+        warnings.simplefilter("ignore")
+        return torch.sparse_coo_tensor(places, values, shape).coalesce().to_sparse_csr().to(device)
+
+
+@final
+@public
+class LightGCN:
+    """A vector for each user and item, passed along the edges of the training data.
+
+        e(l + 1) = D^-1/2 A D^-1/2 e(l)        score(user, item) = mean over l of e_user . mean over l of e_item
+
+    With 0 hops it is matrix factorisation. He, Deng, Wang, Li, Zhang, Wang. LightGCN. SIGIR 2020.
+
+    Args:
+        train: The pairs of users and items.
+        seed: Equal seeds give equal vectors.
+        dim: The number of coordinates.
+        hops: How far vectors are passed.
+        scale: Standard deviation of the normal vectors at the start.
+        device: Where torch keeps the vectors and the graph. The first vectors are drawn on the processor.
+
+    Attributes:
+        vectors: (users + items, dim) the parameters.
+        graph: The normalised adjacency matrix, as sparse rows; None with 0 hops.
+
+    Examples:
+        >>> import naysay as ns
+        >>> model = ns.lab.LightGCN(ns.Positives.from_pairs([0, 1], [0, 2]), seed=0, dim=4)
+        >>> model.layers().shape
+        torch.Size([5, 3, 4])
+    """
+
+    def __init__(
+        self, train: Positives, seed: int, *, dim: int = 64, hops: int = 2, scale: float = 0.1, device: Device = "cpu"
+    ) -> None:
+        """Make the vectors and the graph."""
+        check_kind("train", train, Positives, "a Positives")
+        check_number("scale", scale, above=0, finite=True)
+        self.dim, self.hops = check_whole("dim", dim, 1), check_whole("hops", hops, 0)
+        nodes = train.n_anchors + train.n_items
+        self.graph = _normalised_graph(train, nodes, device) if hops else None
+        start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
+        self.vectors = (scale * torch.randn(nodes, dim, generator=start)).to(device).requires_grad_()
+
+    def layers(self) -> Tensor:
+        """(users + items, hops + 1, dim), layer 0 first."""
+        if self.graph is None:
+            return self.vectors[:, None]
+        layers = [self.vectors]
+        for _ in range(self.hops):
+            layers.append(sparse_product(self.graph, self.graph, layers[-1]))  # it is symmetric
+        return torch.stack(layers, dim=1)
+
+    def pooled(self, layers: Tensor) -> Tensor:
+        """(users + items, dim): the mean over layers."""
+        return layers.mean(dim=1) if self.hops else layers.squeeze(1)  # a view, where a copy would cost a step's time
+
+
+def _normalised_graph(train: Positives, nodes: int, device: Device) -> Tensor:
+    """D^-1/2 A D^-1/2 of the pairs, in both directions."""
+    users, items = train.pairs()
+    items = items + train.n_anchors
+    rows, columns = np.concatenate([users, items]), np.concatenate([items, users])
+    degree = np.maximum(np.bincount(rows, minlength=nodes), 1)
+    weights = 1 / np.sqrt(degree[rows] * degree[columns])
+    return sparse_rows(rows, columns, weights, (nodes, nodes), device)
+
+
+# ---- task ------------------------------------------------------------------------------------------------------------
+
+
+@final
+@public
+class Recommendation(Task):
+    """The task of ranking items for users: data, model and measures, the same for all kinds of negatives.
+
+    A step takes a batch of training pairs, k negatives for each, and minimises `losses.info_nce` at temperature 1,
+    which is BPR for k = 1. Validation ranks 2,000 users at most; items of the training part are left out, for the test
+    those of the validation part, too.
+
+    Args:
+        data: The interactions.
+        model: "mf" for matrix factorisation, or "lightgcn" with two hops.
+        dim: The number of coordinates of a vector.
+        batch: Pairs of a step; by default a hundredth of the training pairs, rounded to a power of two from 256 to
+            4,096, and at most all.
+        device: Where torch keeps the vectors and trains, such as "cuda". Draws and ranks are made on the processor.
+
+    Examples:
+        >>> import naysay as ns
+        >>> task = Recommendation(ns.lab.split_by_user([0] * 9 + [1] * 9, [*range(9)] * 2))
+        >>> task.measure, task.pairs, task.batch
+        ('recall@20', 14, 14)
+    """
+
+    name = "recommendation"
+    models = tuple(HOPS)
+    measure = f"recall@{TOP}"
+    own: Mapping[str, str] = MappingProxyType({"whole-data": "whole_data(weight=0.1)"})
+    quick_steps = 160
+    quick = ("uniform:8", "popularity:8", "dynamic:8", "softmax-weights:8")
+    # MixGCF is left out: with 8 negatives it would take most of the time of all arms together.
+    defaults = (
+        *("uniform:8", "popularity:8", "dynamic:8", "dynamic-softmax:8"),
+        *("warp:8", "softmax-weights:8", "whole-data"),
+    )
+
+    def __init__(
+        self,
+        data: Interactions,
+        model: str = "mf",
+        *,
+        dim: int = 64,
+        batch: int | None = None,
+        device: Device = "cpu",
+    ) -> None:
+        """Keep the parts of the data in the forms that training needs."""
+        super().__init__(data, Interactions, model, device)
+        self.dim, self.decay = check_whole("dim", dim, 1), _DECAYS[model]
+        self.users, self.items = (to_torch(ids, self.device) for ids in data.train.pairs())
+        self.set_batch(len(data.train), batch)
+        self.seen = data.train.union(data.validation)
+        self.held = data.validation.union(data.test)
+        self.validated = some_anchors(data.validation, _VALIDATED)
+        validated, tested = (int((part.count() > 0).sum()) for part in (self.validated, data.test))
+        self.test_work = tested / validated
+        self.ranked = f"Validation ranks all items for {validated:,} users, the test for {tested:,}."
+        self.sizes = {"dim": self.dim, "candidates": NUMBERS["candidates"], "false negatives": HELD_OUT}
+
+    def start(self, seed: int) -> Recommender:
+        """A model before training, the same for equal seeds."""
+        return Recommender(self, seed)
+
+
+@final
+@public
+class Recommender(Learner):
+    """A model of `Recommendation` in training, made by `Recommendation.start`."""
+
+    def __init__(self, task: Recommendation, seed: int) -> None:
+        """Make the vectors."""
+        self.task, self.seed = task, seed
+        self.network = LightGCN(task.data.train, seed, dim=task.dim, hops=HOPS[task.model], device=task.device)
+        self.parameters = [self.network.vectors]
+        self.first = task.data.n_users  # the row of the first item
+        self._encode()
+
+    def _encode(self) -> None:
+        """All vectors, as samplers and the loss of this step see them."""
+        self.layers = self.network.layers()
+        self.vectors = self.network.pooled(self.layers)
+        self.table = self.vectors.detach()
+
+    def score(self, users: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the scores of items (B, n) for users (B,), without gradients."""
+        return row_scores(self.table, users.contiguous(), (ids + self.first).contiguous())
+
+    def similarity(self, positives: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the products of items (B, n) and items (B,), without gradients."""
+        return self.score(positives + self.first, ids)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """(..., layers, dim) the vectors of items at each layer, with gradients."""
+        flat = embedding(ids + self.first, self.layers.flatten(1))
+        return flat.view(*ids.shape, *self.layers.shape[1:])
+
+    def parts(self) -> Mapping[str, Any]:
+        """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""
+        known = self.task.data.train
+        classes = offered(
+            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed MixGCF NearPositive"
+            " AdaptiveOversampling",
+            "Everything InBatch popularity item_oriented log_uniform",
+        )
+        model = {
+            "score": self.score,
+            "similarity": self.similarity,
+            "embed": self.embed,
+            "embed_anchors": lambda users: self.table[users],
+            "item_vectors": self.table[self.first :],
+            "whole_data": self._whole_data,
+        }
+        return {**classes, **of_positives(known), **model, **NUMBERS, "scale": max(1.0, 0.1 * known.n_items)}
+
+    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        """The mean loss of some training pairs with k negatives each, and the negatives."""
+        users, items = self._pairs(rows)
+        if getattr(sampler, "due", False):  # it sorts by vectors, which have moved
+            sampler.update(self.table[self.first :])
+        anchors = embedding(users, self.vectors)  # for samplers that mix
+        query = Query(users, positives=items, vectors=anchors, step=step)
+        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        if negatives.vectors is None:
+            others = torch.cat([items[:, None], negatives.ids.clamp(min=0)], dim=1) + self.first
+            scores = row_scores(self.vectors, users, others)
+        else:
+            both = torch.cat([embedding(items + self.first, self.vectors)[:, None], negatives.vectors], dim=1)
+            scores = torch.einsum("bd,bkd->bk", anchors, both)
+        loss = info_nce(scores[:, 0], scores[:, 1:], mask=negatives.mask, weights=negatives.weights).mean()
+        self.hardness = mean_hardness(scores[:, 0], scores[:, 1:], negatives.mask)
+        return loss, negatives
+
+    def _pairs(self, rows: Ids) -> tuple[Tensor, Tensor]:
+        """Users and items of some training pairs; all vectors are made anew."""
+        chosen = to_torch(rows, self.task.device)
+        self._encode()
+        return self.task.users[chosen], self.task.items[chosen]
+
+    def _whole_data(self, weight: float) -> Step:
+        """A step without sampling: the squared loss of all pairs, those that are not positive with a lower weight.
+
+            sum over positives of (1 - s)^2 + weight sum over all other pairs of s^2
+
+        The sum over all items of s^2 is u' (sum of v v') u, so its cost does not grow with the negatives. A user's
+        share of it is spread over the user's training pairs. Hu, Koren, Volinsky. ICDM 2008; by gradient steps: Chen,
+        Zhang, Zhang, Liu, Ma. Efficient Neural Matrix Factorization without Sampling for Recommendation. TOIS 2020.
+        """
+        counts = to_torch(self.task.data.train.count(), self.task.device).float()
+
+        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
+            users, items = self._pairs(rows)
+            anchors, all_items = embedding(users, self.vectors), self.vectors[self.first :]
+            score = (anchors * embedding(items + self.first, self.vectors)).sum(dim=1)
+            of_all_items = ((anchors @ (all_items.T @ all_items)) * anchors).sum(dim=1) / counts[users]
+            return ((1 - score).square() + weight * (of_all_items - score.square())).mean(), None
+
+        return uses("all", step_of)
+
+    def false_share(self, rows: Ids, negatives: Negatives) -> float:
+        """The share of the negatives of some training pairs that are held-out pairs of the same user."""
+        return share_held_out(self.task.held, to_numpy(self.task.users)[rows], negatives, without=0.0)
+
+    def snapshot(self) -> Tensor:
+        """All vectors after the last step, for `measure`."""
+        with torch.no_grad():
+            self._encode()
+            return self.table.clone()
+
+    def measure(self, state: Tensor, part: str = "validation") -> dict[str, float]:
+        """Rank the "validation" or the "test" part by vectors of `snapshot`."""
+        check_one_of("part", part, PARTS[1:])
+        known, wanted = self.task.data.train, self.task.validated
+        if part == "test":
+            known, wanted = self.task.seen, self.task.data.test
+        ranks = ranking(state[: self.first], wanted, items=state[self.first :], known=known)
+        return {
+            self.task.measure: ranks.recall(TOP),
+            f"ndcg@{TOP}": ranks.ndcg(TOP),
+            "mrr": ranks.mrr,
+            "auc": ranks.auc,
+        }

@@ -1,0 +1,185 @@
+"""The folder of a comparison: nothing comes from a file that changed, one process has it, a full disk is named."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.lab import split_by_user
+
+DATA = split_by_user(*np.nonzero(np.random.default_rng(1).random((40, 60)) < 0.2), 40, 60)
+OPTIONS = {"methods": "uniform,dynamic", "steps": 4, "seeds": 2}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "out"
+    return ns.compare(DATA, **OPTIONS, out=folder), folder
+
+
+@pytest.fixture
+def out(finished, tmp_path):
+    shutil.copytree(finished[1], tmp_path / "out")
+    return tmp_path / "out"
+
+
+def values(result):
+    return [[run.test for run in arm.runs] for arm in result.arms]
+
+
+def one_file(out, end):
+    return sorted((out / "runs").glob(f"*.{end}.json"))[0]
+
+
+def changed(change):
+    """Edit a JSON file, and leave its checksum as it is."""
+
+    def edit(path):
+        whole = json.loads(path.read_text())
+        change(whole)
+        path.write_text(json.dumps(whole))
+
+    return edit
+
+
+def set_test(whole):
+    whole["test"]["recall@20"] = 0.99
+
+
+def set_point(whole):
+    whole["points"][0]["value"] = "high"
+
+
+def set_steps(whole):
+    whole["settings"]["steps"] = 8
+
+
+EDITS = {
+    "another test": ("seed0", changed(set_test)),
+    "odd point": ("seed0", changed(set_point)),
+    "no points": ("seed0", changed(lambda whole: whole.pop("points"))),
+    "points of another kind": ("seed0", changed(lambda whole: whole.update(points=7))),
+    "no test": ("seed0", changed(lambda whole: whole.pop("test"))),
+    "no rate": ("lr", changed(lambda whole: whole.pop("lr"))),
+    "odd rate": ("lr", changed(lambda whole: whole.update(lr="fast"))),
+    "no checksum": ("seed0", changed(lambda whole: whole.pop("sha256"))),
+    "cut": ("seed0", lambda path: path.write_bytes(path.read_bytes()[:40])),
+    "empty": ("seed0", lambda path: path.write_bytes(b"")),
+    "a list": ("seed0", lambda path: path.write_text("[]")),
+    "deep": ("seed0", lambda path: path.write_text("[" * 100_000 + "]" * 100_000)),
+    "deep object": ("seed0", lambda path: path.write_text('{"a":' * 5_000 + "1" + "}" * 5_000)),
+    "huge number": ("seed0", lambda path: path.write_text('{"seed": ' + "9" * 10_000 + "}")),
+    "not UTF-8": ("seed0", lambda path: path.write_bytes(b"\xff\xfe{")),
+    "other settings": ("comparison", changed(set_steps)),
+    "no settings": ("comparison", changed(lambda whole: whole.pop("settings"))),
+    "settings of another kind": ("comparison", changed(lambda whole: whole.update(settings=[]))),
+    "damaged settings": ("comparison", lambda path: path.write_text("{damaged")),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_file_that_was_changed_is_named_and_nothing_is_taken_from_it(name, out):
+    end, edit = EDITS[name]
+    path = out / "comparison.json" if end == "comparison" else one_file(out, end)
+    edit(path)
+    with pytest.raises(NaysayError) as caught:
+        ns.compare(DATA, **OPTIONS, out=out)
+    assert caught.value.parameter == "out"
+    assert path.name in str(caught.value)
+    assert "elete" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["seed0", "seed1", "lr"])
+def test_a_run_that_was_deleted_is_made_again(end, finished, out):
+    one_file(out, end).unlink()
+    assert values(ns.compare(DATA, **OPTIONS, out=out)) == values(finished[0])
+    assert one_file(out, end).is_file()
+
+
+def test_a_run_of_another_seed_or_comparison_is_not_taken(out, tmp_path):
+    first, second = one_file(out, "seed0"), one_file(out, "seed1")
+    shutil.copy(second, first)
+    with pytest.raises(NaysayError) as caught:
+        ns.compare(DATA, **OPTIONS, out=out)
+    assert first.name in str(caught.value)
+    ns.compare(DATA, **OPTIONS | {"steps": 5}, out=tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "runs" / first.name, first)
+    with pytest.raises(NaysayError) as caught:
+        ns.compare(DATA, **OPTIONS, out=out)
+    assert first.name in str(caught.value)
+    assert caught.value.parameter == "out"
+
+
+def test_two_at_once_cannot_write_one_folder(tmp_path):
+    out, caught = tmp_path / "out", []
+
+    def second(what, share):
+        if not caught:
+            with pytest.raises(NaysayError) as error:
+                ns.compare(DATA, **OPTIONS, out=out)
+            caught.append(error.value)
+
+    ns.compare(DATA, **OPTIONS, out=out, on_progress=second)
+    assert caught[0].parameter == "out"
+    assert (out / "results.json").is_file()
+    assert sorted(path.name for path in out.iterdir()) == ["compare.html", "comparison.json", "results.json", "runs"]
+
+
+def test_the_lock_holds_between_processes_and_ends_with_a_kill(tmp_path):
+    code = (
+        "import sys, time, numpy as np, naysay as ns\n"
+        "users, items = np.nonzero(np.random.default_rng(1).random((40, 60)) < 0.2)\n"
+        "data = ns.lab.split_by_user(users, items, 40, 60)\n"
+        "def on_progress(what, share):\n    print('working', flush=True)\n    time.sleep(60)\n"
+        f"ns.compare(data, methods='uniform,dynamic', steps=4, seeds=2,\n"
+        f"    out={str(tmp_path / 'out')!r}, on_progress=on_progress)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout.readline() == "working\n"
+            with pytest.raises(NaysayError) as caught:
+                ns.compare(DATA, **OPTIONS, out=tmp_path / "out")
+            assert caught.value.parameter == "out"
+        finally:
+            other.kill()
+    assert len(ns.compare(DATA, **OPTIONS, out=tmp_path / "out").arms) == 2
+
+
+def test_an_error_leaves_no_folder(tmp_path):
+    with pytest.raises(NaysayError):
+        ns.compare(DATA, methods="nothing of the kind", steps=4, out=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def raise_full(path):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+@pytest.mark.parametrize("name", ["comparison.json", "seed0.json", "results.json", "compare.html"])
+def test_a_full_disk_is_named_with_the_file(name, tmp_path, monkeypatch):
+    replace = os.replace
+
+    def full(source, target, **settings):
+        if Path(target).name.endswith(name):
+            raise_full(target)
+        return replace(source, target, **settings)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(NaysayError) as caught:
+        ns.compare(DATA, **OPTIONS, out=tmp_path / "out")
+    assert caught.value.parameter == "out"
+    assert "disk" in str(caught.value)
+    assert "full" in str(caught.value)
+    assert name in str(caught.value)
+    assert "`data`" not in str(caught.value)
+    monkeypatch.setattr(os, "replace", replace)
+    assert len(ns.compare(DATA, **OPTIONS, out=tmp_path / "out").arms) == 2
