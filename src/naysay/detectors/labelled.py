@@ -71,7 +71,7 @@ class Labelled(MadeOf):
         >>> detector = Labelled().fit(ns.Query(np.arange(40)), labelled, labelled.scores > 0.5)
         >>> negatives = ns.Negatives(np.array([[3, 7, -1]]), scores=np.array([[0.0, 0.9, 0.0]]))
         >>> detector.suspicion(ns.Query([0]), negatives).round(2)
-        array([[0.07, 0.86, 0.  ]])
+        array([[0.07, 0.83, 0.  ]])
     """
 
     _made_of = ("features",)

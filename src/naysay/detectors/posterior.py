@@ -330,14 +330,15 @@ class Posterior(MadeOf):
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
         model, summary = self._learnt
-        return {**(model.state() if model else {}), **(summary.state() if summary else {})}
+        return {**(model.state() if model else {}), **({"summary": summary.state()} if summary else {})}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, or the same as lists. Raises NaysayError, with nothing changed, otherwise."""
-        keys = set(state) if isinstance(state, Mapping) else {"no state"}
-        summary = summary_of_state(read_state(state, SUMMARY_STATE, MODEL_STATE)) if keys else None
-        has_model = bool(keys - set(SUMMARY_STATE))
-        model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE)) if has_model else None
+        model, summary = None, None
+        if not isinstance(state, Mapping) or state:
+            summary = summary_of_state(read_state(state, SUMMARY_STATE, MODEL_STATE)["summary"])
+            if len(state) > 1:
+                model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE))
         self._learnt = model, summary
 
     def _fitted(self) -> tuple[Model, PosteriorSummary]:

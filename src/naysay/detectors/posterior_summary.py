@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any, final
 
@@ -289,35 +288,29 @@ class PosteriorSummary:
             text = f"{text}. Posteriors above {self.tau:.3g} are dropped: {after}."
         return f"{text} Note: {self.reason}." if self.reason else text
 
-    def state(self) -> dict[str, Any]:
-        """All of it as numbers and arrays, NaN for what is None."""
-        state: dict[str, Any] = {f"summary_{name}": getattr(self, name) for name in _NUMBERS}
-        for name in ("before", "after"):
-            rate = getattr(self, name)
-            numbers = [np.nan] * 4 if rate is None else [rate.estimate, rate.low, rate.high, rate.n]
-            state[f"summary_{name}"] = np.array(numbers, np.float64)
-        state["summary_check"] = np.full(5, np.nan) if self.check is None else np.array(astuple(self.check), np.float64)
-        return state
+    def state(self) -> Floats:
+        """All of it as numbers, in the order of `_NUMBERS`, `before`, `after` and `check`; NaN for what is None."""
+        numbers = [getattr(self, name) for name in _NUMBERS]
+        for rate in (self.before, self.after):
+            numbers += [np.nan] * _PER_RATE if rate is None else [rate.estimate, rate.low, rate.high, rate.n]
+        numbers += [np.nan] * _PER_CHECK if self.check is None else list(astuple(self.check))
+        return np.array(numbers, np.float64)
 
 
 _COUNTS = ("code", "labelled", "dropped", "short")
 _NUMBERS = (*_COUNTS, "gain", "c", "tau", "hardness_before", "hardness_after", "balance", "balance_error")
-SUMMARY_STATE = {
-    **{f"summary_{name}": Entry(whole=name in _COUNTS) for name in _NUMBERS},
-    "summary_before": Entry((4,)),
-    "summary_after": Entry((4,)),
-    "summary_check": Entry((5,)),
-}
+_PER_RATE, _PER_CHECK = 4, 5  # numbers
+SUMMARY_STATE = {"summary": Entry((len(_NUMBERS) + 2 * _PER_RATE + _PER_CHECK,))}
 
 
-def summary_of_state(parts: Mapping[str, NDArray[Any]]) -> PosteriorSummary:
-    """The summary from the entries of its state."""
-    values: dict[str, Any] = {name: parts[f"summary_{name}"].item() for name in _NUMBERS}
-    for name in ("before", "after"):
-        estimate, low, high, n = parts[f"summary_{name}"].tolist()
+def summary_of_state(numbers: Floats) -> PosteriorSummary:
+    """The summary from the numbers of its state."""
+    first, before, after, check = np.split(numbers, np.cumsum([len(_NUMBERS), _PER_RATE, _PER_RATE]))
+    values: dict[str, Any] = dict(zip(_NUMBERS, first.tolist(), strict=True))
+    values |= {name: int(values[name]) for name in _COUNTS}
+    for name, (estimate, low, high, n) in (("before", before.tolist()), ("after", after.tolist())):
         values[name] = None if np.isnan(estimate) else posterior_rate(estimate, low, high, int(n))
-    check = parts["summary_check"].tolist()
-    values["check"] = None if np.isnan(check[0]) else LabelCheck(*check)
+    values["check"] = None if np.isnan(check[0]) else LabelCheck(*check.tolist())
     return PosteriorSummary(**values)
 
 
