@@ -284,6 +284,3 @@ def test_torch_triples_and_torch_negatives():
     got = pool.draw(query, 3, rng=ns.rng_for(0))
     assert (got.ids == plain.ids).all()
     assert (pool.corrupted(query, got.like(query)) == pool.corrupted(query, plain)).all()
-
-
-# ---- what is refused, and how ---------------------------------------------------------------------------------------

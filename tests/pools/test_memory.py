@@ -247,8 +247,6 @@ def test_pushed_tensors_stay_tensors(kind, monkeypatch):
         memory.push([9], vectors=torch.full((1, 2), torch.nan, dtype=kind))
 
 
-# ---- refusals -------------------------------------------------------------------------------------------
-
 KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)  # 2 anchors, 4 items
 
 
