@@ -13,6 +13,7 @@ import naysay as ns
 from naysay.errors import NaysayError
 from naysay.kernels import threads
 from naysay.kernels.threads import in_rows, set_threads
+from naysay.pools._small_draws import use_compiled_loops
 
 LARGE = 10**9  # steps enough to split over any number of threads
 
@@ -53,6 +54,7 @@ def test_draws_do_not_depend_on_the_number(weights, distinct):
     known = ns.Positives.from_pairs(rng.integers(0, 500, 20_000), rng.integers(0, 3000, 20_000), 500, 3000)
     pool = ns.pools.Everything(known, weights, distinct=distinct)
     query = ns.Query(rng.integers(0, 500, 3000))
+    use_compiled_loops()
     drawn = []
     for count in (1, 2, 4):
         set_threads(count)

@@ -229,18 +229,6 @@ def test_forms_of_known(known):
         assert sorted(free.ids[0].tolist()) == [-1, 0, 2, 3]
 
 
-def test_sizes_given_are_the_sizes():
-    """Neither shrunk by a size that is not given, nor silently outgrown by a split."""
-    train = ns.Triples([[0, 0, 1], [1, 3, 2]], n_entities=5, n_relations=10)
-    assert (Corruption(train).known.n_entities, Corruption(train).known.n_relations) == (5, 10)
-    wider = Corruption(train, n_entities=100).known
-    assert (wider.n_entities, wider.n_relations) == (100, 10)
-    more = Corruption(train, n_relations=12).known
-    assert (more.n_entities, more.n_relations) == (5, 12)
-    grown = Corruption(train, [[7, 0, 1]]).known
-    assert (grown.n_entities, grown.n_relations) == (8, 10)
-
-
 def test_an_unknown_triples_own_part_never_comes_back():
     pool = Corruption(np.empty((0, 3), np.int64), sides=NAMES, n_entities=3, n_relations=2)
     got = draw(pool, [[1, 1, 2]] * 50, 9)
@@ -267,16 +255,6 @@ def test_the_first_8_are_the_same_for_8_and_80(distinct, tries, monkeypatch):
             assert np.abs(wide.log_q[:, :8] - narrow.log_q).max() < 1e-12
 
 
-def test_the_first_8_differ_where_a_side_is_dealt_from_a_deck():
-    """A distinct row lays a side out when asked for more than half of it: earlier slots then change, sides do not."""
-    pool = Corruption([[0, 0, 1]], n_entities=42)
-    rows = [[0, 0, 1]] * 50
-    eight, half, more = (draw(pool, rows, n) for n in (8, 20, 21))
-    assert (codes(eight) == codes(half)[:, :8]).all()
-    assert (codes(eight) != codes(more)[:, :8]).any()
-    assert (eight.side == more.side[:, :8]).all()
-
-
 def test_torch_triples_and_torch_negatives():
     pool = Corruption([[0, 0, 1]], n_entities=9)
     plain = draw(pool, [[0, 0, 1], [2, 0, 3]], 3)
@@ -284,6 +262,3 @@ def test_torch_triples_and_torch_negatives():
     got = pool.draw(query, 3, rng=ns.rng_for(0))
     assert (got.ids == plain.ids).all()
     assert (pool.corrupted(query, got.like(query)) == pool.corrupted(query, plain)).all()
-
-
-# ---- what is refused, and how ---------------------------------------------------------------------------------------

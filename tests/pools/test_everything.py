@@ -143,6 +143,21 @@ def test_no_known_positive_in_a_million_draws(large, weighted, distinct):
         assert (np.diff(asked) > 0).all()
 
 
+@UNIFORM_OR_NOT
+def test_the_exact_fallback_alone_lets_nothing_known_through(large, weighted, monkeypatch):
+    """With no tries at all: every known candidate and every repetition goes to the fallback."""
+    monkeypatch.setattr(uniform, "TRIES", 0)
+    positives, keys = large
+    weights = popularity(positives.item_counts() + 1, 1.0) if weighted else None
+    anchors = np.concatenate([np.arange(2000), np.arange(2000)])
+    got = draw(Everything(positives, weights), anchors, 50).ids
+    ordered = np.sort(got, axis=1)
+    asked = (ordered + 40_000 * anchors[:, None])[ordered >= 0]
+    assert not among(keys, asked).any()
+    assert among(keys, keys[::1000]).all()  # the check itself can see
+    assert not ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any()
+
+
 # ---- draw_pairs -----------------------------------------------------------------------------------------------------
 
 
@@ -217,9 +232,6 @@ def test_pairs_of_a_full_graph_and_of_none():
         assert len(anchors) == len(items) == 0
     anchors, items = Everything(world([{0}], 2)).draw_pairs(3, rng=ns.rng_for(0), distinct=False)
     assert (anchors.tolist(), items.tolist()) == ([0, 0, 0], [1, 1, 1])
-
-
-# ---- what is refused, and how ---------------------------------------------------------------------------------------
 
 
 SMALL = world([{0}, {1}], 3)

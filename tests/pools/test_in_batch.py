@@ -3,7 +3,6 @@
 from itertools import permutations
 
 import numpy as np
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -90,22 +89,6 @@ def test_rows_are_drawn_uniformly():
     for row in drawn.tolist():
         seen[tuple(row)] += 1
     assert chisquare(list(seen.values()), 6000 * np.array(list(chances.values()))).pvalue > 1e-4
-
-
-def test_tensors_lists_and_views_are_taken():
-    expected = [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]
-    wide = np.array([[0, 9], [1, 9], [1, 9]])
-    frozen = np.array([5, 6, 7])
-    frozen.flags.writeable = False
-    for anchors, items in (
-        ([0, 1, 1], [5, 6, 7]),
-        (torch.tensor([0, 1, 1]), torch.tensor([5, 6, 7])),
-        (np.array([0, 1, 1], np.int32), np.array([5, 6, 7], np.uint8)),
-        (wide[:, 0], frozen),
-    ):
-        drawn = InBatch().draw(ns.Query(anchors, positives=items), rng=ns.rng_for(0))
-        assert isinstance(drawn.ids, np.ndarray)
-        assert drawn.ids.tolist() == expected
 
 
 def test_all_of_a_batch_is_never_short():

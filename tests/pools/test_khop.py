@@ -4,7 +4,6 @@ import math
 from collections import deque
 
 import numpy as np
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,14 +115,6 @@ def test_ignored_pairs_are_no_edges():
 def test_directed_distances_follow_the_edges():
     graph = ns.Positives.from_edges([0, 1], [1, 2], 3, directed=True)
     assert [KHop(graph).candidates(v).tolist() for v in range(3)] == [[2], [], []]
-
-
-def test_scipy_graph():
-    matrix = sp.random_array((30, 30), density=0.1, rng=np.random.default_rng(0), format="coo")
-    ours = KHop(ns.Positives.from_scipy(matrix), hops=(2, 3))
-    for form in (matrix, matrix.tocsr(), sp.csc_matrix(matrix)):
-        for anchor in range(30):
-            assert KHop(form, hops=(2, 3)).candidates(anchor).tolist() == ours.candidates(anchor).tolist()
 
 
 def test_smaller_positives_are_taken():

@@ -199,17 +199,6 @@ def test_vectors_keep_their_type(kind):
     assert memory.draw(ns.Query([0]), 3, rng=ns.rng_for(0)).vectors.shape == (1, 3, 4)
 
 
-def test_tensors_are_taken():
-    memory = Memory(3)
-    vectors = torch.ones(2, 4, requires_grad=True)
-    memory.push(torch.tensor([1, 2]), torch.tensor([3, 4]), vectors * 2)
-    assert memory.owners.tolist() == [3, 4]
-    assert memory.vectors.tolist() == [[2.0] * 4] * 2
-    drawn = memory.draw(ns.Query(torch.tensor([3])), 1, rng=ns.rng_for(0))
-    assert isinstance(drawn.ids, np.ndarray)
-    assert drawn.ids.tolist() == [[2]]
-
-
 def is_vectors(array):
     return isinstance(array, torch.Tensor) and array.is_floating_point()
 
@@ -246,8 +235,6 @@ def test_pushed_tensors_stay_tensors(kind, monkeypatch):
     with pytest.raises(NaysayError, match=r"`vectors` must be finite, got nan at row 0"):
         memory.push([9], vectors=torch.full((1, 2), torch.nan, dtype=kind))
 
-
-# ---- refusals -------------------------------------------------------------------------------------------
 
 KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)  # 2 anchors, 4 items
 

@@ -126,6 +126,15 @@ def test_no_draw_mixes_old_vectors_with_new_ones():
     in_threads(update, draw, save)
 
 
+def test_all_positives_of_a_query_are_out():
+    """ANCE's code keeps one positive per query, the last; the others can be mined."""
+    known = ns.Positives.from_pairs([0, 0, 0], [1, 4, 7], 1, 9)
+    pool = Nearest(np.ones((9, 2)), 6, known)
+    drawn = pool.draw(ns.Query([0] * 50, vectors=np.ones((50, 2))), 6, rng=ns.rng_for(0))
+    assert set(drawn.ids.ravel().tolist()) == {0, 2, 3, 5, 6, 8}
+    assert drawn.dropped == {}
+
+
 # ---- refresh --------------------------------------------------------------------------------------------
 
 
@@ -186,6 +195,3 @@ def test_what_the_encoder_raises_comes_out_of_the_loop_and_the_next_one_starts()
     refresh.observe(None, None)
     refresh.observe(None, None)
     assert pool.vectors[0, 0] == 5.0
-
-
-# ---- errors ---------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_a_process_goes_over_to_compiled_loops_with_the_same_bits():
 def test_a_draw_that_is_large_is_compiled_at_once():
     pool = ns.pools.Everything(known_pairs(200, 0.1), distinct=False)
     set_budgets(None)  # like a new process
-    pool.draw(ns.Query([1]), _small_draws._WORK, rng=ns.rng_for(0))
+    pool.draw(ns.Query([1]), _small_draws._LARGEST_CALL + 1, rng=ns.rng_for(0))
     assert BUDGETS[0].left < 0
 
 

@@ -186,19 +186,6 @@ def test_draws_are_the_ends_that_may_be_kept(data):
     assert got.dropped == ({"exhausted": missing} if missing else {})
 
 
-def test_independent_draws_follow_the_renormalised_chances():
-    sources, targets, _ = GRAPHS["undirected"]
-    graph = ns.Positives.from_edges(sources, targets)
-    power = np.linalg.matrix_power(transitions(sources, targets, False, 7), 3)[0]
-    power[[0, 1, 2, 3]] = 0  # the anchor and its neighbours
-    got = Walks(graph, length=3, distinct=False).draw(ns.Query(np.zeros(5000, int)), 4, rng=ns.rng_for(1))
-    assert got.dropped == {}
-    seen = np.bincount(got.ids.ravel(), minlength=7)
-    assert (seen[power == 0] == 0).all()
-    assert np.count_nonzero(power) >= 2
-    assert chisquare(seen[power > 0], 20_000 * power[power > 0] / power.sum()).pvalue > 1e-4
-
-
 def test_ignored_pairs_are_no_edges_and_never_drawn():
     graph = ns.Positives.from_edges([0, 1, 1], [1, 2, 3], 4, directed=True).with_ignored([0, 2], [2, 0])
     pool = Walks(graph, length=2)

@@ -29,6 +29,7 @@ from naysay.pools._numbers import Bits, Ids, below, below_wide, numbers, retries
 # 0.2 us. Work is counted, not measured, so that nothing depends on the speed of a machine.
 _WORK = 1 << 22  # about a second, where compiling takes several
 _WORK_IF_CACHED = 1 << 17  # loading a loop that was compiled before takes half a second, once in a process
+_LARGEST_CALL = 1 << 20  # slots; the arrays of more would take hundreds of megabytes
 _WORK_OF_A_STEP = 1024  # of one pass over arrays, however short they are
 _WORK_OF_A_ROW = 128  # of what is done row by row in Python
 
@@ -69,6 +70,8 @@ def _within(budget: _Budget) -> Callable[[Callable[..., None]], Callable[..., bo
         @wraps(draw)
         def made(*arguments: Any) -> bool:
             *_, out, _ = arguments
+            if out.size > _LARGEST_CALL:
+                budget.left = 0  # the loop is compiled for this draw, so that the next ones can use it
             try:
                 budget.spend(_WORK_OF_A_STEP + out.size)
                 draw(*arguments)
