@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import AdaptiveOversampling, adaptive
 
 COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
@@ -139,25 +138,3 @@ def test_ranks_move_with_update_and_the_paper_says_when():
     assert not sampler.due
     taken = sampler.sample(ns.Query(np.zeros(5000, np.int64)), 4, rng=ns.rng_for(0))
     assert far_off(taken.ids.ravel(), marginal(0, 3.0, KNOWN, items=-ITEMS)) < 1
-
-
-def test_numpy_and_torch_agree():
-    sampler = AdaptiveOversampling(KNOWN, torch.from_numpy(ITEMS), embed, 3.0)
-    plain = sampler.sample(ns.Query([0, 1, 2]), 2.5, rng=ns.rng_for(0))
-    tensors = sampler.sample(ns.Query(torch.tensor([0, 1, 2])), 2.5, rng=ns.rng_for(0))
-    assert isinstance(tensors.ids, torch.Tensor)
-    assert tensors.ids.tolist() == plain.ids.tolist()
-    leaf = torch.from_numpy(USERS.copy()).requires_grad_()
-    graded = AdaptiveOversampling(KNOWN, ITEMS, lambda anchors: leaf[anchors], 3.0)
-    assert graded.sample(ns.Query(torch.tensor([0, 1, 2])), 2.5, rng=ns.rng_for(0)).ids.tolist() == plain.ids.tolist()
-
-
-def test_the_scale_may_follow_the_step():
-    moving = AdaptiveOversampling(KNOWN, ITEMS, embed, lambda step: float(step))
-    fixed = AdaptiveOversampling(KNOWN, ITEMS, embed, 2.0)
-    query = ns.Query([0, 1, 2], step=2)
-    assert np.array_equal(*(sampler.sample(query, 8, rng=ns.rng_for(1)).ids for sampler in (moving, fixed)))
-    with pytest.raises(
-        NaysayError, match=r"AdaptiveOversampling.sample: `scale` must be a finite number above 0, got 0\.0\."
-    ):
-        moving.sample(ns.Query([0]), 1, rng=ns.rng_for(0))

@@ -12,7 +12,6 @@ from in_threads import in_threads
 from scipy.stats import chisquare
 
 import naysay as ns
-from naysay.kernels import threads
 from naysay.samplers import Cached
 from naysay.samplers._choose import gumbel
 
@@ -253,69 +252,7 @@ def test_an_empty_cache_draws_from_the_pool(choose):
     assert all(np.array_equal(before[name], value) for name, value in sampler.state().items())
 
 
-@pytest.mark.parametrize("choose", ["uniform", "softmax", "top"])
-def test_torch_gives_what_numpy_gives(choose):
-    one, two = (Cached(POOL, by_table, 3, 3, choose=choose) for _ in range(2))
-    for step in range(4):
-        query = ns.Query(np.array([0, 1, 3, 3]), positives=np.array([0, 5, 2, 1]))
-        tensors = ns.Query(torch.from_numpy(query.anchors), positives=torch.from_numpy(query.positives))
-        a, b = (sampler.sample(q, 2, rng=ns.rng_for(0, step)) for sampler, q in ((one, query), (two, tensors)))
-        assert isinstance(b.ids, torch.Tensor)
-        assert a.ids.tolist() == b.ids.tolist()
-        assert a.log_q is None or a.log_q.tolist() == b.log_q.tolist()
-        one.observe(query, a)
-        two.observe(tensors, b)
-    assert one.state()["table"].tolist() == two.state()["table"].tolist()
-
-
-def test_answers_do_not_depend_on_threads():
-    generator = np.random.default_rng(0)
-    known = ns.Positives.from_pairs(generator.integers(0, 900, 9000), generator.integers(0, 300, 9000), 900, 300)
-    table, query, answers = generator.standard_normal((900, 300)), ns.Query(generator.integers(0, 900, 3000)), []
-    before = threads.threads()
-    try:
-        for count in (1, 2, 4):
-            ns.set_threads(count)
-            sampler = Cached(
-                ns.pools.Everything(known), lambda a, ids: table[a[:, None], ids], 20, 20, choose="softmax"
-            )
-            sampler.observe(query)
-            sampler.observe(query)
-            drawn = sampler.sample(query, 8, rng=ns.rng_for(2))
-            answers.append((sampler.state()["table"], drawn.ids, drawn.log_q))
-    finally:
-        ns.set_threads(before)
-    for other in answers[1:]:
-        assert all(np.array_equal(one, two) for one, two in zip(answers[0], other, strict=True))
-
-
 # ---- states, threads, errors ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", [{"choose": "softmax"}, {"choose": "top", "history": 3, "bonus": 5.0}])
-def test_a_restored_sampler_goes_on_as_the_old_one(how, tmp_path):
-    query = ns.Query([0, 1, 3], positives=[1, 5, 2])
-
-    def drifting(anchors, ids):
-        return TABLE[anchors[:, None], ids] * np.cos(drifting.epoch + ids)
-
-    def epoch(sampler, number):
-        drifting.epoch = number
-        answers = []
-        for step in range(2):
-            drawn = sampler.sample(query, 2, rng=ns.rng_for(number, step))
-            sampler.observe(query, drawn)
-            answers.append(drawn.ids.tolist())
-        sampler.update()
-        return answers
-
-    old, fresh = (Cached(POOL, drifting, 3, 3, **how) for _ in range(2))
-    for number in range(4):
-        epoch(old, number)
-    np.savez(tmp_path / "state.npz", **old.state())
-    with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
-        fresh.restore(state)
-    assert [epoch(old, number) for number in range(4, 9)] == [epoch(fresh, number) for number in range(4, 9)]
 
 
 def test_one_thread_renews_while_another_draws():

@@ -6,7 +6,6 @@ import torch
 from cache_tables import put
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_threads import in_threads
 
 import naysay as ns
 from naysay.errors import NaysayError
@@ -128,30 +127,3 @@ def test_a_positive_that_is_not_known_has_no_deviation():
     ids = [item for item in sampler.cache[0].tolist() if item != 8]
     best = max(ids, key=lambda item: model.table[0, item])
     assert sampler.sample(other, 1, rng=ns.rng_for(0)).ids.tolist() == [[best]]
-
-
-def test_scores_stay_with_their_ids_under_threads():
-    """The score of an item is its id: a saved score beside another id would belong to a half-finished change."""
-    pool = ns.pools.Everything(ns.Positives.from_pairs(np.arange(64), np.arange(64), 64, 400))
-    sampler = Cached(pool, lambda anchors, ids: ids * 1.0, 6, 6, temperature=100.0, choose="top", history=2, bonus=1.0)
-    query = ns.Query(np.arange(64), positives=np.arange(64))
-    sampler.observe(query)  # which compiles, before the race
-    sampler.sample(query, 2, rng=ns.rng_for(0))
-
-    def renew():
-        for step in range(60):
-            sampler.observe(query)
-            if step % 5 == 0:
-                sampler.update()
-
-    def check():
-        for _ in range(300):
-            state = sampler.state()
-            there = ~np.isnan(state["scores"])
-            assert (state["scores"] == state["table"][:, :, None])[there].all()
-
-    def draw():
-        for step in range(60):
-            assert (sampler.sample(query, 2, rng=ns.rng_for(0, step)).ids >= 0).all()
-
-    in_threads(renew, renew, check, draw)

@@ -92,21 +92,6 @@ def test_the_triples_own_part_is_left_out_though_the_triple_is_not_known():
     assert (np.sort(drawn.ids, axis=1) == [0, 2, 3, 5]).all()
 
 
-def test_torch_and_types():
-    typed = ns.pools.Corruption(TRIPLES, ranges="observed", n_entities=7, n_relations=2)
-    one, two = (Cached(typed, score, 3, 3, choose="softmax") for _ in range(2))
-    for step in range(3):
-        query, tensors = ns.Query(TRIPLES), ns.Query(torch.from_numpy(TRIPLES))
-        a, b = one.sample(query, 2, rng=ns.rng_for(0, step)), two.sample(tensors, 2, rng=ns.rng_for(0, step))
-        assert a.ids.tolist() == b.ids.tolist()
-        assert a.side.tolist() == b.side.tolist()
-        one.observe(query)
-        two.observe(tensors)
-        for row, relation in enumerate(TRIPLES[:, 1].tolist()):
-            tails = set(TRIPLES[TRIPLES[:, 1] == relation, 2].tolist())
-            assert tails.issuperset(a.ids[row][(a.side[row] == 2)].tolist())
-
-
 def test_one_side_of_a_pool():
     typed = ns.pools.Corruption(TRIPLES, domains="observed", n_entities=7, n_relations=2, distinct=False)
     heads, tails = typed.one_side("head"), typed.one_side("tail")

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import DistanceWeighted
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
@@ -111,35 +110,9 @@ def test_distances_on_the_sphere_come_out_flat():
     assert uniform[-1] > 3 * uniform[0]
 
 
-def test_single_precision_draws_the_same():
-    table = TABLE.astype(np.float32)
-    query = ns.Query([0, 1, 2, 3])
-    one = DistanceWeighted(POOL, by(table), 12, 512).sample(query, 4, rng=ns.rng_for(0))
-    other = DistanceWeighted(POOL, by(table.astype(np.float64)), 12, 512).sample(query, 4, rng=ns.rng_for(0))
-    assert np.array_equal(one.ids, other.ids)
-    assert one.scores.dtype == np.float32
-    tensors = DistanceWeighted(POOL, by(table), 12, 512).sample(
-        ns.Query(torch.tensor([0, 1, 2, 3])), 4, rng=ns.rng_for(0)
-    )
-    assert tensors.ids.tolist() == one.ids.tolist()
-
-
 def test_twins_and_opposites_do_not_break_it():
     table = np.array([[0.0, 1.0, 1.0005, -1.0, -1.0005, 0.5]])
     pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], 1, 6))
     taken = DistanceWeighted(pool, by(table), 6, 512, 0.5, 2.0).sample(ns.Query([0]), 5, rng=ns.rng_for(0))
     assert sorted(taken.ids[0].tolist()) == [-1, -1, 1, 2, 5]
     assert taken.dropped == {"too far": 2}
-
-
-def test_the_numbers_may_follow_the_step():
-    query = ns.Query([0, 1, 2, 3], step=2)
-    moving = DistanceWeighted(
-        POOL, by(TABLE), lambda step: 6 + step, 8, lambda step: step / 4, lambda step: 1 + step / 5
-    )
-    fixed = DistanceWeighted(POOL, by(TABLE), 8, 8, 0.5, 1.4)
-    assert np.array_equal(moving.sample(query, 3, rng=ns.rng_for(0)).ids, fixed.sample(query, 3, rng=ns.rng_for(0)).ids)
-    with pytest.raises(
-        NaysayError, match=r"DistanceWeighted.sample: `cutoff` must be a number above 0 and below 2, got 0\.0"
-    ):
-        moving.sample(ns.Query([0]), 3, rng=ns.rng_for(0))

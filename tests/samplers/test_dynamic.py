@@ -102,29 +102,6 @@ def test_a_low_temperature_is_the_highest_whatever_the_scores(temperature, scale
         assert found[0].dropped == {"exhausted": 7}  # nothing that could have been taken was left
 
 
-def test_numbers_move_with_the_step():
-    sizes, query = [], ns.Query([0, 1])
-
-    def score(anchors, ids):
-        sizes.append(ids.shape[1])
-        return ids * 1.0
-
-    growing = Dynamic(POOL, score, Linear(1, 6, steps=10))
-    cooling = Dynamic(POOL, score, 6, Linear(5.0, 0.0, steps=10))
-    narrowing = Dynamic(POOL, score, lambda step: 6, top_m=Linear(6, 1, steps=10))
-    for step in (0, 4, 10, 99):
-        at = ns.Query([0, 1], step=step)
-        size, heat = Linear(1, 6, steps=10)(step), Linear(5.0, 0.0, steps=10)(step)
-        for sampler, fixed in (
-            (growing, Dynamic(POOL, score, size)),
-            (cooling, Dynamic(POOL, score, 6, heat)),
-            (narrowing, Dynamic(POOL, score, 6, top_m=Linear(6, 1, steps=10)(step))),
-        ):
-            moved = sampler.sample(at, 1, rng=ns.rng_for(step)).ids
-            assert (moved == fixed.sample(query, 1, rng=ns.rng_for(step)).ids).all()
-    assert sizes[::6] == [1, 3, 6, 6]
-
-
 def test_scoring_moves_no_generator_and_takes_no_gradient():
     table = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
     before = global_generators()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors.combined import Combined
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.errors import NaysayError
@@ -356,11 +355,3 @@ def test_if_the_sampler_rejects_a_step_the_detector_has_not_learnt_from_it():
     with pytest.raises(NaysayError, match="no"):
         judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
     assert judged.state() == {"sampler/seen": 0, "detector/m/seen": 0}
-
-
-def test_what_is_combined_already_is_taken_as_it_is():
-    both = Combined({"a": ByTable(TABLE), "b": ByTable(OTHER)}, "all")
-    assert Judged(SAMPLER, both).detector is both
-    assert Judged(SAMPLER, ByTable(TABLE)).detector.detectors.keys() == {"bytable"}
-    assert Judged(SAMPLER, both).distinct is True
-    assert repr(Judged(SAMPLER, both)).startswith("Judged(sampler=Static(")

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.quantity.schedules import Linear
 from naysay.samplers import Dynamic, MixGCF
 
 COMPILING = settings(deadline=None)  # a first call compiles
@@ -158,29 +157,11 @@ def test_gradients_flow_into_what_was_mixed_and_into_nothing_else():
     assert table.grad.numpy() == pytest.approx(expected)
 
 
-def test_torch_and_numpy_make_the_same():
-    query = asked([0, 1, 4, 3])
-    sampler = MixGCF(POOL, embed, 4)
-    plain = sampler.sample(query, 2.5, rng=ns.rng_for(1))
-    made = sampler.sample(tensors(query), 2.5, rng=ns.rng_for(1))
-    assert made.vectors.shape == (4, 3, D)
-    assert made.ids.tolist() == plain.ids.tolist()
-    assert made.vectors.numpy() == pytest.approx(plain.vectors)
-
-
 def test_queries_without_vectors_are_embedded():
     anchors = np.array([0, 1])
     sampler = MixGCF(POOL, embed, 4, embed_anchors=lambda anchors: ANCHORS[anchors, :D])
     made = sampler.sample(ns.Query(anchors, positives=LIKED[anchors]), 2, rng=ns.rng_for(1))
     assert np.array_equal(made.vectors, MixGCF(POOL, embed, 4).sample(asked(anchors), 2, rng=ns.rng_for(1)).vectors)
-
-
-def test_numbers_move_with_the_step():
-    sampler = MixGCF(POOL, embed, Linear(1, 14, 10), mix=lambda step: (step / 10, step / 10))
-    first = sampler.sample(asked([5]), 1, rng=ns.rng_for(0))
-    assert np.array_equal(first.vectors[0, 0], ITEMS[first.ids[0, 0]].mean(0))
-    last = sampler.sample(asked([5], step=10), 1, rng=ns.rng_for(0))
-    assert last.vectors[0, 0] == pytest.approx(ITEMS[0].mean(0))
 
 
 @pytest.mark.parametrize("in_torch", [False, True])

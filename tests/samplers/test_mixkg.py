@@ -126,10 +126,3 @@ def test_both_sides_and_both_criteria_by_mixed():
     made = Mixed(parts, [1] * 4).sample(ns.Query(TRIPLES[:5]), 8, rng=ns.rng_for(0))
     assert made.side[made.source == 0].tolist() == [0] * int((made.source == 0).sum())
     assert set(made.side[made.ids >= 0].tolist()) == {0, 2}
-
-
-def test_numbers_move_with_the_step():
-    sampler = sampler_of(2, "score", lambda step: 8, lambda step: 1 + step, mix=lambda step: (1.0, 1.0))
-    made = sampler.sample(ns.Query(TRIPLES[:5]), 3, rng=ns.rng_for(0))
-    assert (made.parents[:, :, 0] == made.parents[:, :, 1]).all()
-    assert made.vectors == pytest.approx(ENTITIES[made.ids] * (made.ids >= 0)[:, :, None])

@@ -165,12 +165,6 @@ def test_an_empty_memory_leaves_slots_empty():
     assert dict(made.dropped) == {"exhausted": 4}
 
 
-def test_mixing_starts_late():
-    sampler = MoCHi(POOL, embed, 4, 12, anchor_share=lambda step: 0.5 if step >= 1024 else 0.0)
-    assert not sampler.sample(asked([0]), 4, rng=ns.rng_for(0)).source.any()
-    assert sampler.sample(asked([0], step=1024), 4, rng=ns.rng_for(0)).source.tolist() == [[0, 1, 0, 1]]
-
-
 def test_beyond_the_negative_it_is_easier_than_the_negative():
     """SynCo calls the extrapolated ones hard; they lie on the other side of the negative."""
     query = asked([0, 1, 2, 3])

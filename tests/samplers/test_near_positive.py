@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import Dynamic, NearPositive
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
@@ -175,20 +174,3 @@ def test_softmax_of_the_scores_against_the_positive():
     expected = rows * raised / raised.sum()
     counts = np.bincount(taken.ids[:, 0], minlength=N_ITEMS)[1:]
     assert ((counts - expected) ** 2 / expected).sum() < 47.5  # 10 degrees, p = 8e-7
-
-
-def test_the_numbers_may_follow_the_step():
-    query = ns.Query(QUERY.anchors, positives=QUERY.positives, step=4)
-    moving = NearPositive(
-        POOL,
-        by(ALIKE),
-        lambda step: 6 + step,
-        top_m=lambda step: step,
-        limit=lambda step: float(step),
-        first=by(LIKED),
-        shortlist=lambda step: 2 * step,
-    )
-    fixed = NearPositive(POOL, by(ALIKE), 10, top_m=4, limit=4.0, first=by(LIKED), shortlist=8)
-    assert np.array_equal(moving.sample(query, 3, rng=ns.rng_for(0)).ids, fixed.sample(query, 3, rng=ns.rng_for(0)).ids)
-    with pytest.raises(NaysayError, match=r"must be at least 1, got 0\."):
-        moving.sample(ns.Query([0], positives=[0]), 1, rng=ns.rng_for(0))

@@ -124,18 +124,6 @@ def test_the_interval_moves_with_the_step(interval):
     assert set(first.ids[0, :2].tolist()) == set(sorted(drawn_by(ns.Query([5]), 8, ns.rng_for(0))[0].tolist())[:2])
 
 
-@pytest.mark.parametrize("k", [4, 2.5, np.array([0, 1, 3, 4, 2])])
-def test_torch_and_numpy_choose_the_same(k):
-    anchors = np.array([0, 1, 2, 3, 4])
-    sampler = PercentileRange(POOL, score, 12, remove=(0.9, 1.0), where=lambda query, ids: ids > 3)
-    plain = sampler.sample(ns.Query(anchors), k, rng=ns.rng_for(3))
-    tensors = sampler.sample(ns.Query(torch.tensor(anchors)), k, rng=ns.rng_for(3))
-    assert isinstance(tensors.ids, torch.Tensor)
-    assert tensors.ids.tolist() == plain.ids.tolist()
-    assert tensors.scores.tolist() == plain.scores.tolist()
-    assert tensors.dropped == plain.dropped
-
-
 TRIPLES = np.concatenate(
     [np.random.default_rng(2).integers(0, (9, 3, 9), (20, 3)), [[0, 0, tail] for tail in range(9)]]
 )

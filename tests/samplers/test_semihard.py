@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import SemiHard
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
@@ -148,17 +147,6 @@ def test_random_keeps_the_rest_behind_the_band():
     assert len(seen) == 2
 
 
-def test_margin_and_candidates_may_follow_the_step():
-    sampler = SemiHard(POOL, by(DISTINCT), lambda step: N_ITEMS - step, lambda step: 0.25 + step)
-    fixed = SemiHard(POOL, by(DISTINCT), N_ITEMS - 3, 3.25)
-    query = ns.Query(QUERY.anchors, positives=QUERY.positives, step=3)
-    assert np.array_equal(
-        sampler.sample(query, 4, rng=ns.rng_for(0)).ids, fixed.sample(query, 4, rng=ns.rng_for(0)).ids
-    )
-    with pytest.raises(NaysayError, match=r"SemiHard.sample: `candidates` must be at least 1, got 0\."):
-        sampler.sample(ns.Query([0], positives=[0], step=N_ITEMS), 1, rng=ns.rng_for(0))
-
-
 def test_a_row_that_knows_everything_stays_empty():
     _, pool = world([(0, item) for item in range(N_ITEMS)])
     sampler = SemiHard(pool, by(TABLE), 6, 1.0, otherwise="hardest")
@@ -166,16 +154,6 @@ def test_a_row_that_knows_everything_stays_empty():
     assert taken.ids[0].tolist() == [-1, -1, -1]
     assert (taken.ids[1] >= 0).all()
     assert taken.dropped["exhausted"] == 3
-
-
-def test_numpy_and_torch_agree():
-    query = ns.Query(torch.from_numpy(QUERY.anchors), positives=QUERY.positives)  # positives in the other type
-    for choose in ("hardest", "random"):
-        sampler = SemiHard(POOL, by(DISTINCT), 8, 3.0, choose=choose, otherwise="easy")
-        plain = sampler.sample(QUERY, 3, rng=ns.rng_for(5))
-        tensors = sampler.sample(query, 3, rng=ns.rng_for(5))
-        assert tensors.ids.tolist() == plain.ids.tolist()
-        assert tensors.scores.tolist() == plain.scores.tolist()
 
 
 def test_a_triple_is_its_own_positive():

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import SoftmaxWeights, Static
 
 COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
@@ -134,19 +133,6 @@ def test_no_gradient_comes_through_and_single_precision_stays():
     assert taken.weights.dtype == torch.float32
     assert not taken.weights.requires_grad
     assert not taken.scores.requires_grad
-
-
-def test_the_number_may_follow_the_step():
-    query = ns.Query(QUERY.anchors, positives=QUERY.positives, step=3)
-    for name in ("rho", "temperature"):
-        moving = SoftmaxWeights(UNIFORM, by(TABLE), **{name: lambda step: step / 2})
-        fixed = SoftmaxWeights(UNIFORM, by(TABLE), **{name: 1.5})
-        one, other = (sampler.sample(query, 4, rng=ns.rng_for(0)).weights for sampler in (moving, fixed))
-        assert np.array_equal(one, other)
-        with pytest.raises(
-            NaysayError, match=rf"SoftmaxWeights.sample: `{name}` must be a finite number above 0, got 0\.0\."
-        ):
-            moving.sample(QUERY, 4, rng=ns.rng_for(0))
 
 
 def test_temperature_needs_no_positives():

@@ -68,19 +68,6 @@ def test_what_a_row_lacks_is_dropped_and_what_it_did_not_ask_for_is_not():
     assert taken.dropped == {"exhausted": 2}
 
 
-@pytest.mark.parametrize("k", [3, 2.5, np.array([1, 3])])
-def test_torch_in_torch_out(k):
-    sampler = Static(ns.pools.Everything(KNOWN))
-    tensors = sampler.sample(ns.Query(torch.tensor([0, 3])), k, rng=ns.rng_for(0))
-    plain = sampler.sample(ns.Query([0, 3]), k, rng=ns.rng_for(0))
-    assert isinstance(tensors.ids, torch.Tensor)
-    assert isinstance(tensors.log_q, torch.Tensor)
-    assert type(plain.ids) is np.ndarray
-    assert equal(tensors.numpy(), plain)
-    by_tensor = sampler.sample(ns.Query([0, 3]), torch.as_tensor(k), rng=ns.rng_for(0))
-    assert equal(by_tensor, plain)
-
-
 @pytest.mark.parametrize("k", [0.25, 2.5, np.float32(2.5), torch.tensor(2.5)])
 @pytest.mark.parametrize("anchors", [[], [3]])
 def test_the_width_of_a_fraction_is_its_ceiling(anchors, k):
@@ -146,8 +133,3 @@ def test_any_object_with_draw_is_a_pool():
     assert sampler.sample(ns.Query([0]), 2, rng=ns.rng_for(0)).ids.tolist() == [[7, 7]]
     assert sampler.distinct is None  # nobody says
     assert repr(sampler) == "Static(pool=Mine())"
-
-
-def test_it_knows_whether_rows_are_distinct():
-    assert Static(ns.pools.Everything(KNOWN)).distinct is True
-    assert Static(ns.pools.Everything(KNOWN, distinct=False)).distinct is False

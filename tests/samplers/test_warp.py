@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import Warp
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*at least k:naysay.NaysayWarning")  # some rows are short here
@@ -162,17 +161,6 @@ def test_the_weights_go_into_the_hinge():
         w * 0.5 if item >= 0 else 0.0 for w, item in zip(taken.weights[rows, 0], taken.ids[rows, 0], strict=True)
     ]
     assert loss.tolist() == pytest.approx(expected)
-
-
-def test_margin_and_trials_may_follow_the_step():
-    query = ns.Query([0, 1, 2, 3], positives=[0, 5, 3, 1], step=3)
-    moving = Warp(POOL, by(TABLE), lambda step: 4 + step, lambda step: step / 4)
-    fixed = Warp(POOL, by(TABLE), 7, 0.75)
-    one, other = moving.sample(query, 2, rng=ns.rng_for(0)), fixed.sample(query, 2, rng=ns.rng_for(0))
-    assert np.array_equal(one.ids, other.ids)
-    assert np.array_equal(one.weights, other.weights)
-    with pytest.raises(NaysayError, match=r"Warp.sample: `margin` must be a finite number at least 0, got -1\."):
-        Warp(POOL, by(TABLE), 4, lambda step: -1).sample(query, 2, rng=ns.rng_for(0))
 
 
 def test_a_triple_is_its_own_positive():

@@ -91,40 +91,53 @@ adversaries = _unit(128, world.WIDTH)  # negatives of no item, which an optimise
 # ---- generators that learn which negatives are rewarded, each with its optimiser ----
 
 
-def _table(*shape: int) -> Tensor:
-    return (0.1 * _normal(*shape)).requires_grad_()
-
-
-_users, _items, _relations = _table(world.N, 8), _table(world.N, 8), _table(world.n_relations, 8)
-generator_optimizer = torch.optim.SGD([_users, _items], lr=0.1)
-triple_optimizer = torch.optim.SGD([_items, _relations], lr=0.1)
-
-
-def generator(anchors: Tensor, ids: Tensor) -> Tensor:
+class _Factors(torch.nn.Module):
     """A matrix factorisation: (B,) anchors or nodes, and (B, n) ids, to (B, n) logits."""
-    return torch.einsum("bd,bnd->bn", _users[anchors], _items[ids])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.anchors, self.items = (torch.nn.Parameter(0.1 * _normal(world.N, 8)) for _ in range(2))
+
+    def forward(self, anchors: Tensor, ids: Tensor) -> Tensor:
+        return torch.einsum("bd,bnd->bn", self.anchors[anchors], self.items[ids])
 
 
-def triple_generator(triples: Tensor, corrupted: Tensor) -> Tensor:
-    """DistMult: (B, n, 3) corrupted triples to (B, n) logits."""
-    head, relation, tail = corrupted.unbind(dim=-1)
-    return (_items[head] * _relations[relation] * _items[tail]).sum(dim=-1)
+class _DistMult(torch.nn.Module):
+    """(B, n, 3) corrupted triples to (B, n) logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entities, self.relations = (
+            torch.nn.Parameter(0.1 * _normal(n, 8)) for n in (world.n_entities, world.n_relations)
+        )
+
+    def forward(self, triples: Tensor, corrupted: Tensor) -> Tensor:
+        head, relation, tail = corrupted.unbind(dim=-1)
+        return (self.entities[head] * self.relations[relation] * self.entities[tail]).sum(dim=-1)
 
 
-_tails = torch.nn.Sequential(_linear(2 * world.WIDTH, 16), torch.nn.ReLU(), _linear(16, world.n_entities))
-tail_optimizer = torch.optim.SGD(_tails.parameters(), lr=0.1)
-
-
-def tail_generator(triples: Tensor, corrupted: Tensor) -> Tensor:
+class _Tails(torch.nn.Module):
     """Two layers over head and relation, to the logits of (B, n) tails."""
-    logits: Tensor = _tails(world.asked(triples).double())
-    return logits.gather(1, corrupted[:, :, 2])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = _linear(2 * world.WIDTH, 16), _linear(16, world.n_entities)
+
+    def forward(self, triples: Tensor, corrupted: Tensor) -> Tensor:
+        logits: Tensor = self.second(self.first(world.asked(triples).double()).relu())
+        return logits.gather(1, corrupted[:, :, 2])
+
+
+generator, triple_generator, tail_generator = _Factors(), _DistMult(), _Tails()
+generator_optimizer = torch.optim.SGD(generator.parameters(), lr=0.1)
+triple_optimizer = torch.optim.SGD(triple_generator.parameters(), lr=0.1)
+tail_optimizer = torch.optim.SGD(tail_generator.parameters(), lr=0.1)
 
 
 def generator_score(anchors: Any, ids: Any) -> Any:
     """What the generator thinks of items: its logits, in the array type of the query."""
     with torch.no_grad():
-        logits = generator(torch.as_tensor(anchors), torch.as_tensor(ids))
+        logits: Tensor = generator(torch.as_tensor(anchors), torch.as_tensor(ids))
     return logits if is_torch(ids) else logits.numpy()
 
 

@@ -180,15 +180,14 @@ class Cached(FromPool):
         rng: np.random.Generator,
     ) -> Negatives:
         """Any k of the ids (B, size), with log_q; in rows `by_pool` the pool's draw and log_q."""
-        taken, log_q = draw_filled(ids, counts, width, key_from(rng), distinct=True)
+        taken, chance = draw_filled(ids, counts, width, key_from(rng), distinct=True)
         taken[by_pool] = ids[by_pool, :width]
-        if pool_log_q is None:
-            log_q = None
-        else:
-            log_q[by_pool] = pool_log_q[by_pool, :width]
+        log_q = None
+        if pool_log_q is not None:
+            chance[by_pool] = pool_log_q[by_pool, :width]
             if log_side is not None:
-                log_q[:, :1] += log_side[:, None]
-            log_q = like_query(np.where(taken >= 0, log_q, 0.0), query)
+                chance[:, :1] += log_side[:, None]
+            log_q = like_query(np.where(taken >= 0, chance, 0.0), query)
         side = self._rows.side(place[:, None], taken)
         if side is not None:
             side = like_query(np.where(taken >= 0, side, np.int8(-1)), query)

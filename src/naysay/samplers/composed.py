@@ -367,8 +367,8 @@ class _Levels:
         `uniform` (B, K) are numbers in [0, 1).
         """
         level_of_positive = np.zeros(len(anchors), np.int64)  # also of a positive that is in no level
-        for place, known in reversed([*enumerate(self.levels.values())]):
-            level_of_positive[known.contains(anchors, positives)] = place
+        for number_of_level, known in reversed([*enumerate(self.levels.values())]):
+            level_of_positive[known.contains(anchors, positives)] = number_of_level
         # Items of an anchor are sorted by level, so that the lower ones are the end of its row.
         start = np.searchsorted(self.keys, anchors * len(self.levels) + level_of_positive, "right")
         end = self.indptr[anchors + 1]

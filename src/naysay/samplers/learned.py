@@ -253,12 +253,9 @@ class Learned(Independent):
         """(B,) a number whose gradient is that of E r on average: the mean of (r_j - b) log p_j over some draws."""
         torch = need_torch()
         places = draw_independent(np.asarray(to_numpy(chance), np.float64), self.slots, rng)
-        at_places = {
-            name: np.take_along_axis(getattr(drawn, name), places, axis=1)
-            for name in ("ids", "side")
-            if getattr(drawn, name) is not None
-        }
-        rewards = self._rewards(query, Negatives(**at_places))
+        ids = np.take_along_axis(drawn.ids, places, axis=1)
+        side = None if drawn.side is None else np.take_along_axis(drawn.side, places, axis=1)
+        rewards = self._rewards(query, Negatives(ids, side=side))
         advantage = torch.as_tensor(rewards - self._mean, device=chance.device).to(chance.dtype)
         self._count_rewards(rewards.mean(axis=1))
         return (advantage * log_chance.gather(1, torch.as_tensor(places, device=chance.device))).mean(dim=1)
@@ -331,8 +328,8 @@ class Learned(Independent):
             is_known = pool.known.contains(triples).reshape(side.shape)
             return Negatives(np.where(is_known | (side < 0), -1, every), side=side)
         ids = np.full((len(query), n), -1, np.int64)
-        for side, one_sided in self._one_sided.items():
-            rows = np.flatnonzero(sides[:, 0] == side)
+        for replaced, one_sided in self._one_sided.items():
+            rows = np.flatnonzero(sides[:, 0] == replaced)
             if len(rows):
                 ids[rows] = one_sided.draw(rows_of(query, rows), n, rng=rng).numpy().ids
         return Negatives(ids, side=np.where(ids < 0, np.int8(-1), sides))
@@ -525,7 +522,7 @@ class GraphPolicy(Independent):
             ends_here = may_end[level].reshape(-1, 1) & back
             eligible = np.concatenate([leads_to_end.reshape(-1, width), ends_here], axis=1)
             steps.insert(0, _softmax(logits, eligible)[0].reshape(*nodes.shape, width + 1))
-            leads_to_end = eligible.any(axis=1).reshape(nodes.shape)
+            leads_to_end = np.asarray(eligible.any(axis=1)).reshape(nodes.shape)
         return [*steps, last.to(steps[0])]
 
     def _neighbours(self, nodes: Ids, rng: np.random.Generator) -> Ids:
