@@ -5,6 +5,7 @@ A folder may import the folders that LAYERS lists before it, and its own files.
 
 import ast
 import dataclasses
+import enum
 import importlib
 import inspect
 import re
@@ -99,7 +100,7 @@ HEAVY = {
         ),
         *("auditing", "integrations"),
     },
-    "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "evaluate", "tasks", "demo"},
+    "scipy": {"_intervals", "testing", "quantity", "detectors", "difficulty", "evaluate", "mining", "tasks", "demo"},
     "faiss": {"detectors", "search"},
     "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
     "typer": {"cli"},
@@ -355,7 +356,7 @@ def exempt(value):
     """Exceptions, protocols, and classes of plain results, which check nothing."""
     if not inspect.isclass(value):
         return False
-    if issubclass(value, Exception) or getattr(value, "_is_protocol", False):
+    if issubclass(value, Exception | enum.Enum) or getattr(value, "_is_protocol", False):
         return True
     plain = issubclass(value, tuple | dict) or dataclasses.is_dataclass(value)
     return plain and not re.search(r"\b(raise_invalid|check_\w+)\(", inspect.getsource(value))

@@ -59,7 +59,7 @@ def test_stopped_before_it_was_saved(world, whole, monkeypatch):
         raise Stop
 
     with monkeypatch.context() as patched:
-        patched.setattr(job_prepare, "as_record", stop)
+        patched.setattr(job_prepare, "unfitted", stop)
         in_parts(patched, 40)
         with pytest.raises(Stop):
             world.run()
