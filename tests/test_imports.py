@@ -5,6 +5,7 @@ A folder may import the folders that LAYERS lists before it, and its own files.
 
 import ast
 import dataclasses
+import enum
 import importlib
 import inspect
 import re
@@ -83,7 +84,7 @@ HEAVY = {
         *("places", "vocabulary", "tables", "detectors", "search", "encode", "formats", "mining", "jobs", "auditing"),
         "integrations",
     },
-    "scipy": {"_intervals", "pools", "testing", "quantity", "detectors", "difficulty", "lab", "demo"},
+    "scipy": {"_intervals", "pools", "testing", "quantity", "detectors", "difficulty", "mining", "lab", "demo"},
     "faiss": set(),  # `_packages.need_faiss` imports it by name
     "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "lab"},
     "typer": {"cli"},
@@ -363,7 +364,7 @@ def exempt(value):
     """Exceptions, protocols, and classes of plain results, which check nothing."""
     if not inspect.isclass(value):
         return False
-    if issubclass(value, Exception) or getattr(value, "_is_protocol", False):
+    if issubclass(value, Exception | enum.Enum) or getattr(value, "_is_protocol", False):
         return True
     plain = issubclass(value, tuple | dict) or dataclasses.is_dataclass(value)
     return plain and not re.search(r"\b(raise_invalid|check_\w+)\(", inspect.getsource(value))

@@ -55,26 +55,30 @@ def choose_judge(problem: Problem, fit: Fit | None = None, rescored: Floats32 | 
         rescored: (n,) the score of one positive of each anchor by the second model, NaN without one, where candidates
             are rescored: only that can be calibrated, since the scores of random pairs are of another kind.
     """
+    given = problem.options.judge
     if rescored is not None:
-        return judge_by_scores(problem.options.judge, rescored, rescored[~np.isnan(rescored)])
+        return judge_by_scores(given, rescored, rescored[~np.isnan(rescored)])
     held_out = problem.known_scores[problem.held_out]
     if not is_auto(problem.options):
-        return judge_by_scores(problem.options.judge, problem.positive_scores, held_out, fit)
+        return _as_given(given, problem.detector, problem.positive_scores, held_out, fit)
     fit = fit_posterior(problem) if fit is None else fit
     policies: list[Policy] = [ByPosterior(problem, fit), ByCalibration(held_out), ByShares(problem, len(held_out))]
     return first_usable(policies, fit)
 
 
-def judge_by_scores(given: Any, lowest: Floats32, held_out: NDArray[Any], fit: Fit | None = None) -> Judge:
+def judge_by_scores(given: Any, lowest: Floats32, held_out: NDArray[Any]) -> Judge:
     """The judge where there is no posterior: as it is given, or calibrated.
 
     Args:
         given: A judge as `mine` takes it.
         lowest: (n,) the lowest score of each anchor's positives, NaN without one.
         held_out: (p,) the score of one positive of each anchor that has some.
-        fit: The posterior by which the result is estimated, if there is one.
     """
-    detector = judge_of(given, lowest)
+    return _as_given(given, judge_of(given, lowest), lowest, held_out, None)
+
+
+def _as_given(given: Any, detector: Any, lowest: Floats32, held_out: NDArray[Any], fit: Fit | None) -> Judge:
+    """The judge `given`, which is this detector; calibrated here if it has no scores of its own."""
     if is_fitted_here(detector):
         alpha = detector.alpha if isinstance(detector, Calibrated) else ALPHA
         return first_usable([ByCalibration(held_out, alpha)], fit)

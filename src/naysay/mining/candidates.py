@@ -124,19 +124,7 @@ class Candidates:
             found: A `Found`, or another object with ids (n, m), -1 where empty, and scores (n, m), by rank.
             name: The name of the source.
         """
-        for part in ("ids", "scores"):
-            if not hasattr(found, part):
-                raise_invalid("found", "a Found, with ids and scores", type(found).__name__)
-        ids = whole_numbers("ids", to_numpy(found.ids), "(n, m)").astype(np.int64)
-        scores = as_array("scores", to_numpy(found.scores))
-        if scores.shape != ids.shape or scores.dtype.kind != "f":
-            raise_invalid("scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
-        lowest = ids.min(axis=1, initial=0)
-        if (lowest < -1).any():
-            raise_invalid("ids", "at least -1", first_bad(lowest, lowest < -1))
-        bad = ((ids >= 0) & ~np.isfinite(scores)).any(axis=1)
-        if bad.any():
-            raise_invalid("scores", "finite where there is an id", first_bad(scores, bad))
+        ids, scores = _read_found(found)
         return cls.listed(ids, scores, name)
 
     @classmethod
@@ -290,6 +278,24 @@ class Candidates:
             for reason in {reason: None for part in wide for reason in part.outside}
         }
         return replace(parts[0], **arrays, outside=outside)
+
+
+def _read_found(found: Any) -> tuple[Ids, NDArray[Any]]:
+    """The ids and scores of what a search found."""
+    for part in ("ids", "scores"):
+        if not hasattr(found, part):
+            raise_invalid("found", "a Found, with ids and scores", type(found).__name__)
+    ids = whole_numbers("ids", to_numpy(found.ids), "(n, m)").astype(np.int64)
+    scores = as_array("scores", to_numpy(found.scores))
+    if scores.shape != ids.shape or scores.dtype.kind != "f":
+        raise_invalid("scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
+    lowest = ids.min(axis=1, initial=0)
+    if (lowest < -1).any():
+        raise_invalid("ids", "at least -1", first_bad(lowest, lowest < -1))
+    bad = ((ids >= 0) & ~np.isfinite(scores)).any(axis=1)
+    if bad.any():
+        raise_invalid("scores", "finite where there is an id", first_bad(scores, bad))
+    return ids, scores
 
 
 def check_candidates(candidates: object, parameter: str = "candidates") -> None:

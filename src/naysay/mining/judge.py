@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,7 @@ from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Floats32, Mask, Reason, check_candidates
 from naysay.types import Detector, Negatives, Query
 
-if TYPE_CHECKING:
-    from naysay.mining.auto import Fit
-
+Fit = Any  # that of `mining.auto`, which is built on this module
 ALPHA = 0.05  # the miss rate of a `Calibrated` that takes the place of a posterior
 _NO_POSITIVE = float(np.finfo(np.float32).max)  # as the score of a positive where there is none: nothing is above it
 
@@ -41,7 +40,7 @@ _BY_POSITIVE = ("margin", "share")
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Judge:
     """What is suspected, for all anchors of a problem."""
 
@@ -52,9 +51,17 @@ class Judge:
 
     def apply(self, candidates: Candidates, query: Query) -> Candidates:
         """Store the suspicion of the candidates that are left, and drop those that are suspected."""
+        return self.apply_to(candidates, query, candidates.kept)
+
+    def apply_to(self, candidates: Candidates, query: Query, slots: Mask) -> Candidates:
+        """The same for the candidates in some slots; the others stay as they are."""
         if self.detector is None:
             return candidates
-        return judged(candidates, self.detector, self.drop_at, query, candidates.kept)
+        return judged(candidates, self._combined, self.drop_at, query, slots)
+
+    @cached_property
+    def _combined(self) -> Combined:
+        return combined(self.detector)
 
     def describe(self) -> str:
         """What it does, in a sentence; and the suspicion from which it drops, if that is not the detector's own."""
@@ -114,14 +121,13 @@ def judge(
         ([2, 7], [1])
     """
     check_candidates(candidates)
-    combined(detector)
-    drop_at = drops_at(detector) if threshold is None else check_number("threshold", threshold, at_least=0, at_most=1)
-    return judged(candidates, detector, drop_at, query_of(candidates, query), candidates.kept)
-
-
-def judged(candidates: Candidates, detector: Any, drop_at: float, query: Query, slots: Mask) -> Candidates:
-    """Judge the candidates in some slots; the others stay as they are."""
     several = combined(detector)
+    drop_at = drops_at(detector) if threshold is None else check_number("threshold", threshold, at_least=0, at_most=1)
+    return judged(candidates, several, drop_at, query_of(candidates, query), candidates.kept)
+
+
+def judged(candidates: Candidates, several: Combined, drop_at: float, query: Query, slots: Mask) -> Candidates:
+    """Judge the candidates in some slots; the others stay as they are."""
     by_rank = any(isinstance(part, Posterior) for part in several.detectors.values())
     asked = candidates.eligible if by_rank else slots
     suspicion = several.judge(query, _negatives(candidates, asked)).suspicion

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.mining.candidates import RANDOM, Candidates, Floats32, Ids, Mask, Reason, canonical_order, joined
 from naysay.mining.exclude import in_window, not_below, without_copies
-from naysay.mining.judge import Judge, judged
+from naysay.mining.judge import Judge
 from naysay.mining.problem import DEPTH_FACTOR, FILLED, SELECTED, Problem, known_rows
 from naysay.mining.rescore import answers_of, rescored
 from naysay.mining.take import across_anchors, filled_up, selected, with_random
@@ -81,10 +81,8 @@ def take_negatives(
 
     known, rng = known_rows(problem.known, rows), rng_for(options.seed, FILLED)
     filled = with_random(chosen, counts, rows, known, score, rng)
-    if judge.detector is None:
-        return filled, counts
     is_new = filled.kept & (filled.kept_by == RANDOM)
-    return judged(filled, judge.detector, judge.drop_at, problem.query(rows), is_new), counts
+    return judge.apply_to(filled, problem.query(rows), is_new), counts
 
 
 def _selection_options(problem: Problem) -> dict[str, Any]:

@@ -117,10 +117,14 @@ class Problem:
     def with_known_scores(self, known_scores: Floats32) -> Problem:
         """The same with the scores of the known pairs. Raises if the judge needs a score that an anchor lacks."""
         problem = replace(self, known_scores=known_scores)
-        detector = judge_of(problem.options.judge, problem.positive_scores)
-        if detector is not None and not is_fitted_here(detector):
-            score_thresholds(detector, problem.query(problem.anchors))
+        if problem.detector is not None and not is_fitted_here(problem.detector):
+            score_thresholds(problem.detector, problem.query(problem.anchors))
         return problem
+
+    @cached_property
+    def detector(self) -> Any:
+        """The judge as a detector; "auto" and a `Calibrated` without scores are yet to be fitted."""
+        return judge_of(self.options.judge, self.positive_scores)
 
     @property
     def n_items(self) -> int:
@@ -188,8 +192,7 @@ class Problem:
         """The lowest score of a negative, or None. Where k is "auto", there always is one."""
         if self.options.min_score is not None or self.counts is not None:
             return self.options.min_score
-        detector = judge_of(self.options.judge, self.positive_scores)
-        return float(detector.low if isinstance(detector, Bands) else self.background.bands().low)
+        return float(self.detector.low if isinstance(self.detector, Bands) else self.background.bands().low)
 
     @property
     def deepest(self) -> int:
@@ -256,6 +259,13 @@ class Problem:
 
     def query(self, anchors: Ids) -> Query:
         """What a detector is given for some anchors."""
+        return self._whole_query if len(anchors) == self.queries.n else self._query(anchors)
+
+    @cached_property
+    def _whole_query(self) -> Query:
+        return self._query(self.anchors)
+
+    def _query(self, anchors: Ids) -> Query:
         positives = None if self.first_positives is None else self.first_positives[anchors]
         reads_vectors = self.duplicates is not None or is_detector(self.options.judge)
         queries = self.queries_of(anchors)

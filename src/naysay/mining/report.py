@@ -20,7 +20,6 @@ from naysay.mining.auto import FitLists, lists_of, own_scores, usable
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
 from naysay.mining.estimate import among
 from naysay.mining.judge import Judge, judge_of
-from naysay.mining.mined import Mined
 from naysay.places import Place, as_place, check_page
 from naysay.positives import POSITIVE
 from naysay.report.contents import Contents, Example, Examples, ReviewPair, Table
@@ -31,6 +30,7 @@ from naysay.rng import rng_for
 from naysay.text import counted, percent, versions
 from naysay.types import Query
 
+Mined = Any  # that of `mining.mined`, which is built on this module
 CHOSEN = "these negatives"
 _RULES = {"share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}  # what others use most
 _TARGETS = 48  # on the slider
@@ -97,7 +97,7 @@ def report_mined(mined: Mined, path: str | Place, options: ReportOptions) -> Pla
     Returns:
         The path.
     """
-    if not isinstance(mined, Mined):
+    if not hasattr(mined, "chosen_judge"):
         raise_invalid("mined", "a Mined", type(mined).__name__)
     check_page("path", as_place("path", path))
     n, width = mined.candidates.ids.shape

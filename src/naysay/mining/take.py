@@ -254,7 +254,7 @@ def _groups(task: _Selection, mask: Mask, counts: Ids) -> Mask:
     at_start = np.maximum.accumulate(np.where(starts, before, -1), axis=1)
     turn = np.empty(label.shape, np.int64)
     np.put_along_axis(turn, by_label, before - at_start, axis=1)
-    turn = np.where(inside, turn, label.shape[1])
+    turn = np.where(inside, turn, mask.shape[1])
     return _first(np.take_along_axis(order, np.argsort(turn, axis=1, kind="stable"), axis=1), mask, counts)
 
 
