@@ -26,9 +26,7 @@ FOLDERS = {  # and the page of each
     "auditing": "audit",
     "encode": "search",
     "detectors": "detectors",
-    "evaluate": "compare",
-    "tasks": "compare",
-    "comparing": "compare",
+    "lab": "compare",
 }
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)

@@ -104,6 +104,13 @@ def test_a_batch_is_of_few_groups_and_every_row_comes_once(groups, how, seed):
         assert len({groups[row] for row in batch}) <= per_batch
 
 
+def test_a_query_of_one_pair_and_a_small_cluster_are_not_left_out():
+    """TAS-B's code draws clusters without epochs, so a query may never come."""
+    groups = np.array([0] * 40 + [1])
+    for epoch in range(5):
+        assert 40 in Grouped(groups, 8).plan(epoch, rng=ns.rng_for(0, epoch))
+
+
 # ---- by loss --------------------------------------------------------------------------------------------
 
 
