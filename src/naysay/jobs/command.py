@@ -180,9 +180,8 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
             raise_invalid(option, f"a file with texts for the format {name!r}", "none", advice)
         if name == "trec" and given.ids is not None:
             runs.check_fields(option, given.ids.blocks())
-        for part, row in given.broken.items() if suffix in (".parquet", ".hf") else ():
-            advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
-            raise_invalid(option, f"{part} that are valid UTF-8", f"row {row}", advice)
+        for part, row in given.broken.items():
+            raise_invalid(option, f"a file with {part} that are valid UTF-8", f"row {row}")
 
 
 def _finalize(
