@@ -36,6 +36,7 @@ _BYTES = 1 << 22  # bytes of a batch, about
 _PAGE_MEMORY = 1.6  # memory that a page of Parquet takes while it is read, in its size
 _PAGE_ROWS = 1024  # rows of a page that the usual writers make, at least
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which some editors put before the first line
+_WHOLE = "a file that can be read to its end"
 _KINDS = ".parquet, .jsonl (also .gz), .csv and .tsv are read."
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Usual headings of the first column, the second, and so on, by the number of columns of a text file.
@@ -119,7 +120,7 @@ def check_memory(parameter: str, path: Path, limit: int) -> None:
 
     parts = shards(path) if _kind(path) == ".parquet" else []
     for part in parts if all(part.is_file() for part in parts) else ():
-        with reading(parameter, path), open_parquet(part) as file:
+        with reading(parameter, path, _WHOLE), open_parquet(part) as file:
             if _PAGE_MEMORY * _PAGE_ROWS * _bytes_per_row(file.metadata, None) <= limit:
                 continue
             pool = pa.default_memory_pool()
@@ -290,7 +291,7 @@ def column_names(parameter: str, path: Path) -> list[str]:
         raise_invalid(parameter, "a table", repr(str(path)), _KINDS)
     if kind == ".jsonl":
         return list(next(_objects(parameter, path), [{}])[0])
-    with reading(parameter, path):
+    with reading(parameter, path, _WHOLE):
         if kind == ".parquet":
             return list(parquet_schema(path, parameter).names)
         with _csv(path, _DELIMITERS[kind]) as reader:
@@ -318,7 +319,7 @@ def _column_batches(parameter: str, path: Path, columns: list[str]) -> Iterator[
         for rows in _objects(parameter, path):
             yield [[row.get(name) for row in rows] for name in columns]
         return
-    with reading(parameter, path):
+    with reading(parameter, path, _WHOLE):
         if kind == ".parquet":
             found: Iterable[Any] = parquet_batches(path, columns)
         else:

@@ -15,7 +15,7 @@ from naysay.auditing.command import audit_command, terminal_safe
 from naysay.formats import write_negatives
 
 WORLD = families(200, sizes=(2,), others=100)
-NASTY = "\x1b[31mred\x1b[0m \u202eleft\u202c \u0007 line\nend \ud800 [bold]not markup[/bold] 你好"
+NASTY = "\x1b[31mred\x1b[0m \u202eleft\u202c \u0007 line\nend [bold]not markup[/bold] 你好"
 QUERIES = [f"{NASTY} {row}" for row in range(200)]
 CORPUS = [f"document number {row} about {row % 7} things and {row % 31} more" for row in range(500)]
 

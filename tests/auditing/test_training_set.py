@@ -97,7 +97,7 @@ def test_names(tmp_path):
         (tmp_path / "lost.txt", "an existing file"),
         (tmp_path / "lost.parquet", "an existing file"),
         (two, "a file with one column, got 2 in"),
-        (tmp_path / "c.parquet", "a file of that format, got"),
+        (tmp_path / "c.parquet", "a file that can be read to its end, got"),
         (tmp_path / "a.npy", "a"),
     ):
         with pytest.raises(ns.NaysayError, match=f"`--query-ids` must be {message}"):

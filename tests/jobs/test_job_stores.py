@@ -128,13 +128,15 @@ def test_bad_data_of_a_url_is_named_by_the_url(world):
 def test_an_upload_that_fails_keeps_the_job(world, tmp_path, monkeypatch):
     world.run("plain.jsonl")
     OddStore.files["full/o.jsonl"] = b"old"
-    monkeypatch.setattr("naysay._stores._CHUNK", 1000)
+    monkeypatch.setattr("naysay.places._CHUNK", 1000)
     with pytest.raises(
         DiskError, match=r"'odd://full/o.jsonl' \(no space in the store\). Nothing is lost: run again with"
     ):
         run(url("o.jsonl", "full"))
-    assert {name: data for name, data in OddStore.files.items() if name.startswith("full/")} == {"full/o.jsonl": b"old"}
-    monkeypatch.setattr("naysay._stores._CHUNK", 1 << 20)  # written at once, for which there is space
+    assert {
+        name: data for name, data in OddStore.files.items() if name.startswith("full/")
+    } == {}  # the store keeps no old file beside an upload
+    monkeypatch.setattr("naysay.places._CHUNK", 1 << 20)  # written at once, for which there is space
     run(url("o.jsonl", "full"), resume=True)
     assert OddStore.files["full/o.jsonl"] == (tmp_path / "plain.jsonl").read_bytes()
     assert jobs(tmp_path) == []
