@@ -22,7 +22,6 @@ import argparse
 import ast
 import json
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -595,8 +594,6 @@ def main() -> None:
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.tables" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for picture in RESULTS.glob("*.svg"):
-        shutil.copyfile(picture, ROOT / "docs" / picture.name)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks.fuzz.rules import run
+from tests.fuzz.rules import run
 from naysay._commands import CompareCommandOptions
 from naysay.cli import main
 from naysay.comparing import ArmResult, Comparison, Point, RunResult

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from job_world import Encoder, World, in_parts, stopped
 
-from benchmarks.fuzz.rules import run
+from tests.fuzz.rules import run
 from naysay.errors import NaysayError
 from naysay.formats import _whole_files as whole_files
 from naysay.jobs import _parts as job_run

@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from benchmarks.fuzz import rules
+from tests.fuzz import rules
 from naysay._commands import HowmanyOptions
 from naysay.errors import NaysayError
 from naysay.files import write_whole

@@ -9,7 +9,7 @@ import torch
 from pretend_device import NAME, PretendDevice
 
 import naysay as ns
-from benchmarks.fuzz.rules import run as run_command
+from tests.fuzz.rules import run as run_command
 from naysay.arrays import to_numpy, to_torch
 from naysay.comparing import fitting_methods
 from naysay.comparing._run import Run

@@ -1,14 +1,14 @@
 """Random command lines and damaged files: no traceback, no wait, one sentence, nothing touched.
 
 Twenty times as many as a law has examples: 500 of each, or 10,000 with `--hypothesis-profile=thorough`. The long run is
-`python -m benchmarks.fuzz.commands`.
+`python -m tests.fuzz.commands`.
 """
 
 import sys
 
 from hypothesis import settings
 
-from benchmarks.fuzz.rules import command_runs, file_runs, world_in
+from tests.fuzz.rules import command_runs, file_runs, world_in
 
 RUNS = 20 * settings().max_examples
 
@@ -27,7 +27,7 @@ def test_damaged_files(tmp_path):
 
 def test_the_rules_find_what_they_are_for(tmp_path, monkeypatch):
     """Each rule is broken on purpose once."""
-    from benchmarks.fuzz import rules
+    from tests.fuzz import rules
 
     def planted(action, code=2):
         def main(_):

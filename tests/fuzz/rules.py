@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.fuzz.generate import COMMANDS, WRITTEN, command_line, damaged_file
-from benchmarks.fuzz.world import OUT, make_world
+from tests.fuzz.generate import COMMANDS, WRITTEN, command_line, damaged_file
+from tests.fuzz.world import OUT, make_world
 from naysay.cli import main
 
 
@@ -138,7 +138,9 @@ def world_in(folder: Path) -> Iterator[Path]:
         with chdir(folder), patch("os.fsync", lambda _: None):  # no power cut is tried
             yield folder
         gc.collect()
-        if rest := list(temporary.iterdir()):
+        # torch makes the folder of its compiler's cache where it is first imported.
+        rest = [path for path in temporary.iterdir() if not path.name.startswith("torchinductor_")]
+        if rest:
             message = f"temporary files are left: {rest}"
             raise AssertionError(message)
     finally:

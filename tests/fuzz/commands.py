@@ -1,6 +1,6 @@
 """Fuzz of the command line: random command lines and damaged files, in one process. Prints what breaks a rule.
 
-python -m benchmarks.fuzz.commands --runs 20000 --seed 1
+python -m tests.fuzz.commands --runs 20000 --seed 1
 """
 
 import argparse
@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.fuzz.rules import command_runs, file_runs, world_in
+from tests.fuzz.rules import command_runs, file_runs, world_in
 
 
 def main() -> None:

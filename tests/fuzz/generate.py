@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.fuzz.world import as_table
+from tests.fuzz.world import as_table
 from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of
 from naysay.formats import FORMATS
