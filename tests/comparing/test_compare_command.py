@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.fuzz.rules import run
 from naysay._commands import CompareCommandOptions
 from naysay.cli import main
 from naysay.comparing import ArmResult, Comparison, Point, RunResult
 from naysay.comparing.command import _duration, _Progress, compare_command, print_comparison
 from naysay.errors import NaysayError
+from tests.fuzz.rules import run
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 

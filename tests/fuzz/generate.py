@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.fuzz.world import as_table
 from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of
 from naysay.formats import FORMATS
 from naysay.jobs.options import JobOptions
 from naysay.mining.options import MiningOptions
+from tests.fuzz.world import as_table
 
 WRITTEN = ("-o", "--output", "--report", "--json", "--plot", "--out", "--job", "--encoded")
 COMMANDS = {

@@ -18,9 +18,9 @@ from unittest.mock import patch
 
 import numpy as np
 
+from naysay.cli import main
 from tests.fuzz.generate import COMMANDS, WRITTEN, command_line, damaged_file
 from tests.fuzz.world import OUT, make_world
-from naysay.cli import main
 
 
 @dataclass(frozen=True)

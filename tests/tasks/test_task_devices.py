@@ -9,7 +9,6 @@ import torch
 from pretend_device import NAME, PretendDevice
 
 import naysay as ns
-from tests.fuzz.rules import run as run_command
 from naysay.arrays import to_numpy, to_torch
 from naysay.comparing import fitting_methods
 from naysay.comparing._run import Run
@@ -22,6 +21,7 @@ from naysay.samplers import _top_k, _vectors
 from naysay.tasks import _parts, _products
 from naysay.tasks.conv import view
 from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
+from tests.fuzz.rules import run as run_command
 
 RNG = np.random.default_rng(0)
 EDGES = np.argwhere(np.triu(RNG.random((40, 40)) < 0.25, 1))
