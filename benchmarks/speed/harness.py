@@ -1,9 +1,9 @@
 """Speed: ours and a peer by turns in one run, the best of several, in wall clock and processor seconds.
 
 Every script of this folder is `python -m benchmarks.speed.NAME [RESULT ...] [--parts PART ...] [--peers DIR]
-[--data DIR] [--threads N] [--repeats N] [--quick] [--out DIR]`. It writes one or several results, each of several parts; parts
-that do not run stay as they are in the file. `--quick` takes tiny sizes and one repetition, and writes to a temporary
-folder unless --out is given.
+[--data DIR] [--threads N] [--repeats N] [--quick] [--out DIR]`. It writes one or several results, each of several
+parts; parts that do not run stay as they are in the file. `--quick` takes tiny sizes and one repetition, and writes to
+a temporary folder unless --out is given.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def declared(name: str, data: str, world: Any, arms: dict[str, Arm], text: str, 
 STUDIES = (
     declared(
         *("recommendation-ml-100k", "ml-100k", likes, ARMS),
-        text="Matrix factorisation of the likes (4 and 5 stars) of ml-100k; a tenth for validation, a tenth for the test.",
+        text="Matrix factorisation of the likes (4 and 5 stars) of ml-100k; a tenth each for validation and test.",
         claims=CLAIMS[:1] + MORE_CLAIMS,
         batch=1024,
         steps=1000,
