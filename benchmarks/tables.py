@@ -282,6 +282,20 @@ def doses(temperature: str, *arms: str) -> Table:
     return Table(PAGE, f"doses, T = {temperature}", "judging", rows, f"arm | {each('dose #', names)}", cells)
 
 
+def study_arms(page: str, name: str, measures: dict[str, str]) -> Table:
+    """The arms of a study of `benchmarks.study`; measures are {name: format}, such as {"ndcg": ".3f"}."""
+    cells = " | ".join(f"{{{measure}:±{form}}} ??" for measure, form in measures.items())
+    return Table(page, name, name, "arms/*", f"arm | seeds | {' | '.join(measures)}", f"{{@key}} | {{seeds}} | {cells}")
+
+
+def study_claims(page: str, name: str, form: str) -> Table:
+    """The claims of a study with their verdicts."""
+    cells = f"{{text}} | {{arm}} - {{base}} | {{measure}} | {{difference:±+{form}}} | {{verdict}} | {{seeds}}"
+    return Table(
+        page, f"{name}, claims", name, "claims/*", "claim | arms | measure | difference | verdict | seeds", cells
+    )
+
+
 # ---- all tables: where, headings, cells ------------------------------------------------------------------------------
 IN_BATCH_TASKS = ("debH, T = 0.02", "debH, T = 0.05", "deb, T = 0.02", "deb, T = 0.05")
 REASON_TASKS = (

@@ -85,6 +85,17 @@ def test_a_study_goes_on_where_it_stopped_and_pairs_by_seed(tmp_path):
     assert all(run["found"].keys() == {"validation"} for run in again.runs if run["seed"] == study.TUNING_SEED)
 
 
+def test_a_study_becomes_tables_of_arms_and_of_claims(tmp_path, monkeypatch):
+    study.Runner(TINY, tmp_path, tmp_path, quick=False).all(list(TINY.arms), TINY.seeds)
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert tables.study_arms("page", "tiny", {"quality": ".1f"}).text().splitlines()[2:] == [
+        "| one | 3 | 1.1 ± 0.2 |",
+        "| two | 3 | 2.1 ± 0.2 |",
+    ]
+    last = tables.study_claims("page", "tiny", ".1f").text().splitlines()[-1]
+    assert last == "| one is | one - two | quality | -1.0 ± 0.0 | not: the opposite | 3 |"
+
+
 def test_a_file_of_another_protocol_is_refused(tmp_path):
     study.Runner(TINY, tmp_path, tmp_path, quick=False).all(["one"], (0,))
     changed = replace(TINY, protocol="As rewritten.")
