@@ -132,6 +132,16 @@ def test_a_declared_study_is_whole(name):
     assert {claim.measure for claim in found.claims} <= set(found.measures)
 
 
+@pytest.mark.parametrize(("name", "arm"), [("quantity-online", "separation 1"), ("detection-rules-planted", "naive")])
+def test_a_study_without_data_runs_from_the_command_line(name, arm, tmp_path, capsys):
+    study.main([name, "--quick", "--arms", arm, "--out", str(tmp_path)])
+    written = json.loads((tmp_path / f"{name}.json").read_text())
+    assert written["arms"][arm]["seeds"] == 1
+    assert f"{name}, seed 0, {arm}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        study.main([name, "--arms", "none of them"])
+
+
 def test_the_digest_of_arrays_does_not_depend_on_how_they_are_packed(tmp_path):
     array = np.arange(6)
     np.savez(tmp_path / "plain.npz", a=array)
