@@ -34,9 +34,11 @@ import torch
 
 import naysay as ns
 from benchmarks import studies
+from benchmarks.data import DATA, differs
 from benchmarks.harness import RESULTS, read, spread, write
 
 TUNING_SEED = 1000
+COST = "processor_seconds"  # of a run, also in the summary of an arm
 Settings = Mapping[str, Any]
 Found = dict[str, Any]  # what a run measured: numbers by name
 
@@ -120,6 +122,10 @@ class Runner:
         if earlier and earlier["fingerprint"] != self.fingerprint:
             sys.exit(f"{study.name}.json is of another protocol or other settings: move it away")
         self.runs: list[dict[str, Any]] = earlier.get("runs", [])
+        # A quick run says nothing about results, so its data is not compared.
+        self.changed = [] if quick else [name for name in study.data if differs(name, data)]
+        if self.changed:
+            print(f"other content than benchmarks.data has: {', '.join(self.changed)}", file=sys.stderr)
         self._world: tuple[int, Any] | None = None
 
     def finished(self, arm: str, seed: int, chosen: Settings) -> Found | None:
@@ -168,15 +174,17 @@ class Runner:
         study = self.study
         minutes = sum(run["processor_seconds"] for run in self.runs) / 60
         head = {"protocol": study.protocol, "fingerprint": self.fingerprint, "settings": self.settings}
+        head["data"] = {name: "changed" if name in self.changed else DATA[name].digests for name in study.data}
         cost = {"processor_minutes": round(minutes, 2), "torch": torch.__version__}
         write(study.name, {**head, **cost, **summary(study, self.runs), "runs": self.runs}, self.out)
 
 
 def by_seed(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[int, Found]]:
-    """{arm: {seed: found}}, without the seed on which settings are chosen."""
+    """{arm: {seed: what was found, and its cost}}, without the seed on which settings are chosen."""
     arms: dict[str, dict[int, Found]] = {}
     for name in study.arms:
-        of_arm = {run["seed"]: run["found"] for run in runs if run["arm"] == name and run["seed"] != TUNING_SEED}
+        own = [run for run in runs if run["arm"] == name and run["seed"] != TUNING_SEED]
+        of_arm = {run["seed"]: {**run["found"], COST: run[COST]} for run in own}
         if of_arm:
             arms[name] = of_arm
     return arms
@@ -188,7 +196,7 @@ def summary(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     arms = {}
     for name, of_arm in found.items():
         rows = [of_arm[seed] for seed in sorted(of_arm)]
-        measured = [measure for measure in study.measures if all(measure in row for row in rows)]
+        measured = [measure for measure in (*study.measures, COST) if all(measure in row for row in rows)]
         arms[name] = {"seeds": len(rows)} | {measure: spread([row[measure] for row in rows]) for measure in measured}
     claims = []
     for claim in study.claims:

@@ -213,35 +213,27 @@ def command(text: str | None, results: Mapping[str, Mapping[str, Any]], argument
             if not callable(measure) or (args.parts and part not in args.parts):
                 continue
             print(f"--- {name}, {part}", flush=True)
-            load = os.getloadavg()[0]
+            before = os.getloadavg()[0]
             found = measure(options)
             kept = {key: value for key, value in read(name, out).items() if key not in ("benchmark", "environment")}
-            loads = (
-                {**kept.get("load", {}), part: [load, os.getloadavg()[0]]}
-                if isinstance(kept.get("load", {}), dict)
-                else {}
-            )
-            write(
-                name,
-                {**kept, **fixed, "torch": torch.__version__, "load": loads, **({part: found} if part else found)},
-                out,
-            )
+            loads = {**kept.get("load_by_part", {}), part: [before, os.getloadavg()[0]]}
+            about = {**kept, **fixed, "torch": torch.__version__, "load_by_part": loads}
+            write(name, {**about, **({part: found} if part else found)}, out)
             show(found)
 
 
 def show(found: Any, indent: int = 1) -> None:
-    """Print the numbers of a part, the rows of nested objects under their names."""
-    rows = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
-    for name, value in rows:
-        if isinstance(value, (dict, list)) and value and not isinstance(next(iter(value)), (int, float)):
-            numbers = value if isinstance(value, dict) else {}
-            flat = {key: one for key, one in numbers.items() if isinstance(one, (int, float, str))}
-            shown = ", ".join(
-                f"{key} {one:.4g}" if isinstance(one, float) else f"{key} {one}" for key, one in flat.items()
-            )
-            print(f"{'  ' * indent}{name}: {shown}")
-            show(
-                {key: one for key, one in numbers.items() if isinstance(one, dict)}
-                or (value if isinstance(value, list) else {}),
-                indent + 1,
-            )
+    """Print the numbers of a part, rows of nested objects under their names."""
+    rows = dict(enumerate(found)) if isinstance(found, list) else found
+    if not isinstance(rows, dict):
+        return
+    for name, value in rows.items():
+        if isinstance(value, dict):
+            print(f"{'  ' * indent}{name}: {_numbers(value)}")
+        if isinstance(value, (dict, list)):
+            show(value, indent + 1)
+
+
+def _numbers(row: Row) -> str:
+    shown = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in row.items()}
+    return ", ".join(f"{name} {shown[name]}" for name, value in row.items() if isinstance(value, (int, float, str)))

@@ -157,7 +157,8 @@ def step_of(sampler: Any, world: World, batch: int) -> Callable[[], int]:
     whole = world["query"]
     parts = {"anchors": whole.anchors, "positives": whole.positives, "vectors": whole.vectors}
     query = ns.Query(**{name: part[:batch] for name, part in parts.items() if part is not None}, step=1)
-    width = getattr(sampler, "dim", DIM)  # vectors that a sampler keeps may have a dimension of their own
+    # Vectors that a sampler keeps may have a dimension of their own.
+    width = getattr(sampler, "dim", None) or getattr(sampler, "d", DIM)
     if width != DIM:
         unit = torch.nn.functional.normalize(torch.randn(batch, width), dim=1)
         query = ns.Query(query.anchors, positives=query.positives, vectors=unit, step=1)
