@@ -22,7 +22,6 @@ import argparse
 import ast
 import json
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -281,6 +280,20 @@ def doses(temperature: str, *arms: str) -> Table:
     rows = tuple(f"tasks/dose {path}" for path in arms)
     cells = f"{{@key}} | {each(cell, names)}"
     return Table(PAGE, f"doses, T = {temperature}", "judging", rows, f"arm | {each('dose #', names)}", cells)
+
+
+def study_arms(page: str, name: str, measures: dict[str, str]) -> Table:
+    """The arms of a study of `benchmarks.study`; measures are {name: format}, such as {"ndcg": ".3f"}."""
+    cells = " | ".join(f"{{{measure}:±{form}}} ??" for measure, form in measures.items())
+    return Table(page, name, name, "arms/*", f"arm | seeds | {' | '.join(measures)}", f"{{@key}} | {{seeds}} | {cells}")
+
+
+def study_claims(page: str, name: str, form: str) -> Table:
+    """The claims of a study with their verdicts."""
+    cells = f"{{text}} | {{arm}} - {{base}} | {{measure}} | {{difference:±+{form}}} | {{verdict}} | {{seeds}}"
+    return Table(
+        page, f"{name}, claims", name, "claims/*", "claim | arms | measure | difference | verdict | seeds", cells
+    )
 
 
 # ---- all tables: where, headings, cells ------------------------------------------------------------------------------
@@ -595,8 +608,6 @@ def main() -> None:
         sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.tables" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for picture in RESULTS.glob("*.svg"):
-        shutil.copyfile(picture, ROOT / "docs" / picture.name)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,19 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import tables
-from benchmarks.mining import on_ray
-from benchmarks.speed.catalogue import cost_class, shape_of
-from benchmarks.training.seed_summaries import spread
+from benchmarks import study, tables
+from benchmarks.data import DATA, content
+from benchmarks.harness import spread
+from benchmarks.speed import ray
+from benchmarks.speed.harness import alternate, best_of
+from benchmarks.speed.samplers import cost_class, shape_of
 from naysay import catalog
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +48,117 @@ def test_a_result_has_the_versions_that_made_it(path):
     found = json.loads(path.read_text())
     versions = found["environment"] if "environment" in found else found["after"]["versions"]
     assert {"python", "numpy"} <= set(versions)
+
+
+# ---- study.py --------------------------------------------------------------------------------------------------------
+
+
+def counting(job):
+    return {"quality": job.arm + job.seed / 10, "validation": -abs(job.settings["lr"] - job.arm)}
+
+
+TINY = study.Study(
+    name="tiny",
+    protocol="As written.",
+    data=(),
+    world=lambda folder, seed, settings: seed,
+    run=counting,
+    arms={"one": 1, "two": 2},
+    seeds=(0, 1, 2),
+    measures=("quality",),
+    claims=(study.Claim("two is higher", "two", "one", "quality"), study.Claim("one is", "one", "two", "quality")),
+    grid=({"lr": 1}, {"lr": 2}),
+)
+
+
+def test_a_study_goes_on_where_it_stopped_and_pairs_by_seed(tmp_path):
+    first = study.Runner(TINY, tmp_path, tmp_path, quick=False)
+    first.all(["one"], TINY.seeds)
+    again = study.Runner(TINY, tmp_path, tmp_path, quick=False)
+    again.all(list(TINY.arms), TINY.seeds)
+    written = json.loads((tmp_path / "tiny.json").read_text())
+    assert len(written["runs"]) == 2 * (2 + 3)  # two settings on the tuning seed, then three seeds, of two arms
+    assert [run["found"] for run in written["runs"][:5]] == [run["found"] for run in first.runs]
+    assert {run["arm"]: run["chosen"] for run in again.runs if run["seed"] == 0} == {"one": {"lr": 1}, "two": {"lr": 2}}
+    assert written["arms"]["two"]["quality"]["values"] == [2.0, 2.1, 2.2]
+    assert [claim["verdict"] for claim in written["claims"]] == ["reproduced", "not: the opposite"]
+    assert all(run["found"].keys() == {"validation"} for run in again.runs if run["seed"] == study.TUNING_SEED)
+
+
+def test_a_study_becomes_tables_of_arms_and_of_claims(tmp_path, monkeypatch):
+    study.Runner(TINY, tmp_path, tmp_path, quick=False).all(list(TINY.arms), TINY.seeds)
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert tables.study_arms("page", "tiny", {"quality": ".1f"}).text().splitlines()[2:] == [
+        "| one | 3 | 1.1 ± 0.2 |",
+        "| two | 3 | 2.1 ± 0.2 |",
+    ]
+    last = tables.study_claims("page", "tiny", ".1f").text().splitlines()[-1]
+    assert last == "| one is | one - two | quality | -1.0 ± 0.0 | not: the opposite | 3 |"
+
+
+def test_a_file_of_another_protocol_is_refused(tmp_path):
+    study.Runner(TINY, tmp_path, tmp_path, quick=False).all(["one"], (0,))
+    changed = replace(TINY, protocol="As rewritten.")
+    with pytest.raises(SystemExit, match="another protocol"):
+        study.Runner(changed, tmp_path, tmp_path, quick=False)
+
+
+@pytest.mark.parametrize(
+    ("side", "margin", "mean", "verdict"),
+    [
+        (1, 0.0, 2.0, "reproduced"),
+        (1, 0.0, -2.0, "not: the opposite"),
+        (1, 0.0, 0.5, "not shown"),
+        (1, 1.5, 2.0, "not shown"),
+        (-1, 0.0, -2.0, "reproduced"),
+        (0, 4.0, 2.0, "reproduced"),
+        (0, 0.5, 2.0, "not: they differ"),
+    ],
+)
+def test_a_verdict_is_by_the_interval_of_the_difference(side, margin, mean, verdict):
+    claim = study.Claim("", "", "", "", side, margin)
+    assert study.verdict(claim, {"mean": mean, "half": 1.0}) == verdict
+    assert study.verdict(claim, None) == "not run"
+
+
+@pytest.mark.parametrize("name", study.declared())
+def test_a_declared_study_is_whole(name):
+    found = study.declared()[name]
+    assert found.protocol.strip()
+    assert set(found.data) <= set(DATA)
+    assert {arm for claim in found.claims for arm in (claim.arm, claim.base)} <= set(found.arms)
+    assert {*found.tuned_like, *found.tuned_like.values()} <= {*found.arms, *found.tuned_like}
+    assert set(found.tuned_like.values()) <= set(found.arms)
+    assert {claim.measure for claim in found.claims} <= set(found.measures)
+
+
+@pytest.mark.parametrize(("name", "arm"), [("quantity-online", "separation 1"), ("detection-rules-planted", "naive")])
+def test_a_study_without_data_runs_from_the_command_line(name, arm, tmp_path, capsys):
+    study.main([name, "--quick", "--arms", arm, "--out", str(tmp_path)])
+    written = json.loads((tmp_path / f"{name}.json").read_text())
+    assert written["arms"][arm]["seeds"] == 1
+    assert f"{name}, seed 0, {arm}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        study.main([name, "--arms", "none of them"])
+
+
+def test_the_digest_of_arrays_does_not_depend_on_how_they_are_packed(tmp_path):
+    array = np.arange(6)
+    np.savez(tmp_path / "plain.npz", a=array)
+    np.savez_compressed(tmp_path / "packed.npz", a=array)
+    np.savez(tmp_path / "other.npz", a=array[::-1])
+    digests = [content(tmp_path / f"{name}.npz") for name in ("plain", "packed", "other")]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_contenders_alternate_and_the_best_is_kept():
+    order = []
+    rows, answers = alternate({"a": lambda: order.append("a") or 3, "b": lambda: order.append("b") or 4}, 2)
+    assert order == ["a", "a", "b", "b"] * 2  # once before each timed call
+    assert answers == {"a": 3, "b": 4}
+    assert rows["a"]["per_second"] == 3 / rows["a"]["seconds"]
+    reports = [{"seconds": 2.0, "cpu_seconds": 1.0}, {"seconds": 1.0, "cpu_seconds": 3.0}]
+    assert best_of(reports) == {"seconds": 1.0, "cpu_seconds": 1.0, "repeats": 2}
 
 
 # ---- tables.py -------------------------------------------------------------------------------------------------------
@@ -135,14 +249,14 @@ def of_workers(found):
 
 def of_ray(found):
     """The terms of the cost model in µs and ns, its projections, and the overhead of Ray."""
-    terms = on_ray.fitted(found["model"])
+    terms = ray.fitted(found["model"])
     sizes = ((10**7, 10**5), (10**8, 10**6), (5 * 10**8, 5 * 10**6), (10**9, 10**6), (10**9, 10**8))
-    costs = [on_ray.cost(terms, *size, shards=100) for size in sizes]
+    costs = [ray.cost(terms, *size, shards=100) for size in sizes]
     hours = [value / 3600 for cost in costs for value in (cost["workers"], cost["workers"] / 1000, cost["driver"])]
     moved = [cost[name] / 1e12 for cost in costs for name in ("read", "sent")]
     runs = [(sum(row["worker_processor_seconds"]), row["processor_seconds"]) for row in found["speed"]]
     plain = min(row["processor_seconds"] for row in found["speed"] if not row["workers"])
-    expected = on_ray.cost(terms, 10**6, 5000, 1)["workers"]
+    expected = ray.cost(terms, 10**6, 5000, 1)["workers"]
     ratios = [
         share for searched, all_of_it in runs if searched for share in (all_of_it / plain - 1, expected / searched - 1)
     ]

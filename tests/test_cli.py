@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import typer
 
-from benchmarks.fuzz.rules import run
 from naysay import __version__, catalog
 from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of, option_names
 from naysay.cli import app
+from tests.fuzz.rules import run
 
 
 def naysay(*arguments):

@@ -3,7 +3,7 @@
 import pytest
 
 import naysay as ns
-from benchmarks.difficulty.wordnet import read_wordnet
+from benchmarks.wordnet import read_wordnet
 
 # entity - object - animal - fish - (tench, goldfish); object - artefact - laptop, which is also directly an entity
 NAMES = {"entity": 1, "object": 2, "animal": 3, "fish": 4, "tench": 5, "goldfish": 6, "artefact": 7, "laptop": 8}

@@ -1,15 +1,14 @@
-"""Time PyKEEN: its ``BasicNegativeSampler`` with a Bloom filter, or its own training loop of TransE or RotatE."""
+"""Time PyKEEN: its ``BasicNegativeSampler`` with a Bloom filter, or its own training loop of TransE."""
 
 import itertools
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from protocol import Data, Repeat, serve
-from pykeen.losses import InfoNCELoss, NSSALoss
-from pykeen.models import ERModel, RotatE, TransE
+from pykeen.losses import InfoNCELoss
+from pykeen.models import ERModel, TransE
 from pykeen.sampling import BasicNegativeSampler
 from pykeen.training import SLCWATrainingLoop, TrainingCallback
 from pykeen.triples import CoreTriplesFactory
@@ -19,7 +18,7 @@ def prepare(data: Data, case: str) -> tuple[float, Repeat]:
     """Prepare the sampler alone, or training with and without its filter."""
     if case == "bloom":
         return _sampler(data)
-    return _training(data, _rotate if case == "rotate" else _transe, filtered=case == "train_filtered")
+    return _training(data, filtered=case == "train_filtered")
 
 
 def _made(data: Data, *, filtered: bool) -> BasicNegativeSampler:
@@ -89,25 +88,13 @@ def _transe(factory: CoreTriplesFactory, data: Data) -> ERModel:
     )
 
 
-def _rotate(factory: CoreTriplesFactory, data: Data) -> ERModel:
-    """RotatE with as many numbers per vector as ours: half as many complex ones."""
-    return RotatE(
-        triples_factory=factory,
-        embedding_dim=int(data["width"]) // 2,
-        loss=NSSALoss(margin=float(data["margin"]), adversarial_temperature=float(data["alpha"])),
-        random_seed=0,
-    )
-
-
-def _training(
-    data: Data, made: Callable[[CoreTriplesFactory, Data], ERModel], *, filtered: bool
-) -> tuple[float, Repeat]:
-    """Adam on a model."""
+def _training(data: Data, *, filtered: bool) -> tuple[float, Repeat]:
+    """Adam on TransE."""
     steps, batch, k = int(data["steps"]), int(data["batch"]), int(data["k"])
     start = time.perf_counter()
     some = torch.from_numpy(data["known"][: (steps + 1) * batch])  # the first step is not timed
     factory = CoreTriplesFactory(some, num_entities=int(data["n_entities"]), num_relations=int(data["n_relations"]))
-    model = made(factory, data)
+    model = _transe(factory, data)
     loop = SLCWATrainingLoop(
         model=model,
         triples_factory=factory,
@@ -131,4 +118,4 @@ def _training(
 
 
 if __name__ == "__main__":
-    serve("pykeen", "pykeen", ["bloom", "train", "train_filtered", "rotate"], prepare)
+    serve("pykeen", "pykeen", ["bloom", "train", "train_filtered"], prepare)

@@ -1,4 +1,4 @@
-"""Time RecBole's own training steps of matrix factorisation, with uniform or dynamic (DNS) negatives."""
+"""Time RecBole's own training steps of matrix factorisation, with dynamic (DNS) negatives."""
 
 import sys
 import tempfile
@@ -15,11 +15,11 @@ from recbole.data import create_dataset, data_preparation
 from recbole.model.general_recommender.bpr import BPR
 
 
-def prepare(data: Data, case: str) -> tuple[float, Repeat]:
+def prepare(data: Data, _case: str) -> tuple[float, Repeat]:
     """Build the dataset, the loader and the model by RecBole's public calls; every pair is a training pair."""
     sys.argv = sys.argv[:1]  # Config reads the command line too
     with tempfile.TemporaryDirectory() as folder:
-        config = _config(folder, data, case)
+        config = _config(folder, data)
         _write_pairs(Path(folder) / "world", data["users"].tolist(), data["items"].tolist())
         start = time.perf_counter()
         loader, _, _ = data_preparation(config, create_dataset(config))
@@ -49,16 +49,14 @@ def prepare(data: Data, case: str) -> tuple[float, Repeat]:
     return build_seconds, repeat
 
 
-def _config(folder: str, data: Data, case: str) -> Config:
-    """Settings of the case. RecBole counts a pair once for each of its negatives in the size of a batch."""
-    many = 1 if case == "dynamic" else int(data["k"])
-    negatives = {"distribution": "uniform", "sample_num": many, "alpha": 1.0, "dynamic": case == "dynamic"}
-    if case == "dynamic":
-        negatives["candidate_num"] = int(data["candidates"])
+def _config(folder: str, data: Data) -> Config:
+    """Its own dynamic sampling, one negative of some candidates."""
+    negatives = {"distribution": "uniform", "sample_num": 1, "alpha": 1.0, "dynamic": True}
+    negatives["candidate_num"] = int(data["candidates"])
     settings = {
         "data_path": folder,
         "embedding_size": int(data["width"]),
-        "train_batch_size": int(data["batch"]) * many,
+        "train_batch_size": int(data["batch"]),
         "train_neg_sample_args": negatives,
         "eval_args": {"split": {"RS": [1.0, 0, 0]}, "group_by": "none", "order": "RO", "mode": "full"},
         "use_gpu": False,
@@ -86,4 +84,4 @@ def _for_ever(loader: Any) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    serve("recbole_train", "recbole", ["dynamic", "uniform"], prepare)
+    serve("recbole_train", "recbole", ["dynamic"], prepare)

@@ -2,7 +2,7 @@
 
 All in one environment. The model is a stand-in that looks fixed vectors up, so that nothing but the mining is timed:
 pairs of texts in, a ``datasets.Dataset`` of (anchor, positive, negative_1 .. negative_k) out. The rows of the last call
-go to CASE.npy beside the data, as numbers of texts. ``harness.Peer`` puts this project's source on PYTHONPATH.
+go to CASE.npy beside the data, as numbers of texts. The harness puts this project's source on PYTHONPATH.
 """
 
 import os
@@ -59,10 +59,10 @@ class Table:
 def miner(case: str) -> Any:
     """The function of that case, and the arguments that only it has."""
     if case == "ours":
+        import naysay as ns
         from naysay.integrations.sentence_transformers import mine_hard_negatives
-        from naysay.kernels.threads import set_threads
 
-        set_threads(torch.get_num_threads())
+        ns.set_threads(torch.get_num_threads())
         return mine_hard_negatives, {"duplicates": False}
     from sentence_transformers.util import mine_hard_negatives
 

@@ -1,24 +1,18 @@
 """What the samplers for PyKEEN and PyTorch Geometric cost, against those libraries' own in the same process.
 
-    python -m benchmarks.speed.integrations [--repeats 9] [--out FILE]
-
 It runs in the environment of `make test-integrations`, which has both libraries. One thread, generated data.
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-import naysay as ns
-from benchmarks.harness import alternate, sleep_while_waiting, write
+from benchmarks.speed.harness import Options, Row, alternate, command
 
 ENTITIES, RELATIONS, TRIPLES = 15_000, 200, 270_000
 NODES, EDGES = 50_000, 1_000_000
@@ -72,35 +66,27 @@ def pyg_runs(structured: bool) -> Runs:  # noqa: FBT001
 
 def measured(runs: Runs, repeats: int) -> dict[str, float]:
     """Nanoseconds of processor time for a negative, the best of some repetitions."""
-    found = alternate(runs, [], repeats)
+    found, _ = alternate(runs, repeats)
     return {name: 1e9 * row["cpu_seconds"] / row["negatives"] for name, row in found.items()}
 
 
-def main() -> None:
-    """Measure all and write the result."""
-    sleep_while_waiting("benchmarks.speed.integrations")
+def pykeen(options: Options) -> list[Row]:
+    """By kind of corruption, batch and K."""
     warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    ns.set_threads(1)
-    triples = []
-    for choice, batch, k in [(one, batch, k) for one in SLOTS for batch in BATCHES for k in SLOTS[one]]:
-        times = measured(pykeen_runs(choice, batch, k), args.repeats)
-        row = {"choice": choice, "batch": batch, "k": k, "nanoseconds": times}
-        print(row, flush=True)
-        triples.append(row)
-    edges = {
-        name: measured(pyg_runs(structured), args.repeats)
-        for name, structured in (("negative_sampling", False), ("structured_negative_sampling", True))
-    }
-    print(edges)
-    sizes = {"entities": ENTITIES, "relations": RELATIONS, "triples": TRIPLES, "nodes": NODES, "edges": EDGES}
-    versions = {name: version(name) for name in ("pykeen", "torch-geometric", "torch")}
-    write("integrations", {"sizes": sizes, "versions": versions, "pykeen": triples, "pyg": edges}, args.out)
+    cases = [(choice, batch, k) for choice in SLOTS for batch in BATCHES for k in SLOTS[choice]][: options.size(100, 1)]
+    rows = ((choice, batch, k, measured(pykeen_runs(choice, batch, k), options.repeats)) for choice, batch, k in cases)
+    return [{"choice": choice, "batch": batch, "k": k, "nanoseconds": times} for choice, batch, k, times in rows]
 
+
+def pyg(options: Options) -> Row:
+    """By function."""
+    warnings.simplefilter("ignore")
+    functions = {"negative_sampling": False, "structured_negative_sampling": True}
+    return {name: measured(pyg_runs(structured), options.repeats) for name, structured in functions.items()}
+
+
+SIZES = {"entities": ENTITIES, "relations": RELATIONS, "triples": TRIPLES, "nodes": NODES, "edges": EDGES}
+RESULTS = {"integrations": {"sizes": SIZES, "pykeen": pykeen, "pyg": pyg}}
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, RESULTS)

@@ -1,19 +1,12 @@
 """In-batch losses in blocks against the plain form with its matrix, and NT-Xent with labels against a peer.
 
-python -m benchmarks.speed.losses --peers DIR [--threads 2] [--repeats 5] [--largest 16384]
-
 Each repetition is one forward and one backward pass of `.mean()`. Memory is the peak resident memory of a pass above
-the level before it.
+the level before it. Use --threads 2.
 """
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from benchmarks.harness import Peer, alternate, show, write
-from benchmarks.peers.memory import peak_extra_bytes
+from benchmarks.speed.harness import Options, Peer, Row, alternate, command, timed
 from naysay.losses import in_batch, sup_con
 
+FORMS = ("plain", "masked", "eliminated", "debiased", "hardness-weighted")
 WIDTH = 256
 TEMPERATURE = 0.05
 CLUSTERS = 100
@@ -87,35 +80,22 @@ def run(
     (losses.mean() if factor is None else (losses * factor).sum()).backward()
 
 
-def best_of(calls: dict[str, Callable[[], None]], repeats: int) -> dict[str, dict[str, Any]]:
-    """The best of alternating repetitions, then the memory of one more."""
-    seconds = dict.fromkeys(calls, float("inf"))
-    for turn in range(repeats + 1):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            if turn:  # the first is for warming up
-                seconds[name] = min(seconds[name], time.perf_counter() - start)
-    return {
-        name: {"seconds": seconds[name], "peak_extra_bytes": peak_extra_bytes(call)} for name, call in calls.items()
-    }
+def best_of(calls: dict[str, Callable[[], None]], repeats: int) -> dict[str, Row]:
+    """The best of alternating repetitions, with the memory of one."""
+    rows, _ = alternate(calls, repeats)
+    for name, call in calls.items():
+        rows[name]["peak_extra_bytes"] = timed(call, memory=True)[0]["peak_extra_bytes"]
+    return rows
 
 
-def both(rows: int, form: str, repeats: int, *, uneven: bool = False) -> dict[str, Any]:
+def both(rows: int, form: str, repeats: int, *, uneven: bool = False) -> Row:
     """Ours and the plain form, alternating."""
     inputs = [vectors(rows, 0), vectors(rows, 1)]
     factor = torch.linspace(0.5, 1.5, rows) if uneven else None
-    found = best_of(
-        {
-            "blocks": lambda: run(ours, inputs, form, factor),
-            "plain": lambda: run(plain, inputs, form, factor),
-        },
-        repeats,
-    )
+    calls = {"blocks": lambda: run(ours, inputs, form, factor), "plain": lambda: run(plain, inputs, form, factor)}
+    found = best_of(calls, repeats)
     times = found["blocks"]["seconds"] / found["plain"]["seconds"]
-    name = f"{form}, uneven factors" if uneven else form
-    print(f"{name:28s} {rows:6d}: {found['blocks']['seconds']:.3f} s, {times:.2f} of the plain form's", flush=True)
-    return {"rows": rows, "form": name, "times_of_plain": times, **found}
+    return {"rows": rows, "form": f"{form}, uneven factors" if uneven else form, "times_of_plain": times, **found}
 
 
 def gradient_error(form: str, rows: int = 512) -> float:
@@ -129,16 +109,28 @@ def gradient_error(form: str, rows: int = 512) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(*found, strict=True)) / largest
 
 
-def alone(rows: int, form: str, repeats: int) -> dict[str, Any]:
+def both_fit(options: Options) -> list[Row]:
+    """All forms at sizes whose matrix fits."""
+    small, large, largest = (options.size(full, 64) for full in (2048, 4096, 8192))
+    rows = [both(size, form, options.repeats) for size in (small, large) for form in FORMS]
+    rows += [both(size, "plain", options.repeats, uneven=True) for size in (small, large)]
+    return [*rows, both(largest, "plain", options.repeats)]
+
+
+def largest(options: Options) -> list[Row]:
     """Ours at a size where the matrix would not fit."""
-    inputs = [vectors(rows, 0), vectors(rows, 1)]
-    found = best_of({"blocks": lambda: run(ours, inputs, form)}, repeats)["blocks"]
-    print(f"{form:28s} {rows:6d}: {found['seconds']:.2f} s, {found['peak_extra_bytes'] / 1e6:.0f} MB", flush=True)
-    return {"rows": rows, "form": form, "matrix_bytes": 4 * rows * rows, **found}
+    size = options.size(16_384, 128)
+    inputs = [vectors(size, 0), vectors(size, 1)]
+    found = []
+    for form in FORMS:
+        row = best_of({"blocks": lambda form=form: run(ours, inputs, form)}, min(2, options.repeats))["blocks"]
+        found.append({"rows": size, "form": form, "matrix_bytes": 4 * size * size, **row})
+    return found
 
 
-def nt_xent(peers: Path, repeats: int) -> dict[str, Any]:
-    """256 vectors of 32 classes: forward and backward, one thread each, best of several alternating repetitions."""
+def nt_xent(options: Options) -> Row:
+    """256 vectors of 32 classes: forward and backward, one thread each, against pytorch-metric-learning."""
+    options = options.use_threads(1)
     rng = np.random.default_rng(0)
     embeddings = rng.standard_normal((256, 128)).astype(np.float32)
     embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -150,45 +142,22 @@ def nt_xent(peers: Path, repeats: int) -> dict[str, Any]:
         sup_con(z, classes, temperature=0.5, denominator="negatives").mean().backward()
         return int((classes[:, None] != classes).sum())
 
-    with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "ntxent.npz"
-        np.savez(data, embeddings=embeddings, labels=classes, temperature=0.5)
-        torch.set_num_threads(1)
-        peer = Peer(peers, "pml", data, "ntxent", 1)
-        rows = alternate({"naysay": once}, [peer], repeats)
-        peer.stop()
-    rows["naysay"]["peak_extra_bytes"] = peak_extra_bytes(once)
+    arrays = {"embeddings": embeddings, "labels": classes, "temperature": 0.5}
+    rows, _ = alternate({"naysay": once}, options.repeats, [Peer(options, "pml", arrays, "ntxent")])
+    rows["naysay"]["peak_extra_bytes"] = timed(once, memory=True)[0]["peak_extra_bytes"]
     rows["naysay"]["loss"] = sup_con(z, classes, temperature=0.5, denominator="negatives").mean().item()
-    show("NT-Xent with labels, 256 x 32 classes", rows, "pml")
     return rows
 
 
-def main() -> None:
-    """Measure and write results/losses.json."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", type=Path, required=True)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--largest", type=int, default=16_384)
-    args = parser.parse_args()
-    forms = ("plain", "masked", "eliminated", "debiased", "hardness-weighted")
-    torch.set_num_threads(args.threads)
-    result = {
-        "torch": version("torch"),
+RESULTS = {
+    "losses": {
         "width": WIDTH,
-        "threads": args.threads,
-        "both_fit": [
-            *(both(rows, form, args.repeats) for rows in (2048, 4096) for form in forms),
-            *(both(rows, "plain", args.repeats, uneven=True) for rows in (2048, 4096)),
-            both(8192, "plain", args.repeats),
-        ],
-        "largest": [alone(args.largest, form, 2) for form in forms],
-        "gradient_error_float64": {form: gradient_error(form) for form in forms},
-        "nt_xent": nt_xent(args.peers, args.repeats),
+        "both_fit": both_fit,
+        "largest": largest,
+        "gradient_error_float64": lambda options: {form: gradient_error(form, options.size(512, 32)) for form in FORMS},
+        "nt_xent": nt_xent,
     }
-    print(result["gradient_error_float64"])
-    write("losses", result)
-
+}
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, RESULTS)

@@ -1,11 +1,7 @@
-"""What a process costs before its first result: import, --help, and the first call, compiled and from the cache.
-
-python -m benchmarks.speed.startup [--repeats 5]
-"""
+"""What a process costs before its first result: import, --help, and the first call, compiled and from the cache."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -13,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.harness import write
+from benchmarks.speed.harness import Options, command
 
 DRAW = """
 import time
@@ -73,32 +69,36 @@ def first_mine(judge: str, cache: str, repeats: int) -> dict[str, float]:
     return {"first_seconds": first, "second_seconds": second, "above_seconds": first - second}
 
 
-def main() -> None:
-    """Measure and write results/startup.json."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
-    args = parser.parse_args()
-    bare = wall([sys.executable, "-c", "pass"], args.repeats)
-    result = {
+def processes(options: Options) -> dict[str, float]:
+    """Wall clock seconds of new processes."""
+    bare = wall([sys.executable, "-c", "pass"], options.repeats)
+    naysay = str(Path(sys.executable).parent / "naysay")
+    return {
         "bare_python_seconds": bare,
-        "import_adds_seconds": wall([sys.executable, "-c", "import naysay"], args.repeats) - bare,
-        "import_and_query_adds_seconds": wall([sys.executable, "-c", "import naysay; naysay.Query"], args.repeats)
+        "import_adds_seconds": wall([sys.executable, "-c", "import naysay"], options.repeats) - bare,
+        "import_and_query_adds_seconds": wall([sys.executable, "-c", "import naysay; naysay.Query"], options.repeats)
         - bare,
-        "help_seconds": wall([str(Path(sys.executable).parent / "naysay"), "--help"], args.repeats),
-        "methods_seconds": wall([str(Path(sys.executable).parent / "naysay"), "methods"], args.repeats),
+        "help_seconds": wall([naysay, "--help"], options.repeats),
+        "methods_seconds": wall([naysay, "methods"], options.repeats),
     }
-    for name, options in (("uniform", ""), ("weighted", ", weights=range(100)")):
+
+
+def calls(options: Options) -> dict[str, float]:
+    """Seconds of first calls, compiling and from the cache on disk."""
+    found: dict[str, float] = {}
+    for name, given in (("uniform", ""), ("weighted", ", weights=range(100)")):
         with tempfile.TemporaryDirectory() as cache:
-            result[f"first_{name}_draw_compiling_seconds"] = first_call(options, cache)
-            result[f"first_{name}_draw_cached_seconds"] = min(first_call(options, cache) for _ in range(args.repeats))
+            found[f"first_{name}_draw_compiling_seconds"] = first_call(given, cache)
+            found[f"first_{name}_draw_cached_seconds"] = min(first_call(given, cache) for _ in range(options.repeats))
     with tempfile.TemporaryDirectory() as cache:
         for name, judge in (("none", "None"), ("auto", '"auto"')):
-            found = first_mine(judge, cache, args.repeats)
-            result |= {f"mine_judge_{name}_{part}": seconds for part, seconds in found.items()}
-    for name, seconds in result.items():
-        print(f"{name:42s} {seconds:.3f}")
-    write("startup", result)
+            spent = first_mine(judge, cache, options.repeats)
+            found |= {f"mine_judge_{name}_{part}": seconds for part, seconds in spent.items()}
+    return found
 
+
+# The table of the page lists the keys of the file itself, so both parts are written flat.
+RESULTS = {"startup": {"": lambda options: {**processes(options), **calls(options)}}}
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, RESULTS)

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from job_world import Encoder, World, stopped
 
-from benchmarks.fuzz.rules import run
 from naysay.errors import NaysayError
 from naysay.formats import _whole_files as whole_files
 from naysay.jobs import command
 from naysay.jobs.command import mine_files
 from naysay.jobs.options import read_count, read_size
+from tests.fuzz.rules import run
 
 
 @pytest.fixture

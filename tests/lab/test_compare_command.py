@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks.fuzz.rules import run
 from naysay.cli import main
 from naysay.lab import ArmResult, Comparison, Point, RunResult
 from naysay.lab.command import _duration, _Progress, print_comparison
+from tests.fuzz.rules import run
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -9,7 +9,6 @@ import torch
 from lab_worlds import TASKS, triples
 from pretend_device import NAME, PretendDevice
 
-from benchmarks.fuzz.rules import run as run_command
 from naysay.arrays import to_numpy, to_torch
 from naysay.errors import NaysayError
 from naysay.kernels.random import uniforms
@@ -19,6 +18,7 @@ from naysay.lab.arms import read_arms
 from naysay.lab.knowledge_graph import TRIPLE_MODELS
 from naysay.rng import generator_of
 from naysay.samplers import _choose
+from tests.fuzz.rules import run as run_command
 
 
 def arms_of(task, names=None):

@@ -9,12 +9,12 @@ import sys
 import pytest
 from rich.console import Console
 
-from benchmarks.fuzz import rules
 from naysay._commands import HowmanyOptions
 from naysay.errors import NaysayError
 from naysay.files import write_whole
 from naysay.quantity import auc, estimate, simulated
 from naysay.quantity._command import howmany
+from tests.fuzz import rules
 
 FOUND = estimate(0.75, [0.52, 0.61, 0.66, 0.7, 0.72])
 

@@ -1,1 +1,0 @@
-"""What papers claim about negatives in training, run again on a small scale."""

@@ -1,1 +1,0 @@
-"""Code: the size of the source."""

@@ -1,1 +1,0 @@
-"""Demo: what `naysay demo` prints, and how its settings were chosen."""

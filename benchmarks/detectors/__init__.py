@@ -1,1 +1,0 @@
-"""Detectors: cost, and whether thresholds, calibration and clusters do what they promise."""

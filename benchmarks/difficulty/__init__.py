@@ -1,1 +1,0 @@
-"""Difficulty: which negatives are hard for a small encoder."""

@@ -1,1 +1,0 @@
-"""Exclusion: no draw returns a known positive."""

@@ -1,1 +1,0 @@
-"""Hidden positives: which rules keep them out of the negatives, on real data."""

@@ -1,1 +1,0 @@
-"""Mining: time and memory of search, mining and jobs."""

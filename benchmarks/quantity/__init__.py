@@ -1,1 +1,0 @@
-"""Quantity: the cost and the quality of an estimate of k."""

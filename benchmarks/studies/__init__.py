@@ -1,0 +1,1 @@
+"""Declarations of studies, a family a file; `benchmarks.study` runs them."""

@@ -1,1 +1,0 @@
-"""Training: what negatives do to a trained model."""
