@@ -12,7 +12,6 @@ import naysay as ns
 from naysay.detectors import LabelCheck, Posterior, cut
 from naysay.errors import NaysayError
 from naysay.mining import Candidates, judge
-from naysay.mining.judge import rejudged
 
 # ---- the cut --------------------------------------------------------------------------------------------------------
 
@@ -321,7 +320,7 @@ def test_mining_by_the_threshold_keeps_what_the_cut_keeps():
     candidates = Candidates.of(SimpleNamespace(ids=ids, scores=scores.astype(np.float32)))
     left = judge(candidates, detector, threshold=detector.threshold)
     wanted = cut(detector.posterior(scores, own), detector.k, detector.false_share)
-    for kept in (left.kept, rejudged(candidates, 1.0).kept & (left.suspicion < np.float32(detector.threshold))):
+    for kept in (left.kept, candidates.kept & (left.suspicion < np.float32(detector.threshold))):
         assert np.array_equal(kept & (np.cumsum(kept, axis=1) <= detector.k), wanted.kept)
     assert wanted.tau == detector.summary.tau < detector.threshold
     assert left.suspicion[wanted.kept].mean() == pytest.approx(detector.summary.after.estimate)

@@ -12,7 +12,7 @@ import pytest
 from job_world import Encoder, World, stopped
 
 from naysay.errors import NaysayError
-from naysay.formats import _whole_files as whole_files
+from naysay.formats import _writing as writing
 from naysay.jobs import command
 from naysay.jobs.command import mine_files
 from naysay.jobs.options import read_count, read_size
@@ -77,7 +77,7 @@ def test_a_data_set_is_replaced_whole_and_nothing_beside_it(world, monkeypatch):
         (draft / "dataset_info.json").write_text(f"run {len(turns)}")
         return 1
 
-    monkeypatch.setattr(whole_files, "need_datasets", lambda: None)
+    monkeypatch.setattr(writing, "need_datasets", lambda: None)
     monkeypatch.setattr(command, "_write", write)
     given = {"output": "out.hf", "format": "triplet", "with_scores": False}
     for turn in ("run 1", "run 2"):

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import naysay as ns
-from naysay.jobs import _prepare
+from naysay.jobs import prepare
 from naysay.jobs.command import mine_files
 from naysay.mining import Reason
 
@@ -81,8 +81,8 @@ def test_a_job_gives_the_same_in_any_parts(tmp_path, monkeypatch, options, rows)
     np.save(tmp_path / "q.npy", QUERIES)
     np.save(tmp_path / "c.npy", CORPUS)
     pq.write_table(pa.table({"anchor": np.arange(N), "positive": POSITIVES}), tmp_path / "pairs.parquet")
-    whole_part = _prepare.within
-    monkeypatch.setattr(_prepare, "within", lambda *given: (whole_part(*given)[0], rows))
+    monkeypatch.setattr(prepare, "MIN_PART_ROWS", rows)
+    monkeypatch.setattr(prepare, "MIN_PARTS", 1 << 30)
     vectors = {"query_vectors": tmp_path / "q.npy", "corpus_vectors": tmp_path / "c.npy"}
     out = tmp_path / "out.jsonl"
     written = mine_files(

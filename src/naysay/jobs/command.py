@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
 
@@ -40,7 +41,17 @@ from naysay.mining.options import MiningOptions
 from naysay.mining.problem import check_corpus_size
 from naysay.mining.review import drawn_pairs
 from naysay.mining.take import notes_of
-from naysay.places import Place, Url, check_apart, check_page, check_target, find, is_there, named_as
+from naysay.places import (
+    Place,
+    Remote,
+    Url,
+    check_apart,
+    check_page,
+    check_target,
+    find,
+    is_there,
+    named_as,
+)
 
 STOPPED = "stopped. Run the same command with --resume to continue."
 _REVIEW_FILE = "review file"  # the step of a job whose record is the checksum of that file
@@ -120,9 +131,7 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
             return _finalize(folder, ready, job, record, drafts, partial(progress.advance, step))
 
 
-def _record(
-    folder: JobFolder, job: JobOptions, mining: MiningOptions, remote: Mapping[str, stores.Remote]
-) -> dict[str, Any]:
+def _record(folder: JobFolder, job: JobOptions, mining: MiningOptions, remote: Mapping[str, Remote]) -> dict[str, Any]:
     """Everything that decides the result: versions, options, and the contents of files."""
     contents = {
         option: folder.inputs.watch(option, path) for option, path in job.read_files.items() if isinstance(path, Path)
@@ -215,7 +224,7 @@ def _finalize(
         summary = to_be_reviewed(summary, job.review_path, count)
     if job.report is not None:
         with with_option_names("mine", {"path": "--report"}), disk_errors(on_disk["report"]):
-            _report(drafts["report"], job, record, ready, sample, summary)
+            _report(drafts["report"], job, record, ready, sample, negatives.sampled, summary)
     return summary
 
 
@@ -294,9 +303,16 @@ def _check_short(negatives: Negatives) -> None:
 
 
 def _report(
-    path: Path, job: JobOptions, record: Mapping[str, Any], ready: Ready, sample: Mined, summary: MinedFile
+    path: Path,
+    job: JobOptions,
+    record: Mapping[str, Any],
+    ready: Ready,
+    sample: Mined,
+    rows: NDArray[np.int64],
+    summary: MinedFile,
 ) -> None:
-    queries, corpus, rows = ready.tables.queries, ready.tables.corpus, sample.anchors
+    """Write the report; `rows` are the anchors of the sample."""
+    queries, corpus = ready.tables.queries, ready.tables.corpus
     digests = {
         name: str(value["sha256"]) if isinstance(value, dict) and "sha256" in value else str(value)
         for name, value in record.items()

@@ -130,8 +130,7 @@ def check_same_options(before: Mapping[str, Any], now: Mapping[str, Any]) -> Non
 def _raise_changed(changed: list[str], before: Mapping[str, Any], now: Mapping[str, Any]) -> NoReturn:
     name = changed[0]
     one, other = before.get(name), now.get(name)
-    is_file = isinstance(one, dict) and isinstance(other, dict)
-    if is_file:
+    if isinstance(one, dict) and isinstance(other, dict):  # the contents of a file
         got = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
     else:
         got = f"another {name} ({shown(one)} before, {shown(other)} now)"

@@ -129,9 +129,7 @@ class Cluster:
 
     def _encoded(self, actors: list[Any], encode: Any, blocks: Iterable[list[str]]) -> Iterator[Any]:
         """Vectors of the blocks in order; `encode.keywords` are the options of the model."""
-        from ray.util import ActorPool
-
-        pool = ActorPool(actors)
+        pool = self._ray.util.ActorPool(actors)
         n_waiting = 0
         try:
             for block in blocks:

@@ -75,11 +75,8 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
     queries = tables.open_side(folder, "query", **step["query"])
     corpus = tables.open_side(folder, "corpus", **step["corpus"])
     arrays = folder.arrays("known.npz")
-    known = Positives(
-        **{name: arrays[name] for name in _KNOWN_ARRAYS if name in arrays},
-        n_items=corpus.n,
-        duplicates=step["duplicates"],
-    )
+    known_arrays: dict[str, Any] = {name: arrays[name] for name in _KNOWN_ARRAYS if name in arrays}
+    known = Positives(**known_arrays, n_items=corpus.n, duplicates=step["duplicates"])
     anchors, items = arrays["itself"]
     itself = Positives.from_pairs(anchors, items, queries.n, corpus.n) if len(anchors) else None
     return Tables(known, itself, arrays["same_text"], queries, corpus)
@@ -273,7 +270,8 @@ def _bm25_lists(folder: JobFolder, read: Tables, depth: int) -> NDArray[Any]:
             texts.append(side.texts.chunked())
         known = read.known
         without_relation = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
-        folder.write_array("bm25.npy", bm25(*texts, depth, exclude=without_relation).ids.astype(np.int32))
+        lists = bm25(texts[0], texts[1], depth, exclude=without_relation)
+        folder.write_array("bm25.npy", lists.ids.astype(np.int32))
     return folder.array("bm25.npy")
 
 

@@ -129,7 +129,8 @@ def _rows_of(names: list[str], side: Side) -> Ids:
         whole = [int(name) if name.isdecimal() and len(name) < 19 else -1 for name in names]
         return np.array([row if row < side.n else -1 for row in whole], np.int64)
     encoded = pa.array(names, STRING).dictionary_encode()
-    return first_rows(encoded.dictionary, side.ids)[np.asarray(encoded.indices)]
+    rows: Ids = first_rows(encoded.dictionary, side.ids)[np.asarray(encoded.indices)]
+    return rows
 
 
 def _check_once(path: Path, rows: list[int], found: list[Ids], truth: NDArray[np.bool_]) -> None:

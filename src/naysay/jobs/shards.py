@@ -68,8 +68,8 @@ def survey_shard(file: CorpusFile, shard: Shard) -> Measured:
     found = measured(part_of(file.open(), shard), METRICS[file.metric], file.threads)
     first_bad = found.first
     if first_bad is not None:
-        row, *reason = first_bad
-        first_bad = (row + shard.start, *reason)
+        row, rule, got = first_bad
+        first_bad = row + shard.start, rule, got
     return Measured(Survey(found.survey.largest, None), found.bad, first_bad)
 
 
@@ -129,10 +129,12 @@ class ShardedCorpus:
         queries: Vectors,
         depth: int,
         *,
-        exclude: Positives,
+        exclude: Positives | None = None,
         on_progress: Callable[[float], None] | None = None,
     ) -> Found:
         """Find the `depth` best rows of each query, a block of queries in a shard at a time."""
+        if exclude is None:
+            exclude = Positives.from_pairs([], [], queries.n, self._file.n)
         found = Found.empty(queries.n, depth)
         for call, (ids, scores) in self._workers.run(search_shard, self._search_calls(queries, depth, exclude)):
             rows = slice(call.first_query, call.first_query + len(ids))

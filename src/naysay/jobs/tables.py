@@ -180,7 +180,7 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Pai
     for batch in _batches(option, path, list(names)):
         rows = np.arange(start, start + len(batch[0]))
         start += len(batch[0])
-        anchors, positives, rows = _one_positive_a_row(*batch, rows)
+        anchors, positives, rows = _one_positive_a_row(batch[0], batch[1], rows)
         for column, one in zip((0, 1), (anchors, positives), strict=True):
             values[column].append(_checked_values(option, names[column], one, rows))
         file_rows.append(rows)

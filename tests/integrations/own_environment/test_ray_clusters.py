@@ -3,13 +3,13 @@
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,10 +17,9 @@ import ray
 from ray.cluster_utils import Cluster
 
 from naysay.errors import NaysayError
-from naysay.jobs import _ray as on_ray
-from naysay.jobs._fate_sharing import end_guarded, guarded
-from tests.integrations.own_environment.ray_world import SMALL, Large, after_a_part
-from tests.jobs.job_world import in_parts
+from naysay.jobs import on_ray
+from tests.integrations.own_environment.ray_world import SMALL, Large
+from tests.jobs.job_world import after_parts, in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -52,67 +51,11 @@ def same(world, output):
     return (world.folder / output).read_bytes() == (world.folder / "local.jsonl").read_bytes()
 
 
-def started_with(mark):
-    """Processes that were started with a mark among their settings, by their names."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            found += [(file.parent / "comm").read_text()] if mark.encode() in file.read_bytes() else []
-    return found
-
-
 def mine(output, *more):
     """The words of the command."""
     words = ["mine", "pairs.parquet", "--corpus", "docs.parquet", "--queries", "queries.parquet", "-o", output]
     words += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "5", "--format", "ids", "--with-scores"]
     return [*words, "--engine", "ray", *more]
-
-
-# The job as a command, which says so when it has a part, and then waits to be killed. Ray's own processes would end by
-# themselves, in a minute or so. What a child of a worker starts would not.
-WAITS = """
-import subprocess, time
-from naysay.cli import main
-from naysay.jobs import _parts, _prepare, _ray
-
-class Starts(_ray.ShardWorker):
-    def measured(self, *given):
-        subprocess.run(["sh", "-c", "sleep 3600 &"], start_new_session=True)
-        return super().measured(*given)
-
-def write(*given):
-    own(*given)
-    print("a part", flush=True)
-    time.sleep(3600)
-
-own, _parts.write_part, within = _parts.write_part, write, _prepare.within
-_prepare.within = lambda task, budget: (within(task, budget)[0], 150)
-_ray.ShardWorker = Starts
-main()
-"""
-
-
-def test_the_driver_is_killed(world):
-    mark = secrets.token_hex(8)
-    with subprocess.Popen(
-        [sys.executable, "-c", WAITS, *mine("killed.jsonl", "--workers", "2")],
-        cwd=world.folder,
-        env={**os.environ, "NAYSAY_TEST": mark},
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "a part\n"
-        assert started_with(mark).count("sleep\n") == 2
-        process.kill()
-    end = time.monotonic() + 300  # only for a test that fails
-    while started_with(mark) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert started_with(mark) == []  # they ended with it
-    assert len(list(world.job("killed.jsonl").glob("part-*"))) == 1
-    assert not (world.folder / "killed.jsonl").exists()
-    world.run("killed.jsonl", resume=True)  # without Ray
-    assert same(world, "killed.jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +67,21 @@ def with_a_token():
     words = ["start", "--head", "--port", ports[0], "--ray-client-server-port", ports[1], "--num-cpus", "1"]
     words += ["--include-dashboard", "false", "--object-store-memory", "100000000", "--disable-usage-stats"]
     with tempfile.TemporaryDirectory() as folder:  # a short name: it has sockets in it
-        with guarded() as guard:
-            start, settings = [sys.executable, "-m", "ray.scripts.scripts", *words], {**os.environ, **token}
-            quiet = subprocess.DEVNULL
-            subprocess.run([*start, "--temp-dir", folder], env=settings, check=True, stdout=quiet, stderr=quiet)
-        yield *ports, token
-        end_guarded(guard)
+        ray_command, settings = [sys.executable, "-m", "ray.scripts.scripts"], {**os.environ, **token}
+        quiet = {"env": settings, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        # In the foreground, so that its processes end with it and no other Ray is touched.
+        with subprocess.Popen([*ray_command, *words, "--temp-dir", folder, "--block"], **quiet) as head:
+            _wait_for(int(ports[0]), int(ports[1]))
+            yield *ports, token
+            os.killpg(head.pid, signal.SIGKILL)
+
+
+def _wait_for(*ports):
+    for port in ports:
+        for _ in range(600):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.1)
 
 
 @pytest.mark.parametrize("way", ["a driver", "a client"])
@@ -153,7 +105,7 @@ def test_a_server_of_clients_that_loses_its_process(lost):
             raise ConnectionAbortedError("Initialization failure from server:\nTraceback:\n  RuntimeError: It died.\n")
 
     def join():
-        on_ray._init(SimpleNamespace(init=init), "ray://here:1", {"address": "ray://here:1"})
+        on_ray._join(SimpleNamespace(init=init), "ray://here:1")
 
     if lost == 2:
         join()
@@ -176,7 +128,9 @@ def test_a_server_of_clients_that_loses_its_process(lost):
     ],
 )
 def test_an_address_that_does_not_answer(world, monkeypatch, address, message):
-    monkeypatch.setattr(on_ray, "_JOIN", 5.0)  # a Ray that was killed leaves its address behind, which "auto" tries
+    monkeypatch.setattr(
+        on_ray, "JOIN_SECONDS", 5.0
+    )  # a Ray that was killed leaves its address behind, which "auto" tries
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = address.replace("PORT", f"127.0.0.1:{free.getsockname()[1]}")
@@ -187,7 +141,7 @@ def test_an_address_that_does_not_answer(world, monkeypatch, address, message):
 
 
 def test_a_server_that_is_no_ray(world, monkeypatch):
-    monkeypatch.setattr(on_ray, "_JOIN", 1.0)
+    monkeypatch.setattr(on_ray, "JOIN_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         with pytest.raises(NaysayError, match=f"got '{address}'. It has not answered within 1 s."):
@@ -209,10 +163,9 @@ def test_a_file_that_one_node_lacks(world, cluster, monkeypatch):
     assert not (world.folder / "never.jsonl").exists()
 
 
-def test_a_node_is_lost(world, cluster, monkeypatch, capsys):
+def test_a_node_is_lost(world, cluster, monkeypatch):
     in_parts(monkeypatch, 150)
     nodes, second = cluster
-    after_a_part(monkeypatch, lambda: nodes.remove_node(second, allow_graceful=False))
+    after_parts(monkeypatch, 1, lambda: nodes.remove_node(second, allow_graceful=False))
     world.run("out.jsonl", engine="ray", address=nodes.address)
     assert same(world, "out.jsonl")
-    assert "has ended. It is done again." in capsys.readouterr().err

@@ -3,28 +3,14 @@
 import os
 import shutil
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import ray
 
 from naysay.errors import NaysayError
-from naysay.jobs import _ray as on_ray
-from naysay.jobs._sharded import Call
-from naysay.jobs._worker import ShardWorker
-from tests.integrations.own_environment.ray_world import (
-    SMALL,
-    Large,
-    RaisesAlways,
-    RaisesOnce,
-    Small,
-    after_a_part,
-    kill_a_worker,
-    with_workers,
-)
-from tests.jobs.job_world import Encoder, in_parts, stopped
+from tests.integrations.own_environment.ray_world import SMALL, Large, kill_workers
+from tests.jobs.job_world import Encoder, after_parts, in_parts, stopped
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers cannot import tests
@@ -74,59 +60,11 @@ def test_other_judges_and_metrics(world, asked):
     assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "plain.jsonl").read_bytes()
 
 
-class Waits(ShardWorker):
-    """A worker that works until there is a file."""
-
-    def wait(self, file):
-        while not file.exists():
-            time.sleep(0.01)
-        return "done"
-
-
-def test_a_worker_answers_while_it_works(started, tmp_path):
-    pool = on_ray.Cluster(ray, print).pool(Waits, (None, 1, 0), 1, cpus=1)
-    with ThreadPoolExecutor(1) as thread:
-        working = thread.submit(lambda: [result for _, result in pool.each("wait", [Call("", 0, (tmp_path / "go",))])])
-        try:
-            answers = [pool.about()[0]["pid"] for _ in range(3)]
-            assert not working.done()
-        finally:
-            (tmp_path / "go").touch()
-        assert working.result(100) == ["done"]
-    assert len({*answers}) == 1
-    pool.close()
-
-
-def test_a_worker_is_killed(world, monkeypatch, capsys):
+def test_workers_that_are_killed_are_replaced(world, monkeypatch):
     in_parts(monkeypatch, 150)
-    after_a_part(monkeypatch, kill_a_worker)
+    after_parts(monkeypatch, 1, kill_workers)
     world.run("out.jsonl", **ON_RAY)
     assert same(world, "out.jsonl")
-    said = capsys.readouterr().err
-    assert "has ended. It is done again." in said
-    assert "Ray: shard " in said
-
-
-def test_a_task_raises_once(world, monkeypatch, capsys):
-    with_workers(monkeypatch, RaisesOnce)
-    world.run("out.jsonl", **ON_RAY)
-    assert same(world, "out.jsonl")
-    assert "RuntimeError: a fault of the network in process" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (RaisesAlways, r"shard . of 2 \(rows .*\) failed 3 times: RuntimeError: a fault that stays in process \d+ on"),
-        (Small, r"shard . of 2 \(rows .*\): its worker \(process \d+ on .*\) is out of memory. Pass fewer `--workers`"),
-    ],
-)
-def test_a_task_that_cannot_be_done(world, monkeypatch, kind, message):
-    with_workers(monkeypatch, kind)
-    with pytest.raises(NaysayError, match=message):
-        world.run("never.jsonl", **ON_RAY)
-    assert not (world.folder / "never.jsonl").exists()
-    assert not world.job("never.jsonl").exists()
 
 
 def test_begun_here_and_ended_on_ray(world, monkeypatch):
