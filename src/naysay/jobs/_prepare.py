@@ -88,9 +88,8 @@ class Ready:
     @property
     def fit(self) -> Fit:
         """The posterior and its lists."""
-        if self.judge.fit is None:
-            raise ValueError
-        return self.judge.fit
+        fit: Fit = self.judge.fit
+        return fit
 
 
 def prepare(
