@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +88,8 @@ class Ready:
     @property
     def fit(self) -> Fit:
         """The posterior and its lists."""
-        fit: Fit = self.judge.fit
-        return fit
+        fit: Any = self.judge.fit  # a job always has one
+        return cast(Fit, fit)
 
 
 def prepare(
