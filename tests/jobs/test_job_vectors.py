@@ -18,7 +18,7 @@ NONE = dict.fromkeys(("known", "itself", "counts", "duplicates", "reviewed", "se
         (20_000, 10**10, 4096),
         (160_000, 10**10, 10_000),
         (160_000, 3 * 10**8, 4994),
-        (9, 160 * 10**6, 1379),
+        (9, 160 * 10**6, 3126),
     ],
 )
 def test_parts_fit_the_budget(n, budget, rows):
