@@ -21,7 +21,7 @@ from naysay.testing.worlds import ENCODERS
 def with_ids(world, ids):
     """Negatives of a world as a training set, without scores."""
     base = training_set(ns.mine(world.anchor_vectors, world.item_vectors, world.known, 1, judge=None), None)
-    return replace(base, ids=ids, scores=None, positive_scores=None, candidates=None)
+    return replace(base, ids=ids, scores=None, positive_scores=None, problem=None)
 
 
 def estimates(world, sets, seed=0):

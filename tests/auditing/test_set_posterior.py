@@ -27,7 +27,7 @@ NEAREST = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 6, judg
 
 def judged(ids):
     """A set of the world, its scores and its posterior."""
-    found = replace(training_set(NEAREST, None), ids=ids, scores=None, candidates=None)
+    found = replace(training_set(NEAREST, None), ids=ids, scores=None, problem=None)
     scores = scores_by_vectors(found, *SIDES, "cosine", ns.rng_for(0))
     return scores, judged_by_vectors(found, scores, *SIDES, WORLD.known, "cosine", 0)
 
@@ -86,15 +86,13 @@ def test_mined_negatives_hold_their_candidates():
     plain = Posterior(6, seed=0).fit(found.lists.scores, found.own)
     assert found.detector.summary.before == plain.summary.before
     np.testing.assert_array_equal(found.places, np.broadcast_to(np.arange(6), NEAREST.ids.shape))
-    assert judged_by_candidates(replace(given_set, candidates=None), scores, 0) is None
-    mixed = replace(NEAREST.candidates, scores=NEAREST.candidates.scores[:, ::-1].copy())
-    assert judged_by_candidates(replace(given_set, candidates=mixed), scores, 0) is None  # rescored
+    assert judged_by_candidates(replace(given_set, problem=None), scores, 0) is None
 
 
 def test_an_anchor_is_not_its_own_candidate():
     corpus = np.concatenate([WORLD.item_vectors, WORLD.anchor_vectors])
     known = WORLD.known.union(ns.Positives.from_pairs([], [], len(WORLD.anchor_vectors), len(corpus)))
-    found = replace(training_set(NEAREST, None), candidates=None, positives=known)
+    found = replace(training_set(NEAREST, None), problem=None, positives=known)
     scores = scores_by_vectors(found, SIDES[0], open_vectors(corpus), "cosine", ns.rng_for(0))
     judged = judged_by_vectors(found, scores, SIDES[0], open_vectors(corpus), known, "cosine", 0)
     itself = len(WORLD.item_vectors) + np.arange(len(WORLD.anchor_vectors))

@@ -80,8 +80,10 @@ def judge_by_scores(given: Any, lowest: Floats32, held_out: NDArray[Any]) -> Jud
 def _as_given(given: Any, detector: Any, lowest: Floats32, held_out: NDArray[Any], fit: Fit | None) -> Judge:
     """The judge `given`, which is this detector; calibrated here if it has no scores of its own."""
     if is_fitted_here(detector):
-        alpha = detector.alpha if isinstance(detector, Calibrated) else ALPHA
-        return first_usable([ByCalibration(held_out, alpha)], fit)
+        policy = ByCalibration(held_out, detector.alpha if isinstance(detector, Calibrated) else ALPHA)
+        if not policy.usable():
+            raise_invalid("judge", "another, where all positives score the same", f"{len(held_out)} equal scores")
+        return first_usable([policy], fit)
     return Judge(detector, rule_of(detector) + anchors_without_positive(given, lowest), drops_at(detector), fit)
 
 
@@ -102,14 +104,14 @@ class Policy(Protocol):
 
 
 def first_usable(policies: Sequence[Policy], fit: Fit | None) -> Judge:
-    """The judge of the first policy that the data allow."""
+    """The judge of the first policy that the data allow; the last one can always be used."""
     reasons = ""
-    for policy in policies:
+    for policy in policies[:-1]:
         if policy.usable():
-            detector = policy.detector()
-            return Judge(detector, reasons + policy.describe(), drops_at(detector), fit)
+            return Judge(policy.detector(), reasons + policy.describe(), drops_at(policy.detector()), fit)
         reasons += policy.why_not()
-    return raise_invalid("judge", "another, where all positives score the same", "equal scores")
+    last = policies[-1]
+    return Judge(last.detector(), reasons + last.describe(), drops_at(last.detector()), fit)
 
 
 @final

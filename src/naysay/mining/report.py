@@ -301,8 +301,10 @@ def _positive_scores(mined: Mined) -> Floats32:
     """(p,) the scores of all known positives, or of one of each anchor where only these are known."""
     relation, scores = mined.known.relation, mined.known_scores
     if scores is None:
-        return mined.positive_scores[~np.isnan(mined.positive_scores)]
-    return scores if relation is None else scores[relation == POSITIVE]
+        scores = mined.positive_scores[~np.isnan(mined.positive_scores)]
+    elif relation is not None:
+        scores = scores[relation == POSITIVE]
+    return np.asarray(scores, np.float32)
 
 
 def _outcomes(mined: Mined) -> tuple[Table, ...]:
