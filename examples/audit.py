@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import naysay as ns
-from naysay.auditing import Audit
+from naysay.audits import Audit
 
 
 def main() -> None:

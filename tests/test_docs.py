@@ -23,7 +23,7 @@ FOLDERS = {  # and the page of each
     "distributed": "distributed",
     "report": "report",
     "testing": "testing",
-    "auditing": "audit",
+    "audits": "audit",
     "encode": "search",
     "detectors": "detectors",
     "lab": "compare",

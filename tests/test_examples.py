@@ -18,7 +18,7 @@ OWN_ENVIRONMENT = [ROOT / "examples" / name for name in ("lightning_monitor.py",
 EXAMPLES = sorted({*(ROOT / "examples").glob("*.py")} - {*OWN_ENVIRONMENT})
 # Folders that a user does not call by name, or that examples/mining.py uses; examples/audit.py is that of
 # auditing, and examples/compare.py that of tasks and comparing.
-INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs", "auditing"}
+INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs", "audits"}
 INNER |= {"tasks", "comparing"}
 # Small models, whose measures differ in the second digit between kinds of processors, which round differently.
 TRAINED = {"compare_images", "compare_text"}

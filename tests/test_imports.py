@@ -65,7 +65,7 @@ LAYERS = [
     "formats",
     "mining",
     "jobs",
-    "auditing",
+    "audits",
     "testing",
     "catalog",
     "lab",
@@ -81,12 +81,12 @@ HEAVY = {
     "numba": {"kernels"},
     "llvmlite": set(),
     "pyarrow": {
-        *("places", "vocabulary", "tables", "detectors", "search", "encode", "formats", "mining", "jobs", "auditing"),
+        *("places", "vocabulary", "tables", "detectors", "search", "encode", "formats", "mining", "jobs", "audits"),
         "integrations",
     },
     "scipy": {"_intervals", "pools", "testing", "quantity", "detectors", "difficulty", "mining", "lab", "demo"},
     "faiss": set(),  # `_packages.need_faiss` imports it by name
-    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "lab"},
+    "rich": {"_console", "encode", "catalog", "demo", "quantity", "detectors", "jobs", "audits", "lab"},
     "typer": {"cli"},
     "jinja2": {"report"},
 }

@@ -26,7 +26,7 @@ _HOMES = {
     "check_loss": "testing",
     "planted_world": "testing",
     "mine": "mining",
-    "audit": "auditing",
+    "audit": "audits",
     "compare": "lab.comparison",
 }
 _FOLDERS = (
@@ -45,7 +45,7 @@ _FOLDERS = (
     "formats",
     "mining",
     "jobs",
-    "auditing",
+    "audits",
     "testing",
     "catalog",
     "lab",
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
         testing,
         types,
     )
-    from naysay.auditing.audit import audit
+    from naysay.audits.audit import audit
     from naysay.errors import NaysayError, NaysayWarning
     from naysay.kernels.threads import set_threads
     from naysay.lab.comparison import compare

@@ -141,7 +141,7 @@ def thresholds(options: ThresholdOptions) -> None:
 @_takes(AuditOptions)
 def audit(options: AuditOptions) -> None:
     """Measure how good the negatives of a training set are: false, too easy, duplicates, k, and what to do."""
-    from naysay.auditing.command import audit_command
+    from naysay.audits.command import audit_command
 
     if not audit_command(options):
         raise typer.Exit(1)

@@ -26,7 +26,7 @@ proto_nce = ns.losses.proto_nce
 ranking = ns.lab.ranking
 
 # The module behind `ns.audit` and `ns.compare`, and the function that writes an audit as HTML
-report_audit = ns.auditing.report_audit
+report_audit = ns.audits.report_audit
 
 # Options that change their names
 MMR = {"select": "mmr", "mmr_lambda": 0.5}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.auditing._training_set import read_names, training_set
+from naysay.audits._training_set import read_names, training_set
 from naysay.formats import read_negatives, write_negatives
 from naysay.formats._formats import FORMATS
 

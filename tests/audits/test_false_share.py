@@ -9,10 +9,10 @@ from plain_audit import scores_of
 
 import naysay as ns
 from naysay._intervals import most_share
-from naysay.auditing import _false_share as module
-from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
-from naysay.auditing._posterior import judged_by_vectors, placed
-from naysay.auditing._training_set import scores_by_vectors, training_set
+from naysay.audits import _false_share as module
+from naysay.audits._false_share import CorpusSample, false_share, sample_corpus
+from naysay.audits._posterior import judged_by_vectors, placed
+from naysay.audits._training_set import scores_by_vectors, training_set
 from naysay.detectors import ShareOfPositive, lowest_scores, unlabelled_share
 from naysay.search import open_vectors
 from naysay.testing.worlds import ENCODERS

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._training_set import SetScores, TrainingSet
+from naysay.audits._false_share import CorpusSample
+from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.calibrated import least_positives
 from naysay.detectors.duplicates import REASONS, Duplicates

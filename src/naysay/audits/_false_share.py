@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._intervals import most_share
-from naysay.auditing._posterior import Judged
-from naysay.auditing._training_set import SetScores
+from naysay.audits._posterior import Judged
+from naysay.audits._training_set import SetScores
 from naysay.detectors.posterior_summary import BIASED
 from naysay.detectors.rate import RateEstimate, unlabelled_share
 from naysay.mining.estimate import basis

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.auditing._training_set import SetScores, TrainingSet
+from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import cut_at

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_audit import plain_weights, scores_of
 
-from naysay.auditing import findings as module
-from naysay.auditing._false_share import CorpusSample
-from naysay.auditing.findings import K_MAX, gradient_share, k_verdict, repeats, softmax_weights
+from naysay.audits import findings as module
+from naysay.audits._false_share import CorpusSample
+from naysay.audits.findings import K_MAX, gradient_share, k_verdict, repeats, softmax_weights
 from naysay.losses import info_nce
 from naysay.quantity import auc, estimate, simulated
 

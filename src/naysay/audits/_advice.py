@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from naysay.auditing._training_set import TrainingSet
-from naysay.auditing.findings import KVerdict
-from naysay.auditing.result import Audit, are
-from naysay.auditing.suspects import NEAR
+from naysay.audits._training_set import TrainingSet
+from naysay.audits.findings import KVerdict
+from naysay.audits.result import Audit, are
+from naysay.audits.suspects import NEAR
 from naysay.detectors.rate import RateEstimate
 from naysay.places import Url, as_place
 from naysay.text import counted, percent

@@ -17,11 +17,11 @@ from rich.text import Text
 from naysay._commands import AuditOptions
 from naysay._console import SafeConsole, progress_on
 from naysay._options import option_names
-from naysay.auditing._training_set import TrainingSet, training_set
-from naysay.auditing.audit import audit
-from naysay.auditing.report import report_audit
-from naysay.auditing.result import Audit
-from naysay.auditing.suspects import Worst
+from naysay.audits._training_set import TrainingSet, training_set
+from naysay.audits.audit import audit
+from naysay.audits.report import report_audit
+from naysay.audits.result import Audit
+from naysay.audits.suspects import Worst
 from naysay.checks import check_one_of, raise_invalid, with_option_names
 from naysay.places import Place, Url, check_apart, check_page, check_target
 from naysay.text import counted, percent
@@ -56,7 +56,7 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
             progress.stop()
             vectors = _encoded(given, options, show=not out.quiet)
             progress.start()
-        progress.update(step, description="auditing")
+        progress.update(step, description="audits")
         result = audit(given, **vectors, **{name: getattr(options, name) for name in _SETTINGS})
     if options.json is not None:  # before printing, which a closed pipe ends
         with with_option_names("audit", {"path": "--json"}):

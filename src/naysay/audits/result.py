@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 from math import isnan
 from typing import Any, final
 
-from naysay.auditing._posterior import Trade
-from naysay.auditing._training_set import SetScores
-from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
-from naysay.auditing.suspects import COPIES, PROVEN, Reasons, Worst
+from naysay.audits._posterior import Trade
+from naysay.audits._training_set import SetScores
+from naysay.audits.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
+from naysay.audits.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.rate import RateEstimate
 from naysay.detectors.thresholds import Thresholds

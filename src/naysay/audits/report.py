@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from naysay.auditing.findings import K_MAX
-from naysay.auditing.result import Audit, k_text, repeats_text
-from naysay.auditing.suspects import COPIES
+from naysay.audits.findings import K_MAX
+from naysay.audits.result import Audit, k_text, repeats_text
+from naysay.audits.suspects import COPIES
 from naysay.checks import check_kind, public
 from naysay.detectors.duplicates import REASONS
 from naysay.files import digest_of

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from naysay.auditing._training_set import SetScores, TrainingSet
+from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.positives import Positives
 
 

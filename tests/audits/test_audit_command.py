@@ -10,8 +10,8 @@ from rich.console import Console
 
 import naysay as ns
 from naysay._commands import AuditOptions
-from naysay.auditing import command
-from naysay.auditing.command import audit_command, terminal_safe
+from naysay.audits import command
+from naysay.audits.command import audit_command, terminal_safe
 from naysay.formats import write_negatives
 
 WORLD = families(200, sizes=(2,), others=100)

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.auditing._posterior import (
+from naysay.audits._posterior import (
     half_false,
     judged_by_candidates,
     judged_by_vectors,
     places_of,
     trade_of,
 )
-from naysay.auditing._training_set import scores_as_given, scores_by_vectors, training_set
+from naysay.audits._training_set import scores_as_given, scores_by_vectors, training_set
 from naysay.detectors import Posterior
 from naysay.search import open_vectors
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from naysay.auditing._advice import advice_on, commands_for, notes_on
-from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
-from naysay.auditing._posterior import Judged, half_false, judged_by_candidates, judged_by_vectors, trade_of
-from naysay.auditing._training_set import (
+from naysay.audits._advice import advice_on, commands_for, notes_on
+from naysay.audits._false_share import CorpusSample, false_share, sample_corpus
+from naysay.audits._posterior import Judged, half_false, judged_by_candidates, judged_by_vectors, trade_of
+from naysay.audits._training_set import (
     SetScores,
     TrainingSet,
     scores_as_given,
@@ -18,9 +18,9 @@ from naysay.auditing._training_set import (
     training_set,
     vectors_of,
 )
-from naysay.auditing.findings import gradient_share, k_verdict, repeats
-from naysay.auditing.result import Audit
-from naysay.auditing.suspects import (
+from naysay.audits.findings import gradient_share, k_verdict, repeats
+from naysay.audits.result import Audit
+from naysay.audits.suspects import (
     Reasons,
     copies,
     count_reasons,

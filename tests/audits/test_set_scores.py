@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.auditing._training_set import checked_vectors, in_order, rows_of
+from naysay.audits._training_set import checked_vectors, in_order, rows_of
 from naysay.search import open_vectors
 
 VECTORS = np.arange(8.0).reshape(4, 2) + 1

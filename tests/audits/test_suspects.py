@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from plain_audit import a_set, scores_of
 
 import naysay as ns
-from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._training_set import scores_as_given, scores_by_vectors, training_set
-from naysay.auditing.suspects import (
+from naysay.audits._false_share import CorpusSample
+from naysay.audits._training_set import scores_as_given, scores_by_vectors, training_set
+from naysay.audits.suspects import (
     COPIES,
     PROVEN,
     copies,

@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._training_set import SetScores
+from naysay.audits._false_share import CorpusSample
+from naysay.audits._training_set import SetScores
 from naysay.checks import public
 from naysay.quantity.effectiveness import auc, separation, simulated
 from naysay.quantity.estimate import estimate

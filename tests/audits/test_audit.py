@@ -9,9 +9,9 @@ from family_world import families
 from plain_audit import a_set
 
 import naysay as ns
-from naysay.auditing import Audit, audit, report_audit
-from naysay.auditing._advice import advice_on
-from naysay.auditing.report import contents_of
+from naysay.audits import Audit, audit, report_audit
+from naysay.audits._advice import advice_on
+from naysay.audits.report import contents_of
 from naysay.formats import read_negatives, write_negatives
 
 WORLD = families(200, sizes=(2,), others=100)
