@@ -75,7 +75,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from naysay import (
-        auditing,
+        audits,
         batches,
         catalog,
         data,

@@ -14,6 +14,7 @@ LISTS = -np.sort(-np.random.default_rng(0).normal(size=(30, 25)), axis=1)
 KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], 2, 6)
 TEXTS = [f"text {n}" for n in range(6)]
 VECTORS = np.eye(6)
+STATED = d.Posterior(labelled_share=0.5)
 
 
 def of_pairs(anchors, ids):
@@ -107,6 +108,9 @@ MADE = [
     (d.Incremental, {"n_samples": 5, "clusters": []}, "clusters"),
     (d.Incremental, {"n_samples": 5, "clusters": 6}, "clusters"),
     (d.Incremental, {"n_samples": 5, "clusters": "3"}, "clusters"),
+    (d.Incremental, {"n_samples": 5, "clusters": b"\x02\x03"}, "clusters"),
+    (d.Incremental, {"n_samples": 5, "clusters": np.array(5)}, "clusters"),
+    (d.Incremental, {"n_samples": 5, "clusters": [[1], [2, 3]]}, "clusters"),
     (d.Incremental, {"n_samples": 5, "clusters": 2, "temperature": 0}, "temperature"),
     (d.Incremental, {"n_samples": 5, "clusters": 2, "accept": 1.5}, "accept"),
     (d.Incremental, {"n_samples": 5, "clusters": 2, "confidence": "both"}, "confidence"),
@@ -208,6 +212,15 @@ SAID = [
     (d.Posterior().fit, {"scores": LISTS, "positive_scores": LISTS[:3, 0]}, "positive_scores"),
     (d.Posterior().fit, {"scores": LISTS, "positive_scores": LISTS[:, 0], "alike": LISTS[:3]}, "alike"),
     (d.Posterior().fit, {"scores": LISTS, "positive_scores": LISTS[:, 0], "anchors": [0] * 30}, "anchors"),
+    (STATED.fit, {"scores": LISTS, "positive_scores": LISTS[:, 0], "n_labelled": 0}, "n_labelled"),
+    (STATED.fit, {"scores": LISTS, "positive_scores": LISTS[:, 0], "n_labelled": -1}, "n_labelled"),
+    (STATED.fit, {"scores": LISTS, "positive_scores": LISTS[:, 0], "n_labelled": []}, "n_labelled"),
+    (d.Posterior().recut, {"to": 0.1, "scores": LISTS, "positive_scores": LISTS[:, 0], "counts": [1, 2]}, "counts"),
+    (d.Posterior().recut, {"to": 0.1, "scores": LISTS, "positive_scores": LISTS[:, 0], "counts": [0.5] * 30}, "counts"),
+    (d.Posterior().recut, {"to": 0.1, "scores": LISTS, "positive_scores": LISTS[:, 0], "counts": [-1] * 30}, "counts"),
+    (d.Posterior().restore, {"state": {"summary": np.full(24, np.nan)}}, "summary"),
+    (d.Posterior().restore, {"state": {"summary": [9.0, *[0.0] * 23]}}, "summary"),
+    (d.Posterior().restore, {"state": {"summary": [*[0.0] * 14, np.nan, *[0.0] * 9]}}, "summary"),
     (d.Posterior().correct, {"scores": LISTS, "positive_scores": LISTS[:, 0], "truth": LISTS}, "truth"),
     (d.Incremental(4, 2).update, {"features": np.ones((3, 2)), "progress": 0.5}, "features"),
     (d.Incremental(4, 2).update, {"features": np.ones((4, 2)), "progress": 0.5}, "features"),

@@ -149,6 +149,14 @@ def test_the_share_of_any_set_and_of_what_is_behind_the_lists():
     assert detector.share(scores, own, np.zeros_like(mask)).high == 1
 
 
+def test_empty_slots_of_a_mask_do_not_count():
+    scores, own, _, _ = planted(1)
+    detector = Posterior().fit(scores, own)
+    longer = np.concatenate([scores, np.full(scores.shape, np.nan)], axis=1)
+    share = detector.share(longer, own, np.ones(longer.shape, bool), behind=7)
+    assert share == detector.share(scores, own, np.ones(scores.shape, bool), behind=7)
+
+
 # ---- labels that are not random -------------------------------------------------------------------------------------
 
 
@@ -202,6 +210,8 @@ def test_another_cut_of_the_same_posterior():
     below = (p <= part.summary.tau) & (np.cumsum(p <= part.summary.tau, axis=1) <= counts[:, None])
     assert part.summary.after.estimate == pytest.approx(p[below].mean())
     assert one.summary.tau != part.summary.tau
+    nothing = one.recut(0.05, scores, own, alike=alike, counts=np.zeros(len(own), int)).summary
+    assert (nothing.tau, nothing.dropped, nothing.short) == (1.0, 0, 0)
 
 
 def test_a_check_says_what_it_found():

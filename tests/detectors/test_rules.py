@@ -76,6 +76,15 @@ def test_a_score_equal_to_the_threshold_is_kept_and_the_next_is_not(name, thresh
     assert (rule.suspicion(query, negatives).astype(np.float32) >= 0.5).tolist() == [[False, False, True]] * 3
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_highest_score_is_kept_in_the_precision_of_the_scores(dtype):
+    for high in (0.8, 0.7, -0.3):
+        on = dtype(high)
+        scores = np.array([[np.nextafter(on, dtype(-2)), on, np.nextafter(on, dtype(2))]])
+        negatives = ns.Negatives(np.array([[1, 2, 3]]), scores=scores)
+        assert flagged(MaxScore(high), ns.Query([0]), negatives).tolist() == [[False, False, True]]
+
+
 # ---- the map to suspicion -------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -248,6 +249,22 @@ def test_columns_of_parquet(tmp_path, table, column):
     pq.write_table(pa.table(table), tmp_path / "scores.parquet")
     found = choose_thresholds(str(tmp_path / "scores.parquet"), column=column, false_share=0.25, hard_share=0.25)
     assert (found.low, found.high) == (0.3, 0.4)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.list_(pa.float64(), 10)])
+def test_a_row_of_a_list_column_is_one_row(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(_scores, "_LISTS", 2)
+    scores = np.arange(50.0).reshape(5, 10)
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({"scores": pa.array(scores.tolist(), kind)}), path)
+    rows = []
+    blocks = replace(_scores.open_scores(path), on_rows=rows.append)
+    assert np.concatenate(list(blocks.flat())).tolist() == scores.ravel().tolist()
+    assert (blocks.rows, rows) == (5, [2, 2, 1])
+    scores[3, 4:6] = np.nan
+    pq.write_table(pa.table({"scores": pa.array(scores.tolist(), kind)}), path)
+    with pytest.raises(NaysayError, match=r"nan at row 3, slot 4 \(1 such row\)"):
+        choose_thresholds(path)
 
 
 class Series:

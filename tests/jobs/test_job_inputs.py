@@ -149,9 +149,7 @@ def test_texts_that_utf8_cannot_hold(world):
     rows = [{"id": f"d{row}", "text": "\ud800 broken" if row == 7 else f"text {row}"} for row in range(60)]
     (world.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for output in ("out.parquet", "out.jsonl"):
-        with pytest.raises(
-            NaysayError, match=r"`--corpus` must be a file with texts that are valid UTF-8, got row 7\."
-        ):
+        with pytest.raises(NaysayError, match=r"`--corpus` must be .*UTF-8"):
             world.run(output, corpus="docs.jsonl", format="triplet", with_scores=False)
     assert not (world.folder / "out.jsonl").exists()
 

@@ -50,7 +50,7 @@ CASES = {
     ),
     "random": ({"select": "random", "seed": 2}, {"select": "random", "seed": 2}),
     "spread": ({"select": "spread", "rank_range": "3-40"}, {"select": "spread", "rank_range": (3, 40)}),
-    "mmr": ({"select": "mmr", "balance": 0.3}, {"select": "mmr", "balance": 0.3}),
+    "mmr": ({"select": "mmr", "mmr_lambda": 0.3}, {"select": "mmr", "mmr_lambda": 0.3}),
     "random filling": (
         {"judge": "max_score:0.6", "depth": 20, "on_short": "random", "seed": 5},
         {"judge": MaxScore(0.6), "depth": 20, "on_short": "random", "seed": 5},

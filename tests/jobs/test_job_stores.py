@@ -12,7 +12,7 @@ from odd_store import OddStore, odd_store
 from naysay.cli import main
 from naysay.errors import NaysayError
 from naysay.jobs.command import mine_files
-from naysay.jobs.guards import DiskError
+from naysay.jobs.guards import KeptJobError
 
 USER, PASSWORD, TOKEN = "some-user-x", "pass%2Fword", "tok3n-q7"
 SECRETS = (USER, PASSWORD, "pass/word", TOKEN)
@@ -130,7 +130,7 @@ def test_an_upload_that_fails_keeps_the_job(world, tmp_path, monkeypatch):
     OddStore.files["full/o.jsonl"] = b"old"
     monkeypatch.setattr("naysay.places._CHUNK", 1000)
     with pytest.raises(
-        DiskError, match=r"'odd://full/o.jsonl' \(no space in the store\). Nothing is lost: run again with"
+        KeptJobError, match=r"'odd://full/o.jsonl' \(no space in the store\). Nothing is lost: run again with"
     ):
         run(url("o.jsonl", "full"))
     assert {

@@ -26,8 +26,8 @@ def world(tmp_path_factory):
                  rf"{SHARE} for a target of 5 %\. This lowers the mean score of the negatives from .* to .*\. {RESTS}"),
         ("none", rf"Nothing is suspected: the nearest are taken\. Estimated false negatives: {SHARE}\. The mean score "
                  rf"of the negatives is 0\.\d+\. {RESTS}"),
-        ("share:0.95", rf"Suspected: scores of at least 95 % of that of the anchor's positive\. .*: {SHARE}\. {COST}"),
-        ("margin:0.05", rf"Suspected: scores of at least that of the anchor's positive minus 0\.05\. .*{COST}"),
+        ("share:0.95", rf"Suspected: scores above 95 % of that of the anchor's positive\. .*: {SHARE}\. {COST}"),
+        ("margin:0.05", rf"Suspected: scores above that of the anchor's positive minus 0\.05\. .*{COST}"),
         ("calibrated:0.05", rf"Threshold .* per anchor, .*\. Estimated false negatives among the 5 .*{COST}"),
         ("max_score:0.5", rf"Suspected by MaxScore\(high=0\.5\)\. Estimated false negatives among the 5 .*{COST}"),
     ],

@@ -117,7 +117,7 @@ def test_scores_that_tell_nothing_apart_suspect_nobody():
     assert mined.rule.endswith(" Instead: Nothing is suspected: the scores of all pairs are equal.")
 
 
-def test_a_calibrated_judge_is_fitted_here_and_left_alone_if_it_is_fitted():
+def test_a_calibrated_judge_is_yet_to_fit_and_left_alone_if_it_is_fitted():
     loose = Calibrated(0.2)
     mined = mine(QUERIES, CORPUS, WORLD.known, 2, judge=loose)
     assert loose.n == 0

@@ -15,7 +15,7 @@ from naysay._intervals import least_shares
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_exact, first_bad, raise_invalid
 from naysay.detectors._logistic import chance, maximise
-from naysay.detectors.posterior_summary import ALIKE, FINE, MIN_LABELLED, TOO_FEW
+from naysay.detectors.posterior_summary import FINE, MIN_LABELLED, NOT_TOLD_APART, TOO_FEW
 from naysay.rng import rng_for
 
 Mask = NDArray[np.bool_]
@@ -412,7 +412,7 @@ def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> F
     if n_labelled < MIN_LABELLED:
         return Fit(TOO_FEW, n_labelled)
     if np.isnan(scores).all():
-        return Fit(ALIKE, n_labelled)
+        return Fit(NOT_TOLD_APART, n_labelled)
     filled = ~np.isnan(scores)
     own = lists.positives[labelled]
     expected = None
@@ -427,7 +427,7 @@ def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> F
         gain = cells.gain(ordinary)
         chosen_c = cells.lower_limit(ordinary) if c is None else c
         if gain < _CLEAR_GAIN or not chosen_c > 0:
-            return Fit(ALIKE, n_labelled, gain)
+            return Fit(NOT_TOLD_APART, n_labelled, gain)
         if place == PASSES - 1:
             profile = cells.profile(chosen_c, known=c is not None)
             chosen_c = max(chosen_c, min(profile.most_likely, _ABOVE_LIMIT * chosen_c, _LARGEST_C))

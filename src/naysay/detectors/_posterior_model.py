@@ -129,7 +129,7 @@ class Model:
         shown = np.flatnonzero(sizes)  # a list without candidates has no background
         ids = np.zeros(0, np.int64) if anchors is None else anchors[shown]
         ids, first = np.unique(ids, return_index=True)
-        error_of_c = (1 - fit.c) / (_C_RESTS_ON * fit.labelled)
+        variance_of_c = (1 - fit.c) / (_C_RESTS_ON * fit.labelled)
         model = Model(
             fit.knots,
             fit.weights,
@@ -142,7 +142,7 @@ class Model:
             ratios=none,
             shift=0.0,
             slope=1.0,
-            error=float(np.sqrt(MODEL_ERROR**2 + error_of_c)),
+            error=float(np.sqrt(MODEL_ERROR**2 + variance_of_c)),
             reach=np.ones(2),
             draws=np.concatenate([fit.draws, no_shift], axis=1),
             level=float(np.median(fit.levels[shown])),
@@ -190,7 +190,7 @@ class Model:
             found[rows] = curves(features, self.knots[-1], self.weights[-1])
         return found
 
-    def counts(self, odds: Floats) -> Mask:
+    def vectors_count(self, odds: Floats) -> Mask:
         """(A, W): where similarities count: elsewhere not even the most similar candidate is likely to be positive."""
         if not len(self.ratios):
             return np.zeros(odds.shape, bool)
@@ -204,7 +204,7 @@ class Model:
         if lists.alike is None or not len(self.similar):
             return found
         scores, alike = lists.scores[:, : odds.shape[1]], lists.alike[:, : odds.shape[1]]
-        known = self.counts(odds) & ~np.isnan(alike + lists.positives[:, None] + scores)
+        known = self.vectors_count(odds) & ~np.isnan(alike + lists.positives[:, None] + scores)
         rows, columns = np.nonzero(known)
         v = alike[rows, columns] - predicted(self.similar, self.scale, scores[rows, columns], lists.positives[rows])
         found[rows, columns] = self.ratios[np.searchsorted(self.edges, v, side="right")]
@@ -262,7 +262,7 @@ MODEL_STATE = {
 
 def model_of_state(parts: dict[str, NDArray[Any]]) -> Model:
     """The model from the entries of its state."""
-    values: dict[str, Any] = {name.removeprefix(""): part if part.ndim else part.item() for name, part in parts.items()}
+    values: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
     n_bins = len(values["ratios"])
     for name, size in {"edges": max(0, n_bins - 1), "similar": TERMS if n_bins else 0}.items():
         if len(values[name]) != size:

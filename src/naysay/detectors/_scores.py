@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_exact, check_one_of, first_bad, raise_invalid, shown
+from naysay.checks import as_array, at_row, check_exact, check_one_of, first_bad, raise_invalid, shown
 from naysay.files import raise_unreadable
 from naysay.places import Url, as_place, check_table, named_as, shards, table_suffix, temporary_copy
 from naysay.tables import open_parquet, parquet_schema
@@ -26,33 +26,48 @@ _LISTS = 1 << 12  # rows of a column of lists that are decoded at a time
 _NAMES = ("score", "scores")  # of a column that is taken without being named
 
 
+class Block(NamedTuple):
+    """Some rows of scores, not yet checked.
+
+    Args:
+        scores: An array of any shape, a row for each row; of a column of lists, their values one after another.
+        rows: The number of rows.
+        row_of_score: (n,) the row of each value of a column of lists, ascending; else None.
+    """
+
+    scores: Any
+    rows: int
+    row_of_score: NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreBlocks:
     """Scores that can be read several times.
 
     Args:
-        read: Starts a pass over arrays of any shape, not yet checked.
+        read: Starts a pass over blocks.
         rows: The number of rows of a pass.
-        on_rows: Called with the number of rows of each array after it was used, for a progress bar.
+        on_rows: Called with the number of rows of each block after it was used, for a progress bar.
     """
 
-    read: Callable[[], Iterator[Any]]
+    read: Callable[[], Iterator[Block]]
     rows: int
     on_rows: Callable[[int], object] | None = None
 
     def flat(self) -> Iterator[Scores]:
         """The scores of a pass as (n,), at most BLOCK at a time: finite floats. Whole numbers become float64."""
         first_row = 0
-        for given in self.read():
-            scores = _floats(given)
+        for block in self.read():
+            scores = _floats(block.scores)
             bad = ~np.isfinite(scores)
             if bad.any():
-                raise_invalid("scores", "finite", first_bad(scores, bad, first_row), "Leave out pairs without a score.")
+                got = _first_bad(scores, bad, block.row_of_score, first_row)
+                raise_invalid("scores", "finite", got, "Leave out pairs without a score.")
             flat = scores.reshape(-1)
             yield from (flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK))
-            first_row += len(scores)
+            first_row += block.rows
             if self.on_rows is not None:
-                self.on_rows(len(scores))
+                self.on_rows(block.rows)
 
 
 def open_scores(scores: Any, column: str | None = None) -> ScoreBlocks:
@@ -80,6 +95,12 @@ def rounded(values: Any, dtype: np.dtype[Any]) -> Scores:
         return np.asarray(values, np.float64).astype(dtype)
 
 
+def in_precision_of(scores: Any, thresholds: Any) -> NDArray[np.float64]:
+    """The same as float64, for scores that were converted to it. Whole numbers are exact, and nothing is rounded."""
+    precision = np.asarray(to_numpy(scores)).dtype
+    return rounded(thresholds, precision if precision.kind == "f" else np.dtype(np.float64)).astype(np.float64)
+
+
 def _floats(given: Any) -> Scores:
     """One array of a pass as floats. Its values are not yet checked."""
     scores = plain_scores(given)
@@ -90,11 +111,28 @@ def _floats(given: Any) -> Scores:
     return scores.astype(np.float64 if wide else scores.dtype.newbyteorder("="), copy=False)
 
 
+def _first_bad(scores: Scores, bad: NDArray[np.bool_], row_of_score: NDArray[np.int64] | None, first_row: int) -> str:
+    """The first bad score and its row, as `first_bad` reports it, also of a column of lists."""
+    if row_of_score is None:
+        return first_bad(scores, bad, first_row)
+    place = int(bad.argmax())
+    row = int(row_of_score[place])
+    slot = place - int(np.searchsorted(row_of_score, row))
+    n_rows = len(np.unique(row_of_score[bad]))
+    return at_row(scores[place], first_row + row, n_rows, f", slot {slot}")
+
+
 def _sliced(scores: Scores) -> ScoreBlocks:
     """An array in memory or memory-mapped, in blocks of rows."""
     width = max(1, int(np.prod(scores.shape[1:])))
     step = max(1, BLOCK // width)
-    return ScoreBlocks(lambda: (scores[at : at + step] for at in range(0, len(scores), step)), len(scores))
+
+    def read() -> Iterator[Block]:
+        for start in range(0, len(scores), step):
+            rows = scores[start : start + step]
+            yield Block(rows, len(rows))
+
+    return ScoreBlocks(read, len(scores))
 
 
 def _copied(url: Url, column: str | None) -> ScoreBlocks:
@@ -154,11 +192,11 @@ def _parquet(path: Path, column: str | None) -> ScoreBlocks:
     name = _chosen_column(schema, column)
     step = _LISTS if pa.types.is_nested(schema.field(name).type) else BLOCK
 
-    def read() -> Iterator[Any]:
+    def read() -> Iterator[Block]:
         for part in parts:
             with readable(part), open_parquet(part) as file:
                 for batch in file.iter_batches(batch_size=step, columns=[name]):
-                    yield _without_nulls(name, batch.column(0))
+                    yield _block(name, batch.column(0))
                     del batch
                     pa.default_memory_pool().release_unused()  # else freed pages stay resident
 
@@ -188,14 +226,15 @@ def _chosen_column(schema: Any, wanted: str | None) -> str:
     return str((named or numeric)[0])
 
 
-def _without_nulls(name: str, column: Any) -> Scores:
-    """A batch of the column as (n,). Nulls are an error."""
-    values = column.flatten() if hasattr(column, "flatten") else column
+def _block(name: str, column: Any) -> Block:
+    """A batch of the column. Nulls are an error."""
+    is_list = hasattr(column, "flatten")
+    values = column.flatten() if is_list else column
     nulls = column.null_count + values.null_count
     if nulls:
         raise_invalid("column", f"a column without nulls ({name!r})", f"{nulls} in a block")
-    scores: Scores = values.to_numpy(zero_copy_only=False)
-    return scores
+    row_of_score = column.value_parent_indices().to_numpy() if is_list else None
+    return Block(values.to_numpy(zero_copy_only=False), len(column), row_of_score)
 
 
 def _raise_unreadable(path: Path, error: Exception) -> NoReturn:

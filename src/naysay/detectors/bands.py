@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
-from naysay.detectors._scores import plain_scores, rounded
+from naysay.detectors._scores import in_precision_of, plain_scores, rounded
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, like, query_anchors, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
@@ -88,10 +88,7 @@ class Bands:
         check_query_and_negatives(query, negatives)
         scores = slot_scores(negatives)
         anchors = query.anchors if np.ndim(self.high) else None
-        high = self._thresholds("high", scores.shape, anchors)
-        precision = np.asarray(to_numpy(negatives.scores)).dtype
-        if precision.kind == "f":
-            high = rounded(high, precision).astype(np.float64)
+        high = in_precision_of(negatives.scores, self._thresholds("high", scores.shape, anchors))
         return as_suspicion((scores >= high).astype(np.float64), negatives)
 
     def _thresholds(self, name: str, shape: tuple[int, ...], anchors: Array) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
+from naysay.detectors._scores import in_precision_of
 from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
@@ -69,8 +70,11 @@ class MaxScore:
         return np.full(len(query), self.high)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): at least 0.5 where a score is above the row's threshold."""
-        return _suspicion_above(self.threshold, query, negatives)
+        """(B, K): at least 0.5 where a score is above `high`, which is rounded to the precision of the scores."""
+        check_query_and_negatives(query, negatives)
+        scores = slot_scores(negatives)
+        high = in_precision_of(negatives.scores, self.high)
+        return as_suspicion(by_distance(scores, high), negatives)
 
     __repr__ = described
 
@@ -114,7 +118,7 @@ class Margin(MadeOf):
 
     def describe(self) -> str:
         """What is suspected, in a sentence."""
-        return f"Suspected: scores of at least that of the anchor's positive minus {self.margin:g}."
+        return f"Suspected: scores above that of the anchor's positive minus {self.margin:g}."
 
     __repr__ = described
 
@@ -156,7 +160,7 @@ class ShareOfPositive(MadeOf):
 
     def describe(self) -> str:
         """What is suspected, in a sentence."""
-        return f"Suspected: scores of at least {100 * self.share:g} % of that of the anchor's positive."
+        return f"Suspected: scores above {100 * self.share:g} % of that of the anchor's positive."
 
     __repr__ = described
 

@@ -203,8 +203,8 @@ class Incremental:
                 progress bar with total=G.
         """
         advice = "It is the share of training that is done."
-        share = check_number("progress", progress, at_least=0, at_most=1, advice=advice)
-        rate = self.accept(share) if callable(self.accept) else self.accept
+        done = check_number("progress", progress, at_least=0, at_most=1, advice=advice)
+        rate = self.accept(done) if callable(self.accept) else self.accept
         rate = check_number("accept", rate, at_least=0, at_most=1)
         if on_progress is not None and not callable(on_progress):
             raise_invalid("on_progress", "a function, or left out", shown(on_progress))
@@ -278,7 +278,8 @@ class _Found(NamedTuple):
 def _granularities(clusters: Any, n_samples: int) -> tuple[int, ...]:
     """Check the granularities: one or several whole numbers from 1 to n_samples."""
     given = [clusters] if isinstance(clusters, int | np.integer) else clusters
-    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) == 0:
+    is_list = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes | bytearray)
+    if not is_list or getattr(given, "ndim", 1) == 0 or len(given) == 0:
         raise_invalid("clusters", "one whole number or several", shown(clusters))
     found = tuple(check_whole("clusters", k, 1) for k in given)
     if max(found) > n_samples:
@@ -304,7 +305,7 @@ def _as_features(features: Any, rows: int) -> _clusters.Vectors:
         advice = "A zero vector has no direction: leave the sample out, or check the encoder."
         raise_invalid("features", f"of a norm between {_MIN_NORM:g} and {_MAX_NORM:g}", first_bad(lengths, bad), advice)
     vectors = np.ascontiguousarray(given, np.float32)
-    near = _SAME * lengths[0] if rows else 0.0
+    near = _SAME * lengths[0]
     if rows > 1 and all(
         (_clusters.norms(vectors[part] - vectors[0]) <= near).all() for part in _clusters.blocks(*vectors.shape)
     ):

@@ -40,8 +40,8 @@ def drop(
     Args:
         negatives: The negatives that a sampler returned.
         suspicion: (B, K) in [0, 1], from any detector.
-        threshold: Slots of at least this suspicion are dropped. For a detector with its own threshold pass
-            detector.suspicion_threshold.
+        threshold: Slots of at least this suspicion are dropped. A suspicion, not a score: leave it out after
+            `MaxScore`. For a detector with its own threshold pass detector.suspicion_threshold.
         name: The reason to count them under; with `blame`, one reason per detector.
         blame: (B, K) indices into the names, as in `Judgement.blame`. None: one name for all.
 

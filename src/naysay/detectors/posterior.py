@@ -13,12 +13,14 @@ from naysay._state import read_state
 from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
+    as_floats,
     check_all,
     check_lengths,
     check_number,
     check_whole,
     public,
     raise_invalid,
+    shown,
     whole_numbers,
 )
 from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
@@ -69,9 +71,10 @@ class Posterior(MadeOf):
         k: Negatives per anchor.
         false_share: The largest estimated share of false negatives among those.
         depth: How many candidates of each list are fitted to, at least 20.
-        labelled_share: The share of all positives that are labelled, if it is known. None: estimated.
+        labelled_share: The share of all positives that are labelled, if it is known. With it, `alike` is not used.
+            None: estimated.
         positive_scores: (n_anchors,) the score of one labelled positive of each anchor by id, NaN without one, for
-            `suspicion`. None: `suspicion` ranks candidates without it.
+            `suspicion`, which needs it for `alike` only. Passed to `fit`, too, it tells `fit` the ids of the anchors.
         alike: alike(anchors (n,), ids (n,)) -> (n,) the largest cosine of an item to its anchor's labelled positives,
             for `suspicion`.
         seed: Of the draws behind the intervals.
@@ -155,7 +158,7 @@ class Posterior(MadeOf):
         labelled = (labels >= 0) & lists.filled
         if not labelled.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
-        before, summary = self._fitted()
+        before, summary = self._model_and_summary()
         model = corrected(before, before.of_lists(lists)[labelled], labels[labelled] == 1, self.seed)
         summary = replace(summary, balance=np.nan, balance_error=np.nan)
         summary = _with_cut(model, lists, summary, self.false_share, model.of_lists(lists), lists.filled, self.k)
@@ -177,8 +180,8 @@ class Posterior(MadeOf):
         """
         lists, order = read_lists(scores, positive_scores, alike)
         eligible = lists.filled if free is None else read_mask("free", free, lists, order)
-        k_of_anchors = self.k if counts is None else np.asarray(to_numpy(counts), np.int64)
-        model, summary = self._fitted()
+        k_of_anchors = self.k if counts is None else _checked_counts(counts, len(lists.scores))
+        model, summary = self._model_and_summary()
         other = Posterior(
             self.k,
             to,
@@ -201,7 +204,7 @@ class Posterior(MadeOf):
             ids = np.arange(len(lists.scores))
         c = None
         if self.labelled_share is not None:
-            mean_labelled = float(np.mean(np.asarray(to_numpy(n_labelled), np.float64)))
+            mean_labelled = _mean_labelled(n_labelled)
             # Of an anchor's labelled positives all but one are left out of its list.
             c = 1 / (1 + mean_labelled * (1 - self.labelled_share) / self.labelled_share)
             lists = replace(lists, alike=None)
@@ -221,7 +224,7 @@ class Posterior(MadeOf):
     def posterior(self, scores: Any, positive_scores: Any = None, *, alike: Any = None) -> Floats:
         """(A, M) the posterior of lists as `fit` takes them, in their order; 0 where a slot is empty."""
         lists, order = read_lists(scores, positive_scores, alike)
-        return in_place(self._fitted()[0].of_lists(lists), order)
+        return in_place(self._model_and_summary()[0].of_lists(lists), order)
 
     def share(
         self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0
@@ -238,14 +241,16 @@ class Posterior(MadeOf):
             alike: (A, M)
             behind: How many more are in the set and in no list.
         """
-        rate = self.shares(scores, positive_scores, [mask], alike=alike)[0]
         n_behind = check_whole("behind", behind, 0)
+        lists, order = read_lists(scores, positive_scores, alike)
+        chosen = read_mask("mask", mask, lists, order)
+        model = self._model_and_summary()[0]
+        rate = rate_of(model, lists, model.of_lists(lists), chosen)
         if not n_behind:
             return rate
-        n = int(np.count_nonzero(to_numpy(mask)))
-        beyond = self._fitted()[0].beyond
+        n = int(np.count_nonzero(chosen))
         estimate, low, high = (
-            (n * end + n_behind * beyond) / (n + n_behind) for end in (rate.estimate, rate.low, rate.high)
+            (n * end + n_behind * model.beyond) / (n + n_behind) for end in (rate.estimate, rate.low, rate.high)
         )
         return replace(rate, estimate=estimate, low=low, high=high)
 
@@ -254,19 +259,21 @@ class Posterior(MadeOf):
     ) -> list[RateEstimate]:
         """The shares of several sets of the same candidates, as `share` gives them."""
         lists, order = read_lists(scores, positive_scores, alike)
-        model = self._fitted()[0]
+        model = self._model_and_summary()[0]
         posterior = model.of_lists(lists)
         return [rate_of(model, lists, posterior, read_mask("mask", mask, lists, order)) for mask in masks]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) the posterior of each candidate, whatever else is in its row.
+        """(B, K) the posterior of each candidate.
 
-        A candidate's height is measured above its anchor's background, as `fit` found it for that anchor. Of an anchor
-        that `fit` was not told of (`anchors`), a row about as long as the fitted lists shows the background itself, and
-        must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the typical one.
+        A candidate's height is measured above its anchor's background, as `fit` found it for that anchor: what else is
+        in its row does not matter, but all candidates behind the `depth` nearest of a row have the same posterior. Of
+        an anchor that `fit` was not told of (`anchors`), a row about as long as the fitted lists shows the background
+        itself, and must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the
+        typical one.
         """
         check_query_and_negatives(query, negatives)
-        model, _ = self._fitted()
+        model, _ = self._model_and_summary()
         filled, anchors = filled_slots(negatives), anchor_ids(query)
         own, table = None, self.positive_scores
         if table is not None:
@@ -276,9 +283,9 @@ class Posterior(MadeOf):
         lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), own)
         odds = model.log_odds(lists, model.learnt_levels(anchors, lists))
         if self.alike is not None:
-            counts = np.zeros(filled.shape, bool)
-            counts[:, : odds.shape[1]] = model.counts(odds)
-            similar = self._similar(query, negatives, in_place(counts, order) & filled)
+            vectors_count = np.zeros(filled.shape, bool)
+            vectors_count[:, : odds.shape[1]] = model.vectors_count(odds)
+            similar = self._similar(query, negatives, in_place(vectors_count, order) & filled)
             lists = replace(lists, alike=sorted_by(similar, order))
         return as_suspicion(in_place(model.of_odds(odds, lists), order), negatives)
 
@@ -341,7 +348,7 @@ class Posterior(MadeOf):
                 model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE))
         self._learnt = model, summary
 
-    def _fitted(self) -> tuple[Model, PosteriorSummary]:
+    def _model_and_summary(self) -> tuple[Model, PosteriorSummary]:
         """The model and its summary, or an error."""
         model, summary = self._learnt
         if model is None or summary is None:
@@ -379,6 +386,23 @@ def _checked_anchors(anchors: Any, rows: int) -> NDArray[np.int64]:
     if len(np.unique(ids)) < rows:
         raise_invalid("anchors", "given once each", "the same id twice", "Pass one list for each anchor.")
     return ids
+
+
+def _checked_counts(counts: Any, rows: int) -> NDArray[np.int64]:
+    """(rows,) how many negatives each anchor gets."""
+    k_of_anchors = whole_numbers("counts", to_numpy(counts), "(A,)").astype(np.int64)
+    check_lengths(counts=len(k_of_anchors), scores=rows)
+    check_all("counts", k_of_anchors, k_of_anchors >= 0, "at least 0")
+    return k_of_anchors
+
+
+def _mean_labelled(n_labelled: Any) -> float:
+    """The mean number of labelled positives of an anchor, above 0."""
+    counts = as_floats("n_labelled", n_labelled)
+    check_all("n_labelled", counts, np.isfinite(counts) & (counts >= 0), "at least 0")
+    if not counts.any():
+        raise_invalid("n_labelled", "above 0 for at least one anchor", shown(n_labelled))
+    return float(counts.mean())
 
 
 def _same_scores(by_anchor: Floats, of_lists: Floats) -> bool:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE
 from naysay._state import Entry
 from naysay.arrays import Floats, to_numpy
-from naysay.checks import as_array, check_number, check_whole, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_all, check_number, check_whole, first_bad, public, raise_invalid
 from naysay.detectors.rate import RateEstimate
 from naysay.text import percent, with_interval
 
 Mask = NDArray[np.bool_]
-FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK, BIASED = range(6)  # codes of `PosteriorSummary.reason`
+FINE, TOO_FEW, NOT_TOLD_APART, OUT_OF_REACH, WEAK, BIASED = range(6)  # codes of `PosteriorSummary.reason`
 MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
 
 _MOST_SHORT = 0.5  # of the anchors: with more that are short of k, the cut is out of reach
@@ -117,7 +117,7 @@ def cut_at(posterior: Floats, k: int | NDArray[np.int64], target: float, scores:
     nearest = nearest_below(posterior, k, 1.0)
     levels = np.unique(posterior[posterior <= 1])
     tau, kept = 1.0, nearest
-    if not nearest.any() or mean_of(posterior, nearest) > target:
+    if mean_of(posterior, nearest) > target:
         # Bisection: the mean at levels[fits] is at most the target, that at levels[exceeds] is not.
         fits, exceeds = -1, len(levels) - 1
         while exceeds - fits > 1:
@@ -129,7 +129,7 @@ def cut_at(posterior: Floats, k: int | NDArray[np.int64], target: float, scores:
         if fits >= 0:
             tau = float(levels[fits])
             kept = nearest_below(posterior, k, tau)
-        elif len(levels):
+        else:
             tau = 0.0
             kept = np.zeros(posterior.shape, bool)
     hardness = [mean_of(scores, mask) if scores is not None else np.nan for mask in (nearest, kept)]
@@ -306,8 +306,13 @@ SUMMARY_STATE = {"summary": Entry((len(_NUMBERS) + 2 * _PER_RATE + _PER_CHECK,))
 def summary_of_state(numbers: Floats) -> PosteriorSummary:
     """The summary from the numbers of its state."""
     first, before, after, check = np.split(numbers, np.cumsum([len(_NUMBERS), _PER_RATE, _PER_RATE]))
+    ns = [rate[-1] for rate in (before, after) if not np.isnan(rate[0])]
+    counts = np.array([*first[: len(_COUNTS)], *ns])
+    check_all("summary", counts, np.isfinite(counts) & (counts >= 0), "of counts of at least 0")
     values: dict[str, Any] = dict(zip(_NUMBERS, first.tolist(), strict=True))
     values |= {name: int(values[name]) for name in _COUNTS}
+    if values["code"] > BIASED:
+        raise_invalid("summary", f"of a code of at most {BIASED}", values["code"])
     for name, (estimate, low, high, n) in (("before", before.tolist()), ("after", after.tolist())):
         values[name] = None if np.isnan(estimate) else posterior_rate(estimate, low, high, int(n))
     values["check"] = None if np.isnan(check[0]) else LabelCheck(*check.tolist())

@@ -108,18 +108,18 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
     with opened(place, resume=job.resume, fresh=job.fresh) as folder, cluster_of(job, mining) as cluster:
         if job.review_path is not None:
             check_new_review(job.review_path, folder.steps.get(_REVIEW_FILE))
-        remote = {option: find(option, url) for option, url in job.read_files.items() if isinstance(url, Url)}
-        record = _record(folder, job, mining, remote)
+        remotes = {option: find(option, url) for option, url in job.read_files.items() if isinstance(url, Url)}
+        record = _record(folder, job, mining, remotes)
         folder.begin(record)
-        inputs, names = stores.with_copies(folder, job, remote, log)
+        local_job, names = stores.with_copies(folder, job, remotes, log)
         with named_as(names):
-            tables = read_tables(folder, inputs, keep_own_text=mining.keep_own_text)
+            tables = read_tables(folder, local_job, keep_own_text=mining.keep_own_text)
             check_corpus_size(job.k, mining, tables.corpus.n)  # before anything is encoded or searched
             _check_output(job, tables.queries, tables.corpus)
-            if isinstance(inputs.reviewed, Path):
-                mining = replace(mining, reviewed=read_review(inputs.reviewed, tables.queries, tables.corpus))
+            if isinstance(local_job.reviewed, Path):
+                mining = replace(mining, reviewed=read_review(local_job.reviewed, tables.queries, tables.corpus))
             progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
-            ready = prepare(folder, inputs, replace(mining, device=job.device), tables, cluster)
+            ready = prepare(folder, local_job, replace(mining, device=job.device), tables, cluster)
         for option, path in (("--output", job.output), ("--report", job.report)):
             if path is not None and is_there(option, path):
                 log(f"{path} is there already: it is replaced when the job is done.")
@@ -131,12 +131,12 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
             return _finalize(folder, ready, job, record, drafts, partial(progress.advance, step))
 
 
-def _record(folder: JobFolder, job: JobOptions, mining: MiningOptions, remote: Mapping[str, Remote]) -> dict[str, Any]:
+def _record(folder: JobFolder, job: JobOptions, mining: MiningOptions, remotes: Mapping[str, Remote]) -> dict[str, Any]:
     """Everything that decides the result: versions, options, and the contents of files."""
     contents = {
         option: folder.inputs.watch(option, path) for option, path in job.read_files.items() if isinstance(path, Path)
     }
-    contents |= {option: stores.recorded(one) for option, one in remote.items()}
+    contents |= {option: stores.version_of(one) for option, one in remotes.items()}
     versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
     return versions | recorded(contents, job, mining)
 
@@ -207,8 +207,6 @@ def _finalize(
 ) -> MinedFile:
     """Write drafts of the training file, of the pairs to review and of the report from the parts of a job."""
     negatives = parts.negatives(folder, ready)
-    if ready.problem.options.on_short == "raise":
-        parts.check_none_short(ready.problem.counts_of(ready.problem.anchors), negatives.ids)
     if job.short == "raise":
         _check_short(negatives)
     on_disk = {part: stores.on_disk(target, drafts[part]) for part, target in stores.targets_of(job).items()}
@@ -252,7 +250,9 @@ def _write(
     queries = _labels("query", ready.tables.queries, "", by_text=by_text)
     corpus = _labels("corpus", ready.tables.corpus, corpus_name, by_text=by_text)
     if name == "trec":
-        return runs.write_lines(output, negatives.ids, negatives.scores, queries, corpus, job.tag or _TAG)
+        n_lines = runs.write_lines(output, negatives.ids, negatives.scores, queries, corpus, job.tag or _TAG)
+        on_progress(len(negatives.ids))
+        return n_lines
     problem = ready.problem
     is_positive = problem.kinds[Reason.POSITIVE]
     contents = writing.Contents(

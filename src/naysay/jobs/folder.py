@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
 from naysay.files import digest_of, is_draft, read_array, sync
-from naysay.jobs.guards import DiskError, Inputs, check_same_options, disk_errors, locked
+from naysay.jobs.guards import Inputs, KeptJobError, check_same_options, disk_errors, locked
 from naysay.text import counted
 
 FORMAT = 5  # of the folder; a job of another format is not continued
@@ -30,6 +32,7 @@ RECORD = "job.json"
 PART = "part-"
 VECTORS = "encoded"  # folder of the vectors that a model made: they outlive a change of options
 INDEX = "index"
+_NUMBERED = re.compile(r"[a-z-]+-\d{6}(\.\w+)*")  # what copies of inputs and outputs are called
 _REMADE = ("ids.npy", "scores.npy")  # results that each run puts together again
 
 
@@ -52,7 +55,7 @@ class JobFolder:
         self.steps: dict[str, Any] = record["steps"]
         self._options: dict[str, Any] | None = record["options"]
         self._folders: list[str] = record["folders"]
-        self._made: bool = record["made"]
+        self._owns_folder: bool = record["owns_folder"]  # whether the folder itself goes with the job
 
     # ---- what decides the result ------------------------------------------------------------------------------------
 
@@ -163,7 +166,7 @@ class JobFolder:
             "naysay": "mine",
             "format": FORMAT,
             "id": self.id,
-            "made": self._made,
+            "owns_folder": self._owns_folder,
             "options": self._options,
             "folders": self._folders,
             "files": self.files,
@@ -185,15 +188,20 @@ class JobFolder:
     def check_own(self) -> None:
         """Raise if the folder holds anything that the job did not make."""
         for file in sorted(self.path.iterdir()):
-            is_own_draft = file.name.startswith(".") and file.name.endswith(f".{self.id}")
-            if not (is_own_draft or file.name in (RECORD, *self.files, *self._folders)):
+            if not (self._is_draft(file) or file.name in (RECORD, *self.files, *self._folders)):
                 raise_in_the_way(self.path, file.name)
+
+    def _is_draft(self, file: Path) -> bool:
+        """Whether a process that was killed left a file: of this job, of its first record, or of a claimed folder."""
+        if file.name.startswith(".") and file.name.endswith(f".{self.id}"):
+            return True
+        return is_draft(file) and file.name[1:].rpartition(".")[0] in (RECORD, *self._folders)
 
     def check_files(self) -> None:
         """Verify all files against the record.
 
-        A file that is not there was not finished, and is made again. A damaged part is mined again. Any other damaged
-        file raises an error.
+        A file that is not there was not finished, and is made again; `read_tables` raises if one of its files is gone.
+        A damaged part is mined again. Any other damaged file raises an error.
         """
         for name, digest in list(self.files.items()):
             file = self.path / name
@@ -204,8 +212,9 @@ class JobFolder:
                 raise_damaged(name)
             file.unlink(missing_ok=True)
             del self.files[name]
-        for draft in self.path.glob(f".*.{self.id}"):
-            draft.unlink()
+        for file in self.path.iterdir():
+            if self._is_draft(file):
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
 
     def clear(self, *, keep_vectors: bool = True) -> None:
         """Remove what the job made and forget its options; the vectors of a model may stay."""
@@ -215,7 +224,7 @@ class JobFolder:
                 (self.path / name).unlink(missing_ok=True)
                 del self.files[name]
         for name in [name for name in self._folders if name not in kept]:
-            _remove_drafts(self.path / name)
+            _remove_unfinished(self.path / name)
             with suppress(OSError):  # it was never made, or holds something that is not the job's
                 (self.path / name).rmdir()
             self._folders.remove(name)
@@ -224,16 +233,20 @@ class JobFolder:
 
     def remove(self) -> None:
         """Remove all that the job made. Files of others stay, and the folder with them."""
+        if self._options is not None:
+            self._options = None  # after a kill from here on, the next job removes what is left
+            self._save()
         self.clear(keep_vectors=False)
         (self.path / RECORD).unlink(missing_ok=True)
-        if self._made:
+        if self._owns_folder:
             with suppress(OSError):  # something that is not the job's is in it
                 self.path.rmdir()
 
 
-def _remove_drafts(folder: Path) -> None:
+def _remove_unfinished(folder: Path) -> None:
+    """Remove drafts, and copies and outputs that were not finished, by their names."""
     for file in folder.iterdir() if folder.is_dir() else ():
-        if is_draft(file):
+        if is_draft(file) or _NUMBERED.fullmatch(file.name):
             file.unlink()
 
 
@@ -252,9 +265,10 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
     with locked(path, busy):
         folder = _open(path)
         folder.check_own()
-        if fresh:
+        was_unfinished = folder.is_unfinished
+        if fresh or not was_unfinished:
             folder.clear()
-        elif folder.is_unfinished and not resume:
+        elif not resume:
             done = counted(len(folder.parts), "part")
             got = f"the job in {str(path)!r}, of which {done} {'is' if len(folder.parts) == 1 else 'are'} done"
             advice = "Run the same command with --resume to continue it, or with --fresh to start over."
@@ -262,10 +276,10 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
         folder.check_files()
         try:
             yield folder
-        except (DiskError, OSError):
+        except (KeptJobError, OSError):
             raise
         except Exception:
-            if not folder.parts and VECTORS not in folder._folders:
+            if not was_unfinished and not folder.parts and VECTORS not in folder._folders:
                 folder.remove()
             raise
         folder.remove()
@@ -290,8 +304,15 @@ def _open(path: Path) -> JobFolder:
         raise_invalid("--job", "a folder that can be made", f"{shown(str(path))} ({error.strerror})")
     if record is not None:
         return JobFolder(path, record)
-    made = is_new or path.name.endswith(".naysay-job")  # a process was killed before it wrote its record
-    new = {"id": secrets.token_hex(8), "made": made, "options": None, "folders": [], "files": {}, "steps": {}}
+    owns_folder = is_new or path.name.endswith(".naysay-job")  # a process was killed before it wrote its record
+    new = {
+        "id": secrets.token_hex(8),
+        "owns_folder": owns_folder,
+        "options": None,
+        "folders": [],
+        "files": {},
+        "steps": {},
+    }
     return JobFolder(path, new)
 
 

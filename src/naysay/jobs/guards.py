@@ -17,7 +17,8 @@ from naysay.errors import NaysayError
 from naysay.files import FULL, digest_of, disk_reason
 from naysay.places import shards
 
-# A finished part has no anchor that is short, so "raise" and any other value give the same part.
+# With "raise" a finished part has no anchor that is short, so any other value gives the same part; and --short is only
+# about writing.
 _FREE_FROM_RAISE = ("--on-short", "--short")
 
 
@@ -71,7 +72,7 @@ def _digest(path: Path) -> str:
 def locked(path: Path, busy: str) -> Iterator[None]:
     """Hold the lock of a path, which ends with the process; raise `busy` if another process has it.
 
-    Lock files are in the folder for temporary files, so that none is left beside the path.
+    Lock files are empty and stay in the folder for temporary files, so that none is left beside the path.
     """
     name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]
     user = os.getuid() if hasattr(os, "getuid") else ""
@@ -89,8 +90,8 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         lock.release()
 
 
-class DiskError(NaysayError):
-    """A file of a job, or its output, cannot be written. The job is kept, and can be resumed."""
+class KeptJobError(NaysayError):
+    """An error after which the job is kept and can be resumed: a full disk, an upload or a worker that failed."""
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def disk_errors(path: Path, needed: Callable[[], int] | None = None) -> Iterator
     """Raise errors of the disk as one sentence; for a full disk with the bytes needed. The job is kept."""
     try:
         yield
-    except DiskError:
+    except KeptJobError:
         raise
     except (OSError, NaysayError) as error:
         cause = error if isinstance(error, OSError) else error.__context__
@@ -111,7 +112,7 @@ def disk_errors(path: Path, needed: Callable[[], int] | None = None) -> Iterator
             message = f"{str(path)!r} cannot be written ({disk_reason(error)}). {advice}"
         else:
             raise
-        raise DiskError(message) from error
+        raise KeptJobError(message) from error
 
 
 def changed_options(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -130,8 +131,9 @@ def check_same_options(before: Mapping[str, Any], now: Mapping[str, Any]) -> Non
 def _raise_changed(changed: list[str], before: Mapping[str, Any], now: Mapping[str, Any]) -> NoReturn:
     name = changed[0]
     one, other = before.get(name), now.get(name)
-    if isinstance(one, dict) and isinstance(other, dict):  # the contents of a file
-        got = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
+    is_file = isinstance(one, dict) and isinstance(other, dict) and "bytes" in one and "bytes" in other
+    if is_file:
+        got = f"another content of {name} ({before[name]['bytes']:,} bytes before, {now[name]['bytes']:,} now)"
     else:
         got = f"another {name} ({shown(one)} before, {shown(other)} now)"
     if len(changed) > 1:

@@ -16,6 +16,7 @@ from naysay._packages import need_package
 from naysay.checks import raise_invalid, shown
 from naysay.encode.model import load_model
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.jobs.guards import KeptJobError
 from naysay.jobs.options import JobOptions
 from naysay.jobs.shards import Call, CorpusFile, ShardedCorpus
 from naysay.kernels.threads import threads
@@ -176,6 +177,7 @@ def _raise_failed(what: str, error: Exception) -> NoReturn:
     else:
         reason = cause or error
         message = f"{what} failed: {type(reason).__name__}: {first_line(reason)}. {_RESUME}"
+        raise KeptJobError(message) from None
     raise NaysayError(message) from None
 
 

@@ -49,8 +49,8 @@ class JobOptions:
     Without `corpus` the documents are the distinct positives, without `queries` the anchors are those of the pairs,
     both in the order of their first appearance. In Python, `model` may be an object with encode(). `budget` is the
     memory above what the program takes for itself. Known pairs (some 40 bytes each, some 120 while they are read) and
-    k results for each anchor (12 bytes each, mapped) come on top; so do the index of words of "bm25", and the texts
-    that a model encodes.
+    k results for each anchor (12 bytes each, mapped) come on top; so do the index of words of "bm25", the texts that a
+    model encodes, the ids of documents while they are read, and with `max_per_item` some 1.5 kB for each anchor.
     """
 
     pairs: Place = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid
 from naysay.jobs.folder import PART, JobFolder
 from naysay.jobs.prepare import Ready
-from naysay.mining.candidates import SLOTS, Candidates, Reason
+from naysay.mining.candidates import SLOTS, Candidates, Mask, Reason
 from naysay.mining.pipeline import mine_block, take_negatives
 from naysay.mining.problem import Problem
 from naysay.mining.take import added, slots_of, tally_of, too_frequent
@@ -39,10 +39,12 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
     Args:
         folder: The folder of the job.
         ready: The job.
-        on_progress: Gets how many more anchors are done, as a fraction: a part may take as long as the whole.
+        on_progress: Gets the number of further anchors done, which need not be whole.
         at_once: Parts that are mined at a time: with two, workers search for one while another is judged here.
     """
     n_anchors = ready.problem.queries.n
+    options = ready.problem.options
+    parts_hold_negatives = options.max_per_item is None
     done = finished(folder)
     on_progress(sum(stop - start for start, stop in done))
 
@@ -55,13 +57,14 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
             on_progress(anchors)
 
         start, stop = limits
-        problem = replace(ready.problem, on_progress=searched)
+        searches_exactly = options.approximate is None  # an index reports no progress
+        problem = replace(ready.problem, on_progress=searched if searches_exactly else None)
         arrays = _mine_part(replace(ready, problem=problem), np.arange(start, stop))
         on_progress(stop - start - n_searched)
         return start, stop, arrays
 
     for start, stop, arrays in _in_order(mine, gaps(done, n_anchors, ready.part_rows), at_once):
-        if ready.problem.options.on_short == "raise" and "counts" in arrays:
+        if options.on_short == "raise" and parts_hold_negatives:
             check_none_short(arrays["counts"], arrays["ids"], first=start)  # another policy may fill this part
         write_part(folder, start, stop, arrays)
 
@@ -95,19 +98,24 @@ def _mine_part(ready: Ready, anchors: Ids) -> dict[str, NDArray[Any]]:
     return _negatives_of(ready, anchors, lists)
 
 
-def _negatives_of(ready: Ready, anchors: Ids, lists: Candidates) -> dict[str, NDArray[Any]]:
-    """Take the negatives of a part: their ids and scores, the candidates of sampled anchors, and what adds up."""
+def _negatives_of(
+    ready: Ready, anchors: Ids, lists: Candidates, too_frequent: Mask | None = None
+) -> dict[str, NDArray[Any]]:
+    """Take the negatives of a part: their ids and scores, the candidates of sampled anchors, and what adds up.
+
+    `too_frequent` are the candidates of the part that `max_per_item` drops.
+    """
     problem = ready.problem
     # A part that is short is an error, but only once all of its anchors are counted.
     on_short = "pad" if problem.options.on_short == "raise" else problem.options.on_short
-    options = replace(problem.options, on_short=on_short, max_per_item=None)
-    chosen, counts = take_negatives(replace(problem, options=options), ready.judge, lists, anchors)
+    padded = replace(problem, options=replace(problem.options, on_short=on_short))
+    chosen, counts = take_negatives(padded, ready.judge, lists, anchors, too_frequent)
     width = problem.width if problem.counts is not None else int(counts.max(initial=0))
     slots = slots_of(chosen, width)
     has_own_vector = chosen.dropped.get(Reason.OWN_TEXT, np.zeros(len(anchors), np.int64)) > 0
     totals = {
         "own_text": int(np.count_nonzero(has_own_vector & ~np.isin(anchors, ready.tables.same_text))),
-        "tally": tally_of(chosen, counts, None if problem.may_deepen else problem.first_depth),
+        "tally": tally_of(chosen, counts, problem.advised_depth),
         "dropped": {str(reason): int(count.sum()) for reason, count in chosen.dropped.items()},
         "above": n_above(slots["scores"][slots["ids"] >= 0], ready.background),
     }
@@ -193,7 +201,7 @@ class Negatives:
     own_text: int  # anchors whose own text or vector is in the corpus under another id
     sample: Candidates  # of some anchors
     sampled: Ids  # which these are
-    counts: Ids  # k of these
+    sampled_counts: Ids  # k of these
 
 
 def negatives(folder: JobFolder, ready: Ready) -> Negatives:
@@ -202,7 +210,7 @@ def negatives(folder: JobFolder, ready: Ready) -> Negatives:
     n_anchors = problem.queries.n
     width = problem.width
     if problem.counts is None:
-        width = max((part["ids"].shape[1] for part in _final_parts(folder, ready)), default=0)
+        width = max((part["ids"].shape[1] for part in _parts_with_negatives(folder, ready)), default=0)
     width = max(1, width)
     tallies, samples, counts = [], [], []
     dropped: dict[str, int] = {}
@@ -212,7 +220,9 @@ def negatives(folder: JobFolder, ready: Ready) -> Negatives:
         folder.array_stream("ids.npy", (n_anchors, width), np.dtype(np.int64)) as ids,
         folder.array_stream("scores.npy", (n_anchors, width), np.dtype(np.float32)) as scores,
     ):
-        for part in _final_parts(folder, ready):
+        for part in _parts_with_negatives(folder, ready):
+            if problem.options.on_short == "raise":
+                check_none_short(part["counts"], part["ids"])
             for stream, name in ((ids, "ids"), (scores, "scores")):
                 stream.write(_widened(part[name], width, SLOTS[name][1]).data)
             totals = json.loads(str(part["totals"]))
@@ -234,32 +244,39 @@ def negatives(folder: JobFolder, ready: Ready) -> Negatives:
         own_text=own_text,
         sample=Candidates.stacked(samples),
         sampled=sampled,
-        counts=np.concatenate(counts)[sampled],
+        sampled_counts=np.concatenate(counts)[sampled],
     )
 
 
-def _final_parts(folder: JobFolder, ready: Ready) -> Iterator[dict[str, NDArray[Any]]]:
+def _parts_with_negatives(folder: JobFolder, ready: Ready) -> Iterator[dict[str, NDArray[Any]]]:
     """The negatives of all parts in order, one part in memory at a time."""
     if ready.problem.options.max_per_item is None:
         for name in folder.parts:
             yield folder.arrays(name)
         return
-    passed_over = _passed_over(folder, ready.problem)
+    dropped = _too_frequent(folder, ready.problem)
     for name, (start, stop) in zip(folder.parts, finished(folder), strict=True):
         lists = unpacked(folder.arrays(name))
-        mask = passed_over[start:stop, : lists.ids.shape[1]]
-        yield _negatives_of(ready, np.arange(start, stop), lists.drop(mask, Reason.TOO_FREQUENT))
+        yield _negatives_of(ready, np.arange(start, stop), lists, dropped[start:stop, : lists.ids.shape[1]])
 
 
-def _passed_over(folder: JobFolder, problem: Problem) -> NDArray[np.bool_]:
-    """(n, m): the candidates that `max_per_item` drops. The ids and scores of all parts are in memory."""
-    lists = [unpacked(folder.arrays(name)) for name in folder.parts]
-    whole = Candidates.stacked(lists)
+def _too_frequent(folder: JobFolder, problem: Problem) -> Mask:
+    """(n, m): the candidates that `max_per_item` drops. The ids and scores of all candidates are in memory."""
+    ids, scores, kept = [], [], []
+    for name in folder.parts:
+        part = folder.arrays(name)
+        ids.append(part["ids"])
+        scores.append(part["scores"])
+        kept.append((part["ids"] >= 0) & (part["why"] == 0))
+    width = max(part.shape[1] for part in ids)
+    all_ids = np.concatenate([_widened(part, width, -1) for part in ids])
+    all_scores = np.concatenate([_widened(part, width, -np.inf) for part in scores])
+    all_kept = np.concatenate([_widened(part, width, 0) for part in kept])
     counts = problem.counts_of(problem.anchors)
     if problem.counts is None:
-        counts = np.minimum(np.count_nonzero(whole.kept, axis=1), problem.options.max_k)
-    most = problem.options.max_per_item
-    return too_frequent(whole.ids, whole.scores, whole.kept, counts, most if most is not None else len(whole))
+        counts = np.minimum(np.count_nonzero(all_kept, axis=1), problem.options.max_k)
+    most = problem.options.max_per_item or len(all_ids)
+    return too_frequent(all_ids, all_scores, all_kept, counts, most)
 
 
 def _widened(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:

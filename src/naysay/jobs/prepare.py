@@ -44,7 +44,7 @@ _SLOT_BYTES = 200  # of a candidate while the stages sort and judge it
 _DEEP_SLOT_BYTES = 120  # of a candidate of a deeper search
 _FIXED_BYTES = 112 << 20  # blocks of vectors and texts, and what the libraries take for themselves
 _LEAST_BYTES = 152 << 20
-MIN_PART_ROWS = 4096  # anchors of a part: each part reads the corpus once
+MIN_PART_ROWS = 4096  # anchors of a part: each part reads the corpus again
 MIN_PARTS = 16  # of a large job, so that a kill loses little
 _KNOWN_ARRAYS = ("indptr", "indices", "filter", "relation")
 
@@ -170,7 +170,7 @@ class Ready:
 
 
 def prepare(
-    folder: JobFolder, job: JobOptions, options: MiningOptions, read: Tables, cluster: Cluster | None = None
+    folder: JobFolder, job: JobOptions, options: MiningOptions, job_tables: Tables, cluster: Cluster | None = None
 ) -> Ready:
     """Find the vectors, check everything, and decide what is suspected.
 
@@ -178,27 +178,27 @@ def prepare(
     """
     files = job.vector_files
     if job.model is not None:
-        files = _encoded(folder, job, read, cluster)
+        files = _encoded(folder, job, job_tables, cluster)
     queries = open_vectors_file("--query-vectors", files["query"])
     corpus = open_vectors_file("--corpus-vectors", files["corpus"])
     sources = {}
     if job.source:
-        sources["bm25"] = _bm25_lists(folder, read, options.depth or SELECT_DEPTH)
-    problem = checked_problem(queries, corpus, read.known, read.itself, job.k, sources, options)
+        sources["bm25"] = _bm25_lists(folder, job_tables, options.depth or SELECT_DEPTH)
+    problem = checked_problem(queries, corpus, job_tables.known, job_tables.itself, job.k, sources, options)
     problem, part_rows = within_budget(problem, job.budget, parts_at_once=1 if cluster is None else 2)
     if cluster is None:
         problem = replace(problem, searcher=exact_search(queries, corpus, problem.options))
     else:
         problem = replace(problem, searcher=cluster.corpus(files["corpus"], queries, corpus, problem.options))
     problem = problem.with_known_scores(_known_scores(folder, problem))
-    problem = replace(problem, sampled=_background(folder, problem))
+    problem = replace(problem, drawn_background=_background(folder, problem))
     if options.approximate is not None:
         index = folder.claim(INDEX)
         with disk_errors(index), with_option_names("mine", {"path": "--approximate"}):
             problem = with_index(problem, index)
         folder.record_folder(INDEX)
     judge = choose_judge(problem, _fit(folder, problem))
-    return Ready(problem, judge, read, np.sort(problem.background.scores), part_rows)
+    return Ready(problem, judge, job_tables, np.sort(problem.background.scores), part_rows)
 
 
 def within_budget(problem: Problem, budget: int, parts_at_once: int) -> tuple[Problem, int]:
@@ -224,12 +224,12 @@ def within_budget(problem: Problem, budget: int, parts_at_once: int) -> tuple[Pr
     return replace(problem, options=options, block_slots=block_slots), min(rows_wanted, rows_that_fit)
 
 
-def _encoded(folder: JobFolder, job: JobOptions, read: Tables, cluster: Cluster | None) -> dict[str, Path]:
+def _encoded(folder: JobFolder, job: JobOptions, job_tables: Tables, cluster: Cluster | None) -> dict[str, Path]:
     """Encode queries and documents, a file each; raise if the vectors are not those that the job began with."""
     from naysay.encode.model import load_model
     from naysay.encode.texts import encode_texts
 
-    sides = {"query": read.queries, "corpus": read.corpus}
+    sides = {"query": job_tables.queries, "corpus": job_tables.corpus}
     prompts = {"query": job.query_prompt, "corpus": job.corpus_prompt}
     for name, side in sides.items():
         if side.texts is None:
@@ -259,16 +259,16 @@ def _encoded(folder: JobFolder, job: JobOptions, read: Tables, cluster: Cluster 
     return files
 
 
-def _bm25_lists(folder: JobFolder, read: Tables, depth: int) -> NDArray[Any]:
+def _bm25_lists(folder: JobFolder, job_tables: Tables, depth: int) -> NDArray[Any]:
     """(n, depth) the best documents by BM25, computed once. Its index of all words is in memory meanwhile."""
     if "bm25.npy" not in folder.files:
-        sides: Mapping[str, Side] = {"--queries": read.queries, "--corpus": read.corpus}
+        sides: Mapping[str, Side] = {"--queries": job_tables.queries, "--corpus": job_tables.corpus}
         texts = []
         for option, side in sides.items():
             if side.texts is None:
                 raise_invalid(option, "a file with texts for --source bm25", "none")
             texts.append(side.texts.chunked())
-        known = read.known
+        known = job_tables.known
         without_relation = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
         lists = bm25(texts[0], texts[1], depth, exclude=without_relation)
         folder.write_array("bm25.npy", lists.ids.astype(np.int32))
@@ -285,8 +285,8 @@ def _background(folder: JobFolder, problem: Problem) -> Background:
     """The scores of random pairs, which hardness is measured by, and a threshold by shares."""
     if "background.npz" not in folder.files:
         drawn = problem.background
-        counts = {"n_positives": np.int64(drawn.n_positives), "whole": np.bool_(drawn.whole)}
-        folder.write_arrays("background.npz", {"scores": drawn.scores, **{k: np.asarray(v) for k, v in counts.items()}})
+        about = {"n_positives": np.asarray(drawn.n_positives), "whole": np.asarray(drawn.whole)}
+        folder.write_arrays("background.npz", {"scores": drawn.scores, **about})
     kept = folder.arrays("background.npz")
     return Background(kept["scores"], int(kept["n_positives"]), bool(kept["whole"]))
 

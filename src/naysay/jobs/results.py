@@ -28,7 +28,7 @@ def sampled_mined(ready: Ready, negatives: Negatives) -> Mined:
         ready.problem,
         ready.judge,
         negatives.sample,
-        negatives.counts,
+        negatives.sampled_counts,
         anchors=negatives.sampled,
         whole=(negatives.ids, negatives.scores),
     )

@@ -22,7 +22,7 @@ from naysay.search.exact import Exact, Found
 from naysay.search.vectors import Vectors, as_vectors
 
 RESULT_BYTES = 8 << 20  # that a worker returns for a block of queries
-MIN_BLOCK = 1024  # queries of a block: each block reads the corpus once
+MIN_BLOCK = 1024  # queries of a block: each block reads the corpus twice, to survey and to search it
 _CANDIDATE_BYTES = 12  # id and score
 
 
@@ -36,7 +36,7 @@ class CorpusFile:
     width: int
     dtype: str
     metric: str
-    engine: str
+    engine: str  # of `Exact`: auto, int8, ...; not --engine
     budget: int  # bytes of a worker
     threads: int
 

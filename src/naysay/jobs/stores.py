@@ -15,27 +15,27 @@ from naysay._options import command_fields, flag_of
 from naysay.errors import NaysayError
 from naysay.files import is_draft, sync
 from naysay.jobs.folder import JobFolder
-from naysay.jobs.guards import DiskError, disk_errors
+from naysay.jobs.guards import KeptJobError, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.places import Place, Remote, Url, copy_of, fetch, upload
 
 _DRAFTS = "outputs"  # the folder in which a file is made that is uploaded
 
 
-def recorded(remote: Remote) -> dict[str, Any]:
+def version_of(remote: Remote) -> dict[str, Any]:
     """What the record of a job has of an input in a store: its size, and what changes when it is replaced."""
     versions = "\n".join(f"{path} {version}" for path, _, version in remote.files)
     return {"bytes": remote.size, "version": hashlib.sha256(versions.encode()).hexdigest()}
 
 
 def with_copies(
-    folder: JobFolder, job: JobOptions, stores: Mapping[str, Remote], say: Callable[[str], None]
+    folder: JobFolder, job: JobOptions, remotes: Mapping[str, Remote], say: Callable[[str], None]
 ) -> tuple[JobOptions, dict[str, str]]:
     """The options with paths of copies in place of URLs, and {copy: what it is a copy of}. Each is made once."""
     paths: dict[str, Path] = {}
     names: dict[str, str] = {}
     fields = {flag_of(one): one.name for one in command_fields(job)}
-    for option, remote in stores.items():
+    for option, remote in remotes.items():
         stem = option.strip("-")
         step, place = f"copy of {option}", folder.claim(f"{stem}-copy")
         copy = copy_of(remote, place, stem)
@@ -114,7 +114,7 @@ def _publish(option: str, draft: Path, url: Url) -> None:
         message = f"{error.args[0]} Nothing is lost: run again with --resume."
     else:
         return
-    raise DiskError(message)
+    raise KeptJobError(message)
 
 
 def on_disk(target: Place, draft: Path) -> Path:

@@ -105,7 +105,9 @@ def write_side(
                 block["text"] = _strings(option, text_name, columns[text_name], start)
             if text_name is not None and title_column:
                 titles = _strings(option, title_column, columns[title_column], start)
-                block["text"] = pc.utf8_trim_whitespace(pc.binary_join_element_wise(titles, block["text"], " "))
+                block["text"] = pc.utf8_trim_whitespace(
+                    pc.binary_join_element_wise(titles, block["text"], pa.scalar(" ", STRING))
+                )
             start += len(values[0])
             yield block
 

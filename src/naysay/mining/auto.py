@@ -24,7 +24,7 @@ from naysay.mining.judge import (
     Judge,
     anchors_without_positive,
     drops_at,
-    is_fitted_here,
+    is_yet_to_fit,
     judge_of,
     rule_of,
 )
@@ -79,7 +79,7 @@ def judge_by_scores(given: Any, lowest: Floats32, held_out: NDArray[Any]) -> Jud
 
 def _as_given(given: Any, detector: Any, lowest: Floats32, held_out: NDArray[Any], fit: Fit | None) -> Judge:
     """The judge `given`, which is this detector; calibrated here if it has no scores of its own."""
-    if is_fitted_here(detector):
+    if is_yet_to_fit(detector):
         policy = ByCalibration(held_out, detector.alpha if isinstance(detector, Calibrated) else ALPHA)
         if not policy.usable():
             raise_invalid("judge", "another, where all positives score the same", f"{len(held_out)} equal scores")
@@ -279,11 +279,10 @@ def fit_posterior(problem: Problem) -> Fit:
     posterior = unfitted(problem)
     anchors = sampled_anchors(problem)
     depth = max(problem.first_depth, fit_depth(problem))
-    silent = replace(problem, on_progress=None)
     parts, found = [], []
     whole = len(anchors) == problem.queries.n and depth == problem.first_depth
     for block in problem.blocks(anchors, depth):
-        candidates = collect(silent, block, depth)
+        candidates = collect(problem, block, depth, silent=True)
         parts.append(_lists(problem, posterior, block, candidates, depth))
         found += [candidates] if whole else []
     lists = FitLists.joined(parts)
@@ -293,9 +292,8 @@ def fit_posterior(problem: Problem) -> Fit:
 def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
     """The lists of some anchors, as a posterior is fitted to them."""
     depth = max(problem.first_depth, fit_depth(problem))
-    silent = replace(problem, on_progress=None)
     parts = [
-        _lists(problem, posterior, block, collect(silent, block, depth), depth)
+        _lists(problem, posterior, block, collect(problem, block, depth, silent=True), depth)
         for block in problem.blocks(anchors, depth)
     ]
     return FitLists.joined(parts)

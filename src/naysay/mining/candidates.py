@@ -202,12 +202,8 @@ class Candidates:
             return found
         random = self.source == self.source_names.index(RANDOM_SOURCE)
         emptied = {name: np.where(random, kind(empty), getattr(found, name)) for name, (kind, empty) in SLOTS.items()}
-        return replace(found, **emptied)
-
-    def unselected(self) -> Candidates:
-        """Return the same as it was before the selection."""
-        later = self.dropped_for(Reason.NOT_SELECTED, Reason.SHORT_ANCHOR)
-        return replace(self.restored(later), kept_by=np.full_like(self.kept_by, -1))
+        names = tuple(name for name in self.source_names if name != RANDOM_SOURCE)
+        return replace(found, **emptied, source_names=names)
 
     def take(self, rows: Ids) -> Candidates:
         """Return the candidates of some anchors."""

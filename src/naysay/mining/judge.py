@@ -288,7 +288,7 @@ def is_detector(judge: Any) -> bool:
     return judge is not None and not isinstance(judge, str)
 
 
-def is_fitted_here(judge: Any) -> bool:
+def is_yet_to_fit(judge: Any) -> bool:
     """Whether the data decide what is suspected: "auto", and a `Calibrated` without scores."""
     return isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)
 

@@ -29,9 +29,9 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
 
     Where the posterior cannot tell, the rule says why, and what takes its place: `Calibrated(alpha=0.05)`, fitted to
     one known positive of each anchor, if at least 19 anchors have one; else `Bands` with the default shares of all
-    pairs. With `rescore` that is always so. **The guarantee of Calibrated is about positives that the encoder was not
-    trained on.** If it was trained on these, their scores are too high, so is the threshold, and more than 5 % of
-    unlabelled positives are missed: hold some out, and pass judge=Calibrated(0.05).fit(their scores). A `Calibrated`
+    pairs. With `rescore` it is always Calibrated. **The guarantee of Calibrated is about positives that the encoder
+    was not trained on.** If it was trained on these, their scores are too high, so is the threshold, and more than 5 %
+    of unlabelled positives are missed: hold some out, and pass judge=Calibrated(0.05).fit(their scores). A `Calibrated`
     that is not fitted is fitted here, with its own alpha.
 
     judge=None takes the nearest: nothing is suspected, and duplicates are kept. Known positives, ignored pairs and the
@@ -78,4 +78,4 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         judge = choose_judge(problem, rescored=found.positive_scores)
         lists = judge.apply(found, problem.query(problem.anchors))
     chosen, counts = take_negatives(problem, judge, lists)  # across anchors, select, backfill
-    return Mined(problem, judge, chosen, counts)  # rule, estimate and counts are computed from what was chosen
+    return Mined(problem, judge, chosen, counts)  # rule, estimate and notes are computed from what was chosen

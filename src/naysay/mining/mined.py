@@ -24,7 +24,7 @@ from naysay.mining.judge import (
     check_judge_text,
     combined,
     drops_at,
-    is_fitted_here,
+    is_yet_to_fit,
     judge_of,
     rule_of,
 )
@@ -257,7 +257,7 @@ class Mined:
         own_text = int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0)))
         if own_text:
             notes += own_text_note(own_text)
-        tally = tally_of(self.candidates, self.counts, None if problem.may_deepen else problem.first_depth)
+        tally = tally_of(self.candidates, self.counts, problem.advised_depth)
         return (*notes, *notes_of(tally, problem.n_items))
 
     @property
@@ -470,7 +470,7 @@ class Mined:
         if isinstance(given, str):
             check_judge_text("judge", given)
         detector = judge_of(given, self.positive_scores)
-        if is_fitted_here(detector):
+        if is_yet_to_fit(detector):
             advice = "Pass alpha, or mine again."
             raise_invalid("judge", "one that is not fitted to the data, such as 'share:0.95'", shown(given), advice)
         if detector is not None:

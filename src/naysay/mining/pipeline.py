@@ -36,11 +36,10 @@ def mine_block(problem: Problem, judge: Judge, anchors: Ids, found: Candidates |
     if found is None:
         found = collect(problem, anchors, depth)
     kept, short = _judged(problem, judge, anchors, found, depth)
-    silent = replace(problem, on_progress=None)
     while problem.may_deepen and short.any():
         depth = min(DEPTH_FACTOR * depth, problem.deepest)
         for rows in problem.blocks(np.flatnonzero(short), depth):
-            deeper = collect(silent, anchors[rows], depth)
+            deeper = collect(problem, anchors[rows], depth, silent=True)
             judged, short[rows] = _judged(problem, judge, anchors[rows], deeper, depth)
             kept = kept.with_rows(rows, judged.narrowed(found.ids.shape[1]))
     return kept
@@ -58,18 +57,22 @@ def mine_blocks(problem: Problem, judge: Judge) -> Candidates:
 
 
 def take_negatives(
-    problem: Problem, judge: Judge, lists: Candidates, anchors: Ids | None = None
+    problem: Problem, judge: Judge, lists: Candidates, anchors: Ids | None = None, too_frequent: Mask | None = None
 ) -> tuple[Candidates, Ids]:
     """Across anchors, select, backfill: the candidates with the negatives marked, and k of each anchor.
 
     Random items that fill a row are scored and judged like others. A suspected one is dropped; the row stays short.
+    If `anchors` are some of all, `too_frequent` are their candidates that the stage across anchors drops.
     """
     options = problem.options
     rows = problem.anchors if anchors is None else anchors
     counts = problem.counts_of(rows)
     if problem.counts is None:
         counts = np.minimum(np.count_nonzero(lists.kept, axis=1), options.max_k)
-    lists = across_anchors(lists, counts, options.max_per_item)
+    if too_frequent is None:
+        lists = across_anchors(lists, counts, options.max_per_item)
+    else:
+        lists = lists.drop(too_frequent, Reason.TOO_FREQUENT)
     chosen = selected(lists, counts, options.select, rows, _selection_options(problem), options.quotas)
     if options.on_short != "random":
         return filled_up(chosen, counts, options.on_short, rows), counts
@@ -118,9 +121,9 @@ def rescore_all(problem: Problem) -> Candidates:
     return rescored(left, options.rescore, (anchors, items), *limits, "rescore")
 
 
-def collect(problem: Problem, anchors: Ids, depth: int) -> Candidates:
+def collect(problem: Problem, anchors: Ids, depth: int, *, silent: bool = False) -> Candidates:
     """Search for some anchors, add other sources, and drop what can never be a negative."""
-    found = problem.search(anchors, depth)
+    found = problem.search(anchors, depth, silent=silent)
     known, places = problem.known_of(anchors)
     rows = known.pairs()[0]
     counts = {reason: np.bincount(rows[of[places]], minlength=len(anchors)) for reason, of in problem.kinds.items()}

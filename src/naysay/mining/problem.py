@@ -20,7 +20,7 @@ from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.posterior import DEPTH
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining.candidates import RANDOM_SOURCE, SEARCH, Floats32, Ids, Mask, Reason, read_counts
-from naysay.mining.judge import check_detector, check_judge, is_detector, is_fitted_here, judge_of, score_thresholds
+from naysay.mining.judge import check_detector, check_judge, is_detector, is_yet_to_fit, judge_of, score_thresholds
 from naysay.mining.options import MiningOptions
 from naysay.mining.review import Reviewed, read_reviewed
 from naysay.mining.take import check_quotas
@@ -95,10 +95,12 @@ class Problem:
     reviewed: Reviewed | None  # pairs that a person labelled
     searcher: Searcher
     known_scores: Floats32 = field(default_factory=lambda: np.empty(0, np.float32))  # of the known pairs, in order
-    sampled: Background | None = None  # random pairs, if they were scored before
+    drawn_background: Background | None = None  # random pairs, if they were scored before
     recall: float | None = None  # of an index, as measured
     search_note: str = ""  # what to know about an index
-    on_progress: Callable[[float], None] | None = None  # gets how many more anchors are searched for, as a fraction
+    on_progress: Callable[[float], None] | None = (
+        None  # gets the number of further anchors searched for, which need not be whole
+    )
     block_slots: int = BLOCK_SLOTS  # candidates that are judged at a time
 
     @staticmethod
@@ -109,6 +111,8 @@ class Problem:
         itself = read_itself(options.same_ids, n, n_items)
         known = known_pairs(positives, options.ignore, itself, n, n_items)
         sources = read_sources(options.sources, n, n_items)
+        if options.reviewed is not None and not is_auto(options):  # a job measures any judge by what was reviewed
+            raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
         problem = checked_problem(query_vectors, corpus_vectors, known, itself, k, sources, options)
         problem = replace(problem, searcher=exact_search(query_vectors, corpus_vectors, options))
         problem = problem.with_known_scores(problem.score_known())
@@ -117,7 +121,7 @@ class Problem:
     def with_known_scores(self, known_scores: Floats32) -> Problem:
         """The same with the scores of the known pairs. Raises if the judge needs a score that an anchor lacks."""
         problem = replace(self, known_scores=known_scores)
-        if problem.detector is not None and not is_fitted_here(problem.detector):
+        if problem.detector is not None and not is_yet_to_fit(problem.detector):
             score_thresholds(problem.detector, problem.query(problem.anchors))
         return problem
 
@@ -175,8 +179,8 @@ class Problem:
     @cached_property
     def background(self) -> Background:
         """The scores of 2^18 random pairs, drawn by the seed, or of all pairs if there are no more."""
-        if self.sampled is not None:
-            return self.sampled
+        if self.drawn_background is not None:
+            return self.drawn_background
         total = self.queries.n * self.n_items
         whole = total <= SAMPLE_PAIRS
         drawn = np.arange(total)
@@ -222,6 +226,13 @@ class Problem:
         return self.options.depth is None and self.options.rescore is None
 
     @property
+    def advised_depth(self) -> int | None:
+        """How deep short anchors were searched, if a deeper search may help them; None if all was tried."""
+        if self.may_deepen and self.options.max_per_item is None:
+            return None
+        return self.first_depth
+
+    @property
     def listed_width(self) -> int:
         """How many candidates of each anchor a result lists."""
         width: int = self.first_depth + sum(ids.shape[1] for ids in self.sources.values())
@@ -236,11 +247,11 @@ class Problem:
         for start in range(0, max(1, len(anchors)), size):
             yield anchors[start : start + size]
 
-    def search(self, anchors: Ids, depth: int) -> Found:
-        """The nearest corpus rows of some anchors, known pairs left out."""
+    def search(self, anchors: Ids, depth: int, *, silent: bool = False) -> Found:
+        """The nearest corpus rows of some anchors, known pairs left out; `silent`: without progress."""
         queries = self.queries_of(anchors)
         options: dict[str, Any] = {"exclude": known_rows(self.known, anchors)}
-        if self.on_progress is not None:
+        if self.on_progress is not None and not silent:
             options["on_progress"] = self.on_progress
         return self.searcher.search(queries, depth, **options)
 
@@ -316,8 +327,6 @@ def checked_problem(
     if options.rescore_budget is not None and options.rescore_budget < labelled:
         rule = f"at least {labelled}, one positive of each anchor"
         raise_invalid("rescore_budget", rule, options.rescore_budget)
-    if options.reviewed is not None and not is_auto(options):
-        raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
     width = min(options.max_k, corpus.n)
     if counts is not None:
         width = int(k if np.ndim(k) == 0 else counts.max(initial=0))
