@@ -290,12 +290,21 @@ def test_what_was_not_asked_for_is_said():
     assert [(arm.name, arm.k) for arm in one.arms] == [("uniform:3", 3), ("popularity:3", 3)]
     assert "uniform:3" in said[0]
     assert f"{said[0]}." in one.notes
+    assert "as many negatives" in said[0]
+    alone = ns.compare(DATA, methods="whole-data", steps=4, seeds=1)
+    assert [(arm.name, arm.k) for arm in alone.arms] == [("uniform:8", 8), ("whole-data", "all")]
+    assert not any("as many negatives" in note for note in alone.notes)
     two = ns.compare(DATA, methods=["popularity:2", "dynamic:3"], steps=4, seeds=1)
     assert [arm.name for arm in two.arms] == ["popularity:2", "dynamic:3"]
     assert any("k of 2 and 3" in note for note in two.notes)
     with pytest.raises(NaysayError) as caught:
         ns.compare(DATA, methods=["uniform:3", "whole-data:3"], steps=4, seeds=1)
     assert caught.value.parameter == "methods"
+
+
+def test_an_option_of_files_with_data_in_memory_is_refused_for_that_reason():
+    with pytest.raises(NaysayError, match="in memory"):
+        ns.compare(DATA, split="time")
 
 
 def test_torch_has_its_threads_back():

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
+from naysay import lab
 from naysay.errors import NaysayError
 from naysay.lab import split_by_user
 
@@ -103,6 +105,13 @@ def test_a_run_that_was_deleted_is_made_again(end, finished, out):
     one_file(out, end).unlink()
     assert values(ns.compare(DATA, **OPTIONS, out=out)) == values(finished[0])
     assert one_file(out, end).is_file()
+
+
+def test_a_test_measure_of_nan_is_nan_after_a_resume(tmp_path, monkeypatch):
+    measure = lab.Recommender.measure
+    monkeypatch.setattr(lab.Recommender, "measure", lambda *given: measure(*given) | {"auc": math.nan})
+    runs = [ns.compare(DATA, **OPTIONS, out=tmp_path / "out").arms[0].runs[0] for _ in range(2)]
+    assert [math.isnan(run.test["auc"]) for run in runs] == [True, True]
 
 
 def test_a_run_of_another_seed_or_comparison_is_not_taken(out, tmp_path):

@@ -118,6 +118,21 @@ def test_lists_of_items_and_a_given_test(tmp_path):
     assert any("train.txt" in note for note in found.notes)
 
 
+def test_with_a_given_test_all_pairs_but_those_of_validation_are_trained_on(tmp_path):
+    """Also those of items and entities that a split of the training pairs in three would leave out."""
+    pairs = [*PAIRS, *((user, 10 + 4 * user + place) for user in range(6) for place in range(4))]  # four of one's own
+    tested = [(user, 10 + 4 * (5 - user)) for user in range(6)]
+    for name, rows in (("train", pairs), ("test", tested)):
+        (tmp_path / f"{name}.csv").write_text("user,item\n" + "".join(f"u{user},i{item}\n" for user, item in rows))
+        (tmp_path / f"{name}.txt").write_text("".join(f"u{user}\tlikes\ti{item}\n" for user, item in rows))
+    parts = {"path": tmp_path / "train.csv", "test": tmp_path / "test.csv"}
+    for seed in range(3):
+        assert len(lab.read_interactions(**parts, seed=seed).train) == len(pairs) - 6
+    parts = {"path": tmp_path / "train.txt", "test": tmp_path / "test.txt"}
+    for seed in range(3):
+        assert len(lab.read_triples(**parts, seed=seed).train) == len(pairs) - len(pairs) // 10
+
+
 def test_given_parts_and_dates_as_times(tmp_path):
     users, items = np.arange(120) % 6, np.arange(120) % 10
     days = np.datetime64("2024-01-01") + np.arange(120)
@@ -147,6 +162,15 @@ def test_users_who_come_one_after_another_are_split_by_user(early, kept, tmp_pat
     assert f"only {kept} of 48" in made.notes[0]
     pq.write_table(pa.table({"user": users, "item": items, "time": np.random.default_rng(0).permutation(240)}), file)
     assert lab.read_interactions(file).fingerprint() == lab.read_interactions(file, split="time").fingerprint()
+
+
+def test_a_split_by_user_has_the_reason_of_its_note(tmp_path):
+    file = tmp_path / "few.csv"
+    file.write_text("user,item,time\n" + "".join(f"{max(0, n - 2)},{n % 3},{n}\n" for n in range(8)))
+    assert "8 pairs are too few" in lab.read_interactions(file).notes[0]
+    rows = [*((n % 3, n // 3) for n in range(18)), (3, 0), (3, 1)]  # the last tenth is of a user who is new
+    file.write_text("user,item,time\n" + "".join(f"{user},{item},{n}\n" for n, (user, item) in enumerate(rows)))
+    assert "no test pair" in lab.read_interactions(file).notes[0]
 
 
 # ---- triples, edges and images ----

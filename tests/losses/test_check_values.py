@@ -1,8 +1,10 @@
 """Checks of values are optional: no loss waits for a device, and torch.compile sees a whole graph."""
 
+from functools import partial
+
 import pytest
 import torch
-from loss_calls import BATCH_LOSSES, BLOCKS, ITEMS, LABELS, LOG_Q, ROWS, SLOT_LOSSES, SLOTS, SOFTMAX, random
+from loss_calls import BATCH_LOSSES, BLOCKS, ITEMS, LABELS, LOG_Q, PARTNER, ROWS, SLOT_LOSSES, SLOTS, SOFTMAX, random
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from naysay import losses
@@ -191,3 +193,30 @@ def test_gradients_have_gradients(name, block):
         return (factor * BATCH_LOSSES[name](z, block=block)).sum()
 
     assert torch.autograd.gradgradcheck(total, z, fast_mode=True)
+
+
+# ---- autocast --------------------------------------------------------------------------------------------------------
+
+
+@EACH_BATCH_LOSS
+@EACH_SIZE
+def test_a_batch_loss_under_autocast_is_computed_in_full_precision(name, block):
+    z = random(ITEMS, 3).requires_grad_()
+    assert_same(
+        torch.autocast("cpu", torch.bfloat16)(partial(BATCH_LOSSES[name], block=block)),
+        partial(BATCH_LOSSES[name], block=block),
+        [z],
+    )
+
+
+OTHER_LOSSES = {
+    "further negatives": lambda z: losses.in_batch(z, z.roll(1, 0), negatives=z[:, None].expand(-1, 2, -1)),
+    "proto_nce": lambda z: losses.proto_nce(z, random(4, 3, seed=1), LABELS, temperatures=0.5),
+    "all_items": lambda z: losses.all_items(z, z.roll(1, 0), (PARTNER, PARTNER)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_LOSSES)
+def test_other_products_under_autocast_are_computed_in_full_precision(name):
+    leaves = [random(ITEMS, 3).requires_grad_()]
+    assert_same(torch.autocast("cpu", torch.bfloat16)(OTHER_LOSSES[name]), OTHER_LOSSES[name], leaves)

@@ -302,6 +302,30 @@ def test_a_frozen_side_takes_no_gradient_and_none_is_made_without_one():
     torch.testing.assert_close(found, wanted, **CLOSE)
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["pairs", "two views"])
+def test_gradients_of_gradients_do_not_depend_on_the_blocks(own):
+    left, right, further = vectors(64, 4), vectors(64, 4, seed=1), vectors(64, 2, 4, seed=2)
+    leaves = (left, further) if own else (left, right, further)
+    keys = {"partner": torch.arange(64).roll(32)} if own else {"keys": right}
+
+    def both(block):
+        losses = in_batch(left, **keys, negatives=further, temperature=0.5, block=block)
+        first = torch.autograd.grad((losses * torch.linspace(0.5, 1.5, 64)).sum(), leaves, create_graph=True)
+        return *first, *torch.autograd.grad(sum(one.square().sum() for one in first), leaves)
+
+    torch.testing.assert_close(both(1), both(1 << 20), **CLOSE)
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_log_q_takes_no_gradient(block):
+    log_q, positive_log_q = (torch.full((40,), -3.0, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    losses = in_batch(
+        vectors(40, 4), vectors(40, 4, seed=1), log_q=log_q, positive_log_q=positive_log_q, form="classic", block=block
+    )
+    losses.sum().backward()
+    assert (log_q.grad, positive_log_q.grad) == (None, None)
+
+
 def test_inputs_are_left_as_they_were():
     left, right = vectors(7, 3), vectors(7, 3, seed=1)
     before = left.detach().clone(), right.detach().clone()

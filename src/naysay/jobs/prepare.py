@@ -163,7 +163,7 @@ class Ready:
     @property
     def fit(self) -> Fit:
         """What false negatives are estimated by, whatever the judge."""
-        fit = self.judge.fit
+        fit: Fit | None = self.judge.fit
         if fit is None:
             raise ValueError
         return fit

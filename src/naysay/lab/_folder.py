@@ -136,7 +136,7 @@ class Folder:
         if self.path is not None:
             write_whole("out", self.path / name, data)
 
-    def lr(self, arm: Arm) -> tuple[float, dict[str, float]] | None:
+    def kept_lr(self, arm: Arm) -> tuple[float, dict[str, float]] | None:
         """The learning rate that was chosen, with all that were tried."""
         kept = self._load(arm, "lr")
         if kept is None:
@@ -149,7 +149,7 @@ class Folder:
         """Keep the learning rate of an arm."""
         self._keep(arm, "lr", {"lr": lr, "tried": tried})
 
-    def run(self, arm: Arm, seed: int) -> RunResult | None:
+    def kept_run(self, arm: Arm, seed: int) -> RunResult | None:
         """A finished run."""
         kept = self._load(arm, f"seed{seed}")
         if kept is None:
@@ -164,8 +164,8 @@ class Folder:
         )
         if not sound:
             _raise_damaged(self._file(arm, f"seed{seed}"))
-        made = tuple(Point(**{name: _number(value) for name, value in point.items()}) for point in points)
-        return RunResult(seed, made, kept["test"], _number(kept.get("peak_bytes")))
+        made = tuple(Point(**_numbers(point)) for point in points)
+        return RunResult(seed, made, _numbers(kept["test"]), _number(kept.get("peak_bytes")))
 
     def keep_run(self, arm: Arm, run: RunResult) -> None:
         """Keep a finished run."""
@@ -229,6 +229,11 @@ def _raise_damaged(path: Path) -> NoReturn:
 def _are_numbers(values: Any) -> bool:
     """Whether this is a JSON object of numbers, in which null is NaN."""
     return isinstance(values, dict) and all(value is None or is_number(value) for value in values.values())
+
+
+def _numbers(values: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a JSON object."""
+    return {name: _number(value) for name, value in values.items()}
 
 
 def _number(value: Any) -> Any:

@@ -39,8 +39,11 @@ class Kind:
 def data_of(kind: Kind, data: Any, options: CompareOptions) -> Any:
     """The data of a task: given, read, or generated."""
     values = {name: getattr(options, name) for name in _OF_DATA}
-    used = () if options.quick or isinstance(data, kind.data) else kind.options
-    why = "with `quick`" if options.quick else f"for the task {kind.task.name!r}"
+    used, why = kind.options, f"for the task {kind.task.name!r}"
+    if options.quick:
+        used, why = (), "with `quick`"
+    elif isinstance(data, kind.data):
+        used, why = (), "with data in memory"
     unused = {name: value for name, value in values.items() if name not in used}
     if options.quick:
         unused |= {"data": data, "budget": options.budget}

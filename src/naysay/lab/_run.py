@@ -18,7 +18,7 @@ from naysay.lab.arms import Arm
 from naysay.lab.result import LEAST_STEPS, Point, RunResult
 
 # After a quarter of the steps the best three learning rates go on, after half of them the best two.
-ROUNDS = ((4, 3), (2, 2), (1, 1))  # (part of the steps, how many go on)
+ROUNDS = ((4, 3), (2, 2), (1, 1))  # (what the steps are divided by, how many go on)
 POINTS = 20  # validations of a run
 TIMED_STEPS, TIMED_SECONDS = 8, 0.2  # an arm is timed for so many steps at most, or until so many seconds have passed
 LONG_VALIDATION = 10.0  # seconds; compiling what ranks takes less
@@ -131,9 +131,9 @@ def choose_lr(task: Task, arm: Arm, steps: int, seed: int, on_steps: OnSteps) ->
     """
     runs = [Run(task, arm, lr, seed + TUNING, steps) for lr in task.learning_rates]
     tried: dict[str, float] = {}
-    for part, kept in ROUNDS:
+    for divisor, kept in ROUNDS:
         for run in runs:
-            run.to(max(1, steps // part), steps_between_points(steps), on_steps)
+            run.to(max(1, steps // divisor), steps_between_points(steps), on_steps)
         tried |= {f"{run.lr:g}": run.best_value for run in runs}
         runs = sorted(runs, key=lambda run: -run.best_value)[:kept]
     return runs[0].lr, tried

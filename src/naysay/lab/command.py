@@ -18,7 +18,7 @@ from naysay._options import option_names
 from naysay.checks import with_option_names
 from naysay.lab._folder import REPORT
 from naysay.lab.comparison import compare
-from naysay.lab.result import Comparison
+from naysay.lab.result import Column, Comparison
 
 _TITLE = "Test measures, mean ± half of the 95 % CI; best first"
 _WIDE = 150  # columns of a terminal that shows the whole table; others show those of _NARROW, the report shows all
@@ -27,7 +27,10 @@ _SILENT_SECONDS = (
 )
 _TELLING = 0.005  # the share of the work after which its speed is told; the first steps are slow
 _HEADING = 10  # letters of a line of a heading
-_NARROW = (0, 1, 2, 3, 8, 10)
+_NARROW = (
+    *(Column.NAME, Column.K, Column.MEASURE, Column.DIFFERENCE),
+    *(Column.MILLISECONDS_PER_STEP, Column.STILL_RISING),
+)
 STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
 
 
@@ -91,12 +94,12 @@ def print_comparison(result: Comparison, console: Console) -> None:
     for note in result.notes:
         console.print(Text(f"Note: {note}"))
     narrow = console.width < _WIDE
-    places = _NARROW if narrow else range(len(result.columns))
+    places = _NARROW if narrow else tuple(Column)
     table = Table(title=_TITLE, title_justify="left", box=None if narrow else box.HEAVY_HEAD, pad_edge=False)
     for place in places:
         table.add_column(
             "\n".join(wrap(result.columns[place], _HEADING, break_long_words=False)),
-            justify="right" if place else "left",
+            justify="left" if place == Column.NAME else "right",
             no_wrap=True,
         )
     for row in result.rows():

@@ -119,8 +119,11 @@ def _arms_of(task: Task, options: CompareOptions, seed: int) -> tuple[list[Arm],
     reference = reference_for(arms, parts, usual, task.own)
     if reference is not None:
         arms = [reference, *arms]
-        notes.append(f"{reference.name} was added: one method alone is compared to it, with as many negatives.")
     counts = [negatives_of(arm, arm.sampler(parts)) for arm in arms]
+    if reference is not None:
+        same_k = counts[0] == counts[1]
+        of_k = ", with as many negatives." if same_k else f". Their k differ: {counts[0]} and {counts[1]}."
+        notes.append(f"{reference.name} was added: one method alone is compared to it{of_k}")
     numbers = sorted({count for count in counts if isinstance(count, int)})
     if len(numbers) > 1:
         different = " and ".join(map(str, numbers))
@@ -166,7 +169,7 @@ class _Work:
 
 def _trained(task: Task, arm: Arm, k: int | str, steps: int, seeds: range, folder: Folder, work: _Work) -> ArmResult:
     """An arm with its learning rate and all its seeds; what is kept is not run again."""
-    chosen = folder.lr(arm)
+    chosen = folder.kept_lr(arm)
     if chosen is None:
         chosen = _run.choose_lr(task, arm, steps, seeds[0], work.of_run(f"{arm.name}: learning rate"))
         folder.keep_lr(arm, *chosen)
@@ -174,7 +177,7 @@ def _trained(task: Task, arm: Arm, k: int | str, steps: int, seeds: range, folde
         work.add(f"{arm.name}: kept", TUNED * steps)
     runs = []
     for place, seed in enumerate(seeds, 1):
-        run = folder.run(arm, seed)
+        run = folder.kept_run(arm, seed)
         if run is None:
             on_steps = work.of_run(f"{arm.name}: seed {place} of {len(seeds)}")
             run = _run.train_arm(task, arm, chosen[0], steps, seed, on_steps)

@@ -125,11 +125,16 @@ def split_triples(triples: Any, n_entities: int, n_relations: int, *, seed: int 
         >>> split_triples([[a, 0, b] for a in range(6) for b in range(5)], 6, 1)
         KnowledgeGraph(6 entities, 1 relation, train 24 triples, validation 3 triples, test 3 triples)
     """
-    known = Triples(triples, n_entities, n_relations)
+    return KnowledgeGraph(*_tenths(Triples(triples, n_entities, n_relations), seed))
+
+
+def _tenths(known: Triples, seed: int) -> tuple[Triples, Triples, Triples]:
+    """The three parts of `split_triples`, with the held-out triples that cannot be ranked."""
     if len(known) < 10:
         raise_invalid("triples", "at least ten different triples, for a split", len(known))
-    train, validation, test = (Triples(part, n_entities, n_relations) for part in random_tenths(known.array, seed))
-    return KnowledgeGraph(train, validation, test)
+    parts = random_tenths(known.array, seed)
+    train, validation, test = (Triples(part, known.n_entities, known.n_relations) for part in parts)
+    return train, validation, test
 
 
 @public
@@ -171,8 +176,8 @@ def read_triples(
         return split_triples(triples[0], *sizes, seed=seed)
     train, *held_out = (Triples(part, *sizes) for part in triples)
     if len(held_out) == 1:
-        own = split_triples(train.array, *sizes, seed=seed)
-        return KnowledgeGraph(own.train.union(own.test), own.validation, held_out[0])
+        kept, own_validation, also_kept = _tenths(train, seed)
+        return KnowledgeGraph(kept.union(also_kept), own_validation, held_out[0])
     return KnowledgeGraph(train, held_out[0], held_out[1])
 
 

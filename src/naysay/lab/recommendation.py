@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, final
@@ -28,7 +27,6 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.errors import NaysayError
 from naysay.lab._domain import (
     HELD_OUT,
     NUMBERS,
@@ -36,6 +34,7 @@ from naysay.lab._domain import (
     Device,
     Ids,
     Learner,
+    Parts,
     Step,
     Task,
     check_parts,
@@ -64,6 +63,7 @@ HOPS = {"mf": 0, "lightgcn": 2}
 # Weight decay. Propagation smooths by itself, and gradients are spread over many users: results/claims_samplers.json.
 _DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
 TOP = 20
+_LEAST_BY_TIME = 10  # pairs: the last two tenths have one each
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
 
 
@@ -157,6 +157,11 @@ def split_by_user(
         >>> split_by_user(users, items)
         Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
     """
+    return Interactions(*_parts_by_user(users, items, n_users, n_items, seed=seed))
+
+
+def _parts_by_user(users: Any, items: Any, n_users: int | None, n_items: int | None, *, seed: int) -> Parts:
+    """The three parts of `split_by_user`, with the held-out pairs that cannot be ranked."""
     pairs = Positives.from_pairs(_ids("users", users), _ids("items", items), n_users, n_items)
     pair_users, pair_items = pairs.pairs()
     counts = pairs.count()
@@ -167,7 +172,7 @@ def split_by_user(
     place = np.arange(len(pair_users)) - pairs.indptr[:-1][pair_users]  # within the user's own pairs
     held_out = np.where(counts >= 3, np.maximum(1, counts // 10), 0)[pair_users]
     part = np.where(place < held_out, 1, np.where(place < 2 * held_out, 2, 0))
-    return Interactions(*pairs_by_part(pair_users, pair_items[order], part, pairs))
+    return pairs_by_part(pair_users, pair_items[order], part, pairs)
 
 
 @public
@@ -189,17 +194,22 @@ def split_by_time(users: ArrayLike, items: ArrayLike, times: ArrayLike) -> Inter
         >>> split_by_time(users, items, times=np.arange(60) % 7)
         Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
     """
+    return Interactions(*_parts_by_time(users, items, times))
+
+
+def _parts_by_time(users: Any, items: Any, times: Any) -> Parts:
+    """The three parts of `split_by_time`, with the held-out pairs that cannot be ranked."""
     user_ids, item_ids, numbers = _ids("users", users), _ids("items", items), as_floats("times", times)
     check_lengths(users=len(user_ids), items=len(item_ids), times=len(numbers))
     pairs = Positives.from_pairs(user_ids, item_ids)
     order = np.argsort(numbers, kind="stable")
     earliest = np.unique((user_ids * pairs.n_items + item_ids)[order], return_index=True)[1]
     order = order[np.sort(earliest)]
-    if len(order) < 10:
+    if len(order) < _LEAST_BY_TIME:
         raise_invalid("users", "at least ten different pairs, for a split by time", len(order))
     tenth = len(order) // 10
     part = np.repeat([0, 1, 2], [len(order) - 2 * tenth, tenth, tenth])
-    return Interactions(*pairs_by_part(user_ids[order], item_ids[order], part, pairs))
+    return pairs_by_part(user_ids[order], item_ids[order], part, pairs)
 
 
 def _ids(parameter: str, values: Any) -> Ids:
@@ -270,26 +280,41 @@ def _given_parts(users: list[Ids], items: list[Ids], notes: list[str], seed: int
     sizes = [1 + max(int(ids.max()) for ids in side) for side in (users, items)]
     train, *held_out = (Positives.from_pairs(*pair, *sizes) for pair in zip(users, items, strict=True))
     if len(held_out) == 1:
-        own = split_by_user(*train.pairs(), *sizes, seed=seed)
-        return Interactions(own.train.union(own.test), own.validation, held_out[0], tuple(notes))
+        kept, validation, also_kept = _parts_by_user(*train.pairs(), *sizes, seed=seed)
+        return Interactions(kept.union(also_kept), validation, held_out[0], tuple(notes))
     return Interactions(train, held_out[0], held_out[1], tuple(notes))
 
 
 def _split(users: Ids, items: Ids, times: Any, split: str, seed: int) -> tuple[Interactions, str]:
-    """The interactions, and a note if they would have been split by time but for too few known users and items."""
+    """The interactions; with "auto", also a note if there are times and the split is by user."""
     if split == "time" and times is None:
         raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
-    note = ""
-    if split != "user" and times is not None:
-        numbers, kept, by_time = as_times(times), 0, None
-        with suppress(NaysayError) if split == "auto" else nullcontext():  # no pair is left, say
-            by_time = split_by_time(users, items, numbers)
-            kept = len(by_time.validation) + len(by_time.test)
-        later = 2 * (len(Positives.from_pairs(users, items)) // 10)
-        if by_time is not None and (split == "time" or 2 * kept >= later):
-            return by_time, ""
-        note = f"Split by user: training would know user and item of only {kept:,} of {later:,} later pairs."
-    return split_by_user(users, items, seed=seed), note
+    if split == "user" or times is None:
+        return split_by_user(users, items, seed=seed), ""
+    numbers = as_times(times)
+    why_by_user = _against_a_split_by_time(users, items, numbers) if split == "auto" else ""
+    if why_by_user:
+        return split_by_user(users, items, seed=seed), f"Split by user: {why_by_user}."
+    return split_by_time(users, items, numbers), ""
+
+
+def _against_a_split_by_time(users: Ids, items: Ids, times: Any) -> str:
+    """Why "auto" does not split by time; empty if it does."""
+    n_pairs = len(Positives.from_pairs(users, items))
+    if n_pairs < _LEAST_BY_TIME:
+        return f"{counted(n_pairs, 'pair')} are too few for a split by time"
+    train, *held_out = _parts_by_time(users, items, times)
+    users_seen, items_seen = train.count() > 0, train.item_counts() > 0
+    known = []
+    for part in held_out:
+        part_users, part_items = part.pairs()
+        known.append(int((users_seen[part_users] & items_seen[part_items]).sum()))
+    later = sum(map(len, held_out))
+    if 2 * sum(known) < later:
+        return f"training would know user and item of only {sum(known):,} of {later:,} later pairs"
+    if 0 in known:
+        return f"training would know user and item of no {PARTS[1:][known.index(0)]} pair"
+    return ""
 
 
 # ---- model -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from naysay.checks import check_kind, public
 from naysay.files import as_path
-from naysay.lab.result import ArmResult, Comparison, Point, mean_text
+from naysay.lab.result import ArmResult, Column, Comparison, Point, mean_text
 from naysay.plots import Spec, axis, layer
 from naysay.report.contents import Chart, Contents, Table
 from naysay.report.html import as_html, write_report
@@ -19,7 +19,15 @@ from naysay.text import number
 # Colours are variables of the page; after seven arms they repeat with another dash.
 _COLOURS = ("kept", "first", "positive", "second", "accent", "fourth", "third")
 _DASHES = ([1, 0], [6, 3], [2, 2])
-_QUALITY = (0, 1, 2, 3, 4, 10)  # columns of the table of arms; all of them are wider than the page
+# Columns of the two tables of arms: all of them are wider than the page.
+_QUALITY = (
+    *(Column.NAME, Column.K, Column.MEASURE, Column.DIFFERENCE, Column.SECOND_MEASURE),
+    Column.STILL_RISING,
+)
+_COST = (
+    *(Column.NAME, Column.AT_EQUAL_TIME, Column.STEPS_TO_BEST, Column.SECONDS_TO_BEST),
+    *(Column.MILLISECONDS_PER_STEP, Column.LR),
+)
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")  # one fewer than the colours
 
 
@@ -48,14 +56,16 @@ def contents_of(result: Comparison) -> Contents:
     """The contents of the page."""
     chosen, base = result.best, result.arms[0]
     rows = tuple(result.rows())
-    mark = () if result.withheld else (next(place for place, row in enumerate(rows) if row[0] == chosen.name),)
+    mark = (
+        () if result.withheld else (next(place for place, row in enumerate(rows) if row[Column.NAME] == chosen.name),)
+    )
     note = (
         "Test measures are at the step of the best validation measure: the mean over seeds, ± half of its 95 % CI. "
         "Differences are paired by seed. Validation at equal time: the best within the processor seconds of the whole "
         f"run of {base.name}, whose best is that of the same seed. Still rising: how many runs have their best "
         "validation measure at the last check, so that a longer run would have been better."
     )
-    quality, cost = _columns(result, rows, _QUALITY), _columns(result, rows, (0, *range(5, 10)))
+    quality, cost = _columns(result, rows, _QUALITY), _columns(result, rows, _COST)
     settings = tuple((arm.name, arm.k, arm.lr, _tried(arm), arm.code) for arm in result.arms)
     return Contents(
         title=f"Which negatives: {result.settings['task']}, {result.settings['model']}",
@@ -79,11 +89,10 @@ def contents_of(result: Comparison) -> Contents:
 
 
 def _columns(
-    result: Comparison, rows: tuple[tuple[str, ...], ...], places: Iterable[int]
+    result: Comparison, rows: tuple[tuple[str, ...], ...], places: tuple[Column, ...]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Some columns of the table: their headings, and their cells."""
-    chosen = tuple(places)
-    return tuple(result.columns[place] for place in chosen), tuple(tuple(row[at] for at in chosen) for row in rows)
+    return tuple(result.columns[at] for at in places), tuple(tuple(row[at] for at in places) for row in rows)
 
 
 def _tried(arm: ArmResult) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 from math import ceil, isnan, nan
 from pathlib import Path
@@ -90,8 +91,8 @@ class RunResult:
 class ArmResult:
     """An arm over all seeds.
 
-    `k` is the number of negatives per positive. For a method that draws no such number, it is what the method uses:
-    "all", "batch", "queue" or "none".
+    `k` is the number of negatives per positive. For a method that uses others, it is what the method uses: "all",
+    "batch", "queue", "none", or the batch and k drawn ones, "batch + 8" for k = 8.
     """
 
     name: str
@@ -127,6 +128,22 @@ class ArmResult:
     def peak_megabytes(self) -> float:
         """The highest memory of the process over all seeds; NaN if unknown."""
         return max((run.peak_bytes for run in self.runs), default=nan) / 1e6
+
+
+class Column(IntEnum):
+    """The places of columns in `Comparison.columns` and in its rows."""
+
+    NAME = 0
+    K = 1
+    MEASURE = 2
+    DIFFERENCE = 3  # to the first arm
+    SECOND_MEASURE = 4
+    AT_EQUAL_TIME = 5
+    STEPS_TO_BEST = 6  # of the first arm
+    SECONDS_TO_BEST = 7
+    MILLISECONDS_PER_STEP = 8
+    LR = 9
+    STILL_RISING = 10
 
 
 @final
@@ -283,7 +300,7 @@ class Comparison:
         return f", reaching the best of {self.arms[0].name} in {time} its time"
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table as texts, best first; the headings are `columns`."""
+        """The table as texts, best first; the headings are `columns`, their places `Column`."""
         second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
         return [
             (
@@ -312,7 +329,7 @@ class Comparison:
         return ("negatives", "k", self.measure, f"minus {base}", second, *heads)
 
     def __str__(self) -> str:
-        """The recommendation and the table."""
+        """The table, then the recommendation."""
         table = [self.columns, *self.rows()]
         widths = [max(len(row[place]) for row in table) for place in range(len(self.columns))]
         lines = [

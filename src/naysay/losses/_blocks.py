@@ -16,11 +16,11 @@ from naysay.losses import _inputs as inputs
 BLOCK = 1 << 20  # scores in memory at once; larger blocks leave the cache and are not faster
 _MIN_ROWS = 16  # of a block, however many columns there are
 
-# The losses (rows,) of a block of scores (rows, M): form(scores, slice of rows, inputs of these rows).
-Form = Callable[..., Tensor]
+# The losses (rows,) of a block of scores (rows, M): losses_of(scores, slice of rows, inputs of these rows).
+LossesOf = Callable[..., Tensor]
 
 
-def by_blocks(left: Tensor, right: Tensor, form: Form, block: int, *row_inputs: Tensor) -> Tensor:
+def by_blocks(left: Tensor, right: Tensor, losses_of: LossesOf, block: int, *row_inputs: Tensor) -> Tensor:
     """Return (N,) losses of rows left (N, d) @ right (M, d).T, with about `block` scores in memory at a time.
 
     A matrix of at most one block is ordinary torch. With several blocks, the forward pass on the CPU also computes the
@@ -32,33 +32,41 @@ def by_blocks(left: Tensor, right: Tensor, form: Form, block: int, *row_inputs: 
     Args:
         left: (N, d).
         right: (M, d).
-        form: Losses of a block, in ordinary torch.
+        losses_of: Losses of a block, in ordinary torch.
         block: Scores in memory at once.
-        row_inputs: Tensors of N rows that the form takes the rows of. Gradients flow to these, to left and to right.
+        row_inputs: Tensors of N rows, of which `losses_of` gets its own. Gradients flow to these, to left and to right.
     """
     n_rows = len(left)
     if n_rows == 0:
-        return (left @ right.T).sum(dim=1)  # no losses, but both sides take part in the backward pass
+        return _scores(left, right).sum(dim=1)  # no losses, but both sides take part in the backward pass
     step = max(_MIN_ROWS, block // max(len(right), 1))
     if n_rows <= step:
-        return form(left @ right.T, slice(0, n_rows), *row_inputs)
+        return losses_of(_scores(left, right), slice(0, n_rows), *row_inputs)
     if left.device.type != "cpu" or torch.compiler.is_compiling():
-        return _checkpointed(form, step, left, right, row_inputs)
+        return _checkpointed(losses_of, step, left, right, row_inputs)
     losses: Tensor = _WithGradients.apply(  # type: ignore[no-untyped-call]
-        form, step, torch.is_grad_enabled(), left, right, *row_inputs
+        losses_of, step, torch.is_grad_enabled(), left, right, *row_inputs
     )
     return losses
 
 
-def _checkpointed(form: Form, step: int, left: Tensor, right: Tensor, row_inputs: tuple[Tensor, ...]) -> Tensor:
+def _scores(left: Tensor, right: Tensor) -> Tensor:
+    """(rows, M) the dot products, in the precision of the vectors."""
+    with inputs.without_autocast(left):
+        return left @ right.T
+
+
+def _checkpointed(
+    losses_of: LossesOf, step: int, left: Tensor, right: Tensor, row_inputs: tuple[Tensor, ...]
+) -> Tensor:
     """The losses; the backward pass computes each block again."""
 
-    def losses_of(start: int, part: Tensor, *inputs: Tensor) -> Tensor:
-        return form(part @ right.T, slice(start, start + len(part)), *inputs)
+    def losses_of_block(start: int, part: Tensor, *parts: Tensor) -> Tensor:
+        return losses_of(_scores(part, right), slice(start, start + len(part)), *parts)
 
     blocks = zip(*(torch.split(values, step) for values in (left, *row_inputs)), strict=True)
     losses = [
-        checkpoint(losses_of, place * step, *parts, use_reentrant=False, preserve_rng_state=False)
+        checkpoint(losses_of_block, place * step, *parts, use_reentrant=False, preserve_rng_state=False)
         for place, parts in enumerate(blocks)
     ]
     return torch.cat(losses)
@@ -68,11 +76,11 @@ class _WithGradients(torch.autograd.Function):
     """Losses of several blocks, and their gradients at once."""
 
     @staticmethod
-    def forward(ctx: Any, form: Form, step: int, enabled: object, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, losses_of: LossesOf, step: int, enabled: object, *tensors: Tensor) -> Tensor:
         """Losses, and the gradients for a factor of 1. `enabled`: whether the caller asked for gradients."""
-        ctx.form, ctx.step = form, step
+        ctx.losses_of, ctx.step = losses_of, step
         ctx.needed = [bool(enabled) and needed for needed in ctx.needs_input_grad[3:]]
-        losses, gradients = _losses_and_gradients(form, step, tensors, ctx.needed)
+        losses, gradients = _losses_and_gradients(losses_of, step, tensors, ctx.needed)
         ctx.save_for_backward(*tensors, *gradients)
         return losses
 
@@ -82,24 +90,26 @@ class _WithGradients(torch.autograd.Function):
         size = len(ctx.needed)
         tensors, gradients = ctx.saved_tensors[:size], ctx.saved_tensors[size:]
         if torch.is_grad_enabled():  # of the gradient, too: then it has to be ordinary torch
-            losses = _checkpointed(ctx.form, ctx.step, tensors[0], tensors[1], tensors[2:])
+            # Views: the saved tensors depend on each other, and the gradient in one must not flow through another.
+            tensors = tuple(tensor.view_as(tensor) for tensor in tensors)
+            losses = _checkpointed(ctx.losses_of, ctx.step, tensors[0], tensors[1], tensors[2:])
             wanted = [tensor for tensor, needed in zip(tensors, ctx.needed, strict=True) if needed]
             found = iter(torch.autograd.grad(losses, wanted, factor, create_graph=True, allow_unused=True))
             return None, None, None, *(next(found) if needed else None for needed in ctx.needed)
         if (factor == factor[0]).all():
             scaled = [None if gradient is None else gradient * factor[0] for gradient in gradients]
         else:
-            _, scaled = _losses_and_gradients(ctx.form, ctx.step, tensors, ctx.needed, factor)
+            _, scaled = _losses_and_gradients(ctx.losses_of, ctx.step, tensors, ctx.needed, factor)
         return None, None, None, *scaled
 
 
 def _losses_and_gradients(
-    form: Form, step: int, tensors: tuple[Tensor, ...], needed: list[bool], factor: Tensor | None = None
+    losses_of: LossesOf, step: int, tensors: tuple[Tensor, ...], needed: list[bool], factor: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor | None]]:
     """(N,) losses, and the gradients of their sum, each times its factor, in the tensors that need one."""
     left, right, *row_inputs = tensors
     gradients = [torch.zeros_like(tensor) if one else None for tensor, one in zip(tensors, needed, strict=True)]
-    by_left, by_right, *by_inputs = gradients
+    grad_left, grad_right, *grad_inputs = gradients
     losses = left.new_empty(len(left))
     buffer = left.new_empty(min(step, len(left)), len(right))
     for start in range(0, len(left), step):
@@ -107,17 +117,17 @@ def _losses_and_gradients(
         scores = torch.mm(left[rows], right.T, out=buffer[: rows.stop - start])
         leaves = [value.detach().requires_grad_() for value in (scores, *(values[rows] for values in row_inputs))]
         with torch.set_grad_enabled(any(needed)):
-            found = form(leaves[0], rows, *leaves[1:])
+            found = losses_of(leaves[0], rows, *leaves[1:])
         losses[rows] = found.detach()
         if not any(needed):
             continue
         given = torch.ones_like(found) if factor is None else factor[rows]
-        by_scores, *by_rows = torch.autograd.grad(found, leaves, given, allow_unused=True)
-        if by_left is not None:
-            torch.mm(by_scores, right, out=by_left[rows])
-        if by_right is not None:
-            by_right.addmm_(by_scores.T, left[rows])
-        for whole, part in zip(by_inputs, by_rows, strict=True):
+        grad_scores, *grad_rows = torch.autograd.grad(found, leaves, given, allow_unused=True)
+        if grad_left is not None:
+            torch.mm(grad_scores, right, out=grad_left[rows])
+        if grad_right is not None:
+            grad_right.addmm_(grad_scores.T, left[rows])
+        for whole, part in zip(grad_inputs, grad_rows, strict=True):
             if whole is not None and part is not None:
                 whole[rows] = part
     return losses, gradients
@@ -137,7 +147,7 @@ class Columns:
     filled: Tensor | None = None  # (M,) bool: False for a column that is empty for all rows
 
     def candidates(self, rows: slice) -> Tensor:
-        """(rows, M) bool, a new tensor: the mask, without the row itself."""
+        """(rows, M) bool, a new tensor: the mask, without the row itself and without columns that are not filled."""
         shape = (rows.stop - rows.start, self.size)
         mask = self._of_rows(self.mask, rows, lambda values: inputs.as_mask(values, shape, self.like.device))
         if mask is None:
@@ -182,7 +192,7 @@ def as_columns(
     weights = _per_column(
         "weights", weights, n_rows, size, lambda values, shape: inputs.as_weights(values, shape, like).detach()
     )
-    log_q = None if log_q is None else inputs.as_log_q(log_q, (size,), like)
+    log_q = None if log_q is None else inputs.as_log_q(log_q, (size,), like).detach()
     return Columns(size, like, own, mask, weights, log_q, filled)
 
 
@@ -223,9 +233,9 @@ class Batch:
         """Return (N,) the row of each row's positive, checked."""
         return inputs.as_partner(values, len(self.left), len(self.left), self.left.device, own=True)
 
-    def losses(self, form: Form, *row_inputs: Tensor) -> Tensor:
-        """Return the (N,) losses of a form in the caller's dtype."""
-        losses = by_blocks(self.left, self.right, form, self.block, *row_inputs)
+    def losses(self, losses_of: LossesOf, *row_inputs: Tensor) -> Tensor:
+        """Return the (N,) losses in the caller's dtype."""
+        losses = by_blocks(self.left, self.right, losses_of, self.block, *row_inputs)
         return inputs.check_result(losses, "z").to(self.dtype)
 
 

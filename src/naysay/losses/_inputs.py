@@ -5,6 +5,7 @@ Types, shapes and devices are always checked, values only where `values_are_chec
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -49,6 +50,12 @@ def check_result(losses: Tensor, parameter: str) -> Tensor:
 def computing_dtype(values: Tensor) -> torch.dtype:
     """Return the dtype to compute in: float32 for half precision."""
     return torch.float32 if values.dtype in (torch.bfloat16, torch.float16) else values.dtype
+
+
+def without_autocast(like: Tensor) -> AbstractContextManager[Any]:
+    """Let products keep the dtype of the vectors: torch.autocast would round scores to 8 or 11 bits."""
+    device = like.device.type
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
 
 
 def as_scores(parameter: str, values: Any, shape: tuple[int | None, ...]) -> Tensor:

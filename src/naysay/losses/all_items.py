@@ -10,7 +10,7 @@ from torch import Tensor
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, public, raise_invalid
-from naysay.losses._inputs import as_indices, as_vectors, as_weights, check_all, computing_dtype
+from naysay.losses._inputs import as_indices, as_vectors, as_weights, check_all, computing_dtype, without_autocast
 from naysay.losses.check_values import values_are_checked
 from naysay.positives import IGNORE, Positives
 
@@ -52,7 +52,8 @@ def all_items(anchors: Tensor, items: Tensor, positives: Any, *, weight: Any = 0
     else:
         cost = as_weights(weight, (len(right),), left, parameter="weight")
     known, ignored = _pairs(positives, len(left), len(right), given.device)
-    every = torch.einsum("bd,de,be->b", left, right.T @ (cost[:, None] * right), left)
+    with without_autocast(left):
+        every = torch.einsum("bd,de,be->b", left, right.T @ (cost[:, None] * right), left)
     own = _scores(left, right, known)
     as_missing = cost[known[1]] * own**2  # what `every` counts of a positive
     losses = every.index_add(0, known[0], (1.0 - own) ** 2 - as_missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from naysay.losses._inputs import (
     check_result,
     computing_dtype,
     label_pair,
+    without_autocast,
 )
 from naysay.losses._slots import LOWEST, Slots, log_sum_exp, softplus
 from naysay.losses.softmax import (
@@ -68,11 +69,11 @@ def in_batch(
     Args:
         anchors: (N, d); scores are dot products, so normalise first for cosines.
         keys: (M, d), or None: the anchors are their own keys, and none is a negative of itself.
-        partner: (N,) the key that is the anchor's positive; None: key i for anchor i.
+        partner: (N,) the key that is the anchor's positive. None, with keys only: key i for anchor i.
         negatives: (N, K, d) further negatives.
         negative_mask: (N, K) bool, True where a slot of `negatives` holds one.
         share_negatives: False: further negatives are those of their own anchor only. True: they are keys for all
-            anchors, after the M.
+            anchors, after the M. M below then means M + N K.
         temperature: t, above 0: a number, or a tensor of one number, which may be learned.
         mask: True where a key may be a negative: (M,), (N, M), or a function of a slice of rows that returns
             (rows, M). The positive always counts.
@@ -83,7 +84,7 @@ def in_batch(
         form: "sampled", "refined" or "classic", as in `sampled_softmax`; the last two need log_q.
         labels: (N,) or (G, N): keys with the anchor's own label are left out, -1 matches nothing; for G granularities,
             the mean of the losses.
-        key_labels: (M,) or (G, M); without keys, `labels` are used for both.
+        key_labels: (M,) or (G, M), required with keys and labels; without keys, `labels` are used for both.
         prior: The share of false negatives, as in `debiased`.
         beta: How much more hard negatives count, as in `hard_negative_nce`.
         min_score: The lowest possible score, as in `debiased`.
@@ -105,14 +106,15 @@ def in_batch(
     temperature = as_temperature(temperature, given)
     own = keys is None
     right = given if keys is None else as_vectors("keys", keys, given)
-    pairs = as_partner(partner, len(given), len(right), given.device, own=own)
+    partners = as_partner(partner, len(given), len(right), given.device, own=own)
     further, valid = _further_negatives(negatives, negative_mask, given)
     wide, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
     left = wide / temperature
     own_log_q = as_positive_log_q(positive_log_q, form, left)
+    own_log_q = None if own_log_q is None else own_log_q.detach()
 
     filled = None
-    positive = (wide * right[pairs]).sum(dim=1)
+    positive = (wide * right[partners]).sum(dim=1)
     row_inputs = {"positive": positive / temperature}
     if further is not None and share_negatives:
         filled = torch.cat([valid.new_ones(len(right)), valid.flatten()])
@@ -120,7 +122,8 @@ def in_batch(
     elif further is not None:
         if log_q is not None:
             raise_invalid("log_q", "left out with `negatives` that are not shared", "log_q", "Theirs is not known.")
-        row_inputs["further"] = torch.einsum("nd,nkd->nk", left, further)
+        with without_autocast(left):
+            row_inputs["further"] = torch.einsum("nd,nkd->nk", left, further)
 
     columns = as_columns(len(left), len(right), left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
     granularities = _granularities(labels, key_labels, columns, len(left))
@@ -129,7 +132,7 @@ def in_batch(
 
     def losses_of(scores: Tensor, rows: slice, *inputs: Tensor) -> Tensor:
         of_rows = dict(zip(row_inputs, inputs, strict=True))
-        slots = _columns_as_slots(scores, rows, columns, pairs, of_rows["positive"])
+        slots = _columns_as_slots(scores, rows, columns, partners, of_rows["positive"])
         if "further" in of_rows:
             slots = _with_further(slots, of_rows["further"], valid[rows])
         found = []
@@ -200,9 +203,9 @@ def _columns_as_slots(scores: Tensor, rows: slice, columns: Columns, partner: Te
     The positive's score is in the block, and was computed row by row before. The value is the one in the block, so that
     equal scores have a gap of 0. The gradient flows through the other, (rows,), which spares passes over the block.
     """
-    own_column = partner[rows, None]
-    drawn = columns.candidates(rows).scatter_(1, own_column, False)
-    positive = scores.detach().gather(1, own_column)[:, 0] + (positive - positive.detach())
+    partner_column = partner[rows, None]
+    drawn = columns.candidates(rows).scatter_(1, partner_column, False)
+    positive = scores.detach().gather(1, partner_column)[:, 0] + (positive - positive.detach())
     weights = columns.weights_of(rows)
     kept = drawn
     if weights is not None:
@@ -215,7 +218,7 @@ def _columns_as_slots(scores: Tensor, rows: slice, columns: Columns, partner: Te
 def _with_further(slots: Slots, logits: Tensor, valid: Tensor) -> Slots:
     """The same with (rows, K) slots more, of weight 1; they have no log_q."""
     weights = None if slots.weights is None else torch.cat([slots.weights, valid.to(logits.dtype)], dim=1)
-    kept = slots.kept if slots.kept is None else torch.cat([slots.kept, valid], dim=1)
+    kept = torch.cat([cast(Tensor, slots.kept), valid], dim=1)  # `_columns_as_slots` always makes it
     negatives = torch.cat([slots.negatives, logits], dim=1)
     return Slots(slots.positive, negatives, kept, weights, drawn=None, log_q=None, dtype=slots.dtype)
 
@@ -249,12 +252,12 @@ def in_batch_hinge(
     Args:
         anchors: (N, d); scores are dot products, so normalise first for cosines.
         keys: (M, d), or None: the anchors are their own keys.
-        partner: (N,) the key that is the anchor's positive; None: key i for anchor i.
+        partner: (N,) the key that is the anchor's positive. None, with keys only: key i for anchor i.
         margin: At least 0.
         among: How many of the largest terms count; None: all.
         mask: As in `in_batch`: True where a key may be a negative.
         labels: (N,) or (G, N): keys with the anchor's own label are left out, such as captions of one image.
-        key_labels: (M,) or (G, M); without keys, `labels` are used for both.
+        key_labels: (M,) or (G, M), required with keys and labels; without keys, `labels` are used for both.
         block: Scores in memory at once.
 
     Returns:
@@ -272,15 +275,15 @@ def in_batch_hinge(
     given = as_vectors("anchors", anchors)
     own = keys is None
     right = given if keys is None else as_vectors("keys", keys, given)
-    pairs = as_partner(partner, len(given), len(right), given.device, own=own)
+    partners = as_partner(partner, len(given), len(right), given.device, own=own)
     left, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
     columns = as_columns(len(left), len(right), left, own=own, mask=mask)
     granularities = _granularities(labels, key_labels, columns, len(left))
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
-        own_column = pairs[rows, None]
-        candidates = columns.candidates(rows).scatter_(1, own_column, False)
-        violations = (scores - scores.gather(1, own_column) + margin).relu()
+        partner_column = partners[rows, None]
+        candidates = columns.candidates(rows).scatter_(1, partner_column, False)
+        violations = (scores - scores.gather(1, partner_column) + margin).relu()
         found = []
         for row_labels, column_labels in granularities:
             counted = candidates
@@ -344,12 +347,12 @@ def eliminate(
         tensor([0.6931, 0.6931, 0.0000, 1.0986])
     """
     batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
-    pairs = batch.partner(partner)
+    partners = batch.partner(partner)
 
-    positives = (batch.left * batch.right[pairs]).sum(dim=1)
+    positives = (batch.left * batch.right[partners]).sum(dim=1)
 
     def losses_of(scores: Tensor, rows: slice, positive: Tensor) -> Tensor:
-        slots = _columns_as_slots(scores, rows, batch.columns, pairs, positive)
+        slots = _columns_as_slots(scores, rows, batch.columns, partners, positive)
         found = []
         for row_labels, column_labels in zip(batch.labels, batch.key_labels, strict=True):
             others = slots.only(~same_label(row_labels, column_labels, rows))
@@ -403,11 +406,11 @@ def attract(
         tensor([1.0986, 1.0986, 1.0986, 1.0986])
     """
     batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
-    pairs = batch.partner(partner)
+    partners = batch.partner(partner)
     names = batch.labels, batch.key_labels
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
-        return _several_positives(scores, rows, batch.columns, *names, partner=pairs, apart=False)
+        return _several_positives(scores, rows, batch.columns, *names, partner=partners, apart=False)
 
     return batch.losses(losses_of)
 
@@ -479,9 +482,9 @@ def _several_positives(
     counted = columns.candidates(rows)
     weights = columns.weights_of(rows)
     if partner is not None:
-        own_column = partner[rows, None]
-        counted = counted.scatter_(1, own_column, True)
-        weights = None if weights is None else weights.scatter(1, own_column, 1.0)
+        partner_column = partner[rows, None]
+        counted = counted.scatter_(1, partner_column, True)
+        weights = None if weights is None else weights.scatter(1, partner_column, 1.0)
     highest = scores.detach().masked_fill(~counted, LOWEST[scores.dtype]).amax(dim=1, keepdim=True)
     scores = scores - highest  # differences are exact where scores are close, and then logarithms of weights count
     logits = scores
@@ -494,7 +497,7 @@ def _several_positives(
     for row_labels, column_labels in zip(labels, key_labels, strict=True):
         positive = counted & same_label(row_labels, column_labels, rows)
         if partner is not None:
-            positive = positive.scatter(1, own_column, True)
+            positive = positive.scatter(1, partner_column, True)
         count = positive.to(scores.dtype) if weights is None else weights * positive
         total = count.sum(dim=1, keepdim=True)
         share = count / total.masked_fill(total == 0, 1.0)
@@ -545,12 +548,12 @@ def invariant_spreading(
     given = as_vectors("z", z)
     wide = given.to(computing_dtype(given))
     left = wide / as_temperature(temperature, given)
-    pairs = as_partner(partner, len(wide), len(wide), wide.device, own=True)
+    partners = as_partner(partner, len(wide), len(wide), wide.device, own=True)
     columns = as_columns(len(wide), len(wide), wide, own=True, mask=mask)
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
-        own_column = pairs[rows, None]
-        candidates = columns.candidates(rows).scatter_(1, own_column, True)
+        partner_column = partners[rows, None]
+        candidates = columns.candidates(rows).scatter_(1, partner_column, True)
         # The likeliest column is apart: only its probability can be near 1, where 1 - P has no digits left. The others
         # have at most 1/2.
         top = scores.detach().masked_fill(~candidates, LOWEST[scores.dtype]).argmax(dim=1, keepdim=True)
@@ -558,10 +561,10 @@ def invariant_spreading(
         rest = candidates.scatter(1, top, False)
         log_rest = log_sum_exp(gaps, rest)[:, None]  # of all but the likeliest, over the likeliest
         log_total = softplus(log_rest)
-        log_not_top = (log_rest - log_total).masked_fill(top == own_column, 0.0)
-        others = rest.scatter(1, own_column, False)
+        log_not_top = (log_rest - log_total).masked_fill(top == partner_column, 0.0)
+        others = rest.scatter(1, partner_column, False)
         log_not_others = torch.log1p(-(gaps - log_total).masked_fill(~others, LOWEST[gaps.dtype]).exp())
-        found = (log_total - gaps.gather(1, own_column))[:, 0]
+        found = (log_total - gaps.gather(1, partner_column))[:, 0]
         spread = log_not_top[:, 0] + log_not_others.sum(dim=1)
         return (found - weight * spread).masked_fill(~rest.any(dim=1), 0.0)
 

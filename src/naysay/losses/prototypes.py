@@ -20,7 +20,15 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.losses._inputs import as_labels, as_numbers, as_vectors, check_all, check_finite, computing_dtype
+from naysay.losses._inputs import (
+    as_labels,
+    as_numbers,
+    as_vectors,
+    check_all,
+    check_finite,
+    computing_dtype,
+    without_autocast,
+)
 from naysay.losses._slots import log_sum_exp
 from naysay.losses.check_values import values_are_checked
 
@@ -140,7 +148,8 @@ def _of_one_clustering(
     if values_are_checked(scale):
         check_all("temperatures", scale, scale.isfinite() & (scale > 0), "finite and above 0")
     columns = _chosen_clusters(clusters, size, negatives, rng)
-    logits = z @ (centre / scale[:, None]).T
+    with without_autocast(z):
+        logits = z @ (centre / scale[:, None]).T
     own = logits.gather(1, clusters.clamp_min(0)[:, None])[:, 0]
     loss = log_sum_exp(logits, columns[None]) - own
     return loss.masked_fill((clusters < 0) | (columns.sum() < 2), 0.0)

@@ -314,14 +314,14 @@ def _mean_reliability(points: Floats, k_max: int) -> Floats:
     if not len(uncertain):
         return np.ones(k_max)
     x, log_phi = _nodes(float(uncertain.min()), float(uncertain.max()), float(k_max))
-    weights = _summed_density(x, uncertain) * (_STEP * _DENSITY / len(points))
+    node_weights = _summed_density(x, uncertain) * (_STEP * _DENSITY / len(points))
     powers = np.exp(np.multiply.outer(log_phi, np.arange(1.0, min(k_max, _POWERS) + 1)))
     blocks = -(-k_max // _POWERS)
     blocks_at_once = max(1, _CELLS // len(x))
     means = []
     for first in range(0, blocks, blocks_at_once):
         exponents = float(_POWERS) * np.arange(first, min(first + blocks_at_once, blocks))
-        means.append((np.exp(np.multiply.outer(exponents, log_phi)) * weights) @ powers)
+        means.append((np.exp(np.multiply.outer(exponents, log_phi)) * node_weights) @ powers)
     return np.asarray(np.concatenate(means).ravel()[:k_max] + certain_share)
 
 

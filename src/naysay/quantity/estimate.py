@@ -72,17 +72,17 @@ def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int 
         (4, (3, 5), False)
     """
     advice = "At 0.5 labels carry no information, and no number of negatives helps."
-    trained = check_number("train_auc", train_auc, above=0.5, at_most=1, advice=advice)
+    label_auc = check_number("train_auc", train_auc, above=0.5, at_most=1, advice=advice)
     values = np.atleast_1d(as_floats("val_auc", val_auc))
     check_all("val_auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
     points = check_points("val_auc", values)
     w, largest = check_weight(weight), check_whole("k_max", k_max, 1, MAX_K_MAX)
-    mu, reached = separation(trained), separation(points)
+    mu, reached = separation(label_auc), separation(points)
     curve = run_mean(mu, reached, w, largest)
     best = int(curve.argmax())
     k, v = best + 1, float(curve[best])
     carried = v < _EASY * (1 - w)
-    notes = tuple(_notes(trained, points, k, largest, carried=carried))
+    notes = tuple(_notes(label_auc, points, k, largest, carried=carried))
     curve.flags.writeable = reached.flags.writeable = False
     return Estimate(k, curve, k == largest, _flat(curve, best), mu, reached, w, carried, notes)
 
@@ -96,10 +96,10 @@ def _flat(curve: Floats, best: int) -> tuple[int, int]:
     return low, high
 
 
-def _notes(trained: float, points: Floats, k: int, k_max: int, *, carried: bool) -> list[str]:
+def _notes(label_auc: float, points: Floats, k: int, k_max: int, *, carried: bool) -> list[str]:
     """Return a sentence for each reason to doubt the result."""
     notes = []
-    if k == k_max and trained == 1:
+    if k == k_max and label_auc == 1:
         notes.append("A training AUC of 1 means labels without noise: every negative helps, and k equals k_max.")
     elif k == k_max:
         notes.append(f"The best k equals k_max ({k_max}), so the optimum may lie beyond it: raise k_max.")
@@ -108,7 +108,7 @@ def _notes(trained: float, points: Floats, k: int, k_max: int, *, carried: bool)
             "v is hardly above 1 - weight, the limit for large k whatever the data: it comes from easy samples, "
             "and k is not informative."
         )
-    above, below = int((points > trained).sum()), int((points < 0.5).sum())
+    above, below = int((points > label_auc).sum()), int((points < 0.5).sum())
     if above:
         notes.append(
             f"{_counted(above, points)} above the training AUC, as if the model were more reliable than its labels: "

@@ -9,7 +9,7 @@ import pytest
 import ray
 
 from naysay.errors import NaysayError
-from tests.integrations.own_environment.ray_world import SMALL, Large, kill_workers
+from tests.integrations.own_environment.ray_world import SMALL, Large, kill_a_worker
 from tests.jobs.job_world import Encoder, after_parts, in_parts, stopped
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -60,9 +60,9 @@ def test_other_judges_and_metrics(world, asked):
     assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "plain.jsonl").read_bytes()
 
 
-def test_workers_that_are_killed_are_replaced(world, monkeypatch):
+def test_a_worker_that_is_killed_is_replaced(world, monkeypatch):
     in_parts(monkeypatch, 150)
-    after_parts(monkeypatch, 1, kill_workers)
+    after_parts(monkeypatch, 1, kill_a_worker)
     world.run("out.jsonl", **ON_RAY)
     assert same(world, "out.jsonl")
 
