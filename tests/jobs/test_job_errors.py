@@ -31,7 +31,7 @@ def world(tmp_path_factory):
         ({"select": "groups"}, "`--select` must be one of 'top', 'random', 'softmax', 'spread', 'mmr', got 'groups'."),
         ({"select": "softmax"}, "`--temperature` must be given for 'softmax', got None."),
         ({"temperature": 0.1}, "`--temperature` must be left out for 'top', got 0.1. It is for 'softmax'."),
-        ({"select": "mmr", "mmr_lambda": 2.0}, "`--balance` must be a number at least 0 and at most 1, got 2.0."),
+        ({"select": "mmr", "mmr_lambda": 2.0}, "`--mmr-lambda` must be a number at least 0 and at most 1, got 2.0."),
         ({"quotas": "search=4"}, "`--quotas` must be 5 in all, like `-k`, got 4."),
         ({"quotas": "search=4", "k": "auto"}, "`--quotas` must be left out where `-k` is auto, got {'search': 4}."),
         ({"k": "auto", "judge": "none"}, "`-k` must be a number without a judge, got 'auto'. Only a judge"),

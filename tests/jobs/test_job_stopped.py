@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from job_world import Encoder, World, after_parts, in_parts, lines, stopped
 
+import naysay as ns
 from naysay.errors import NaysayError
 from naysay.jobs.guards import locked
 
@@ -80,6 +81,21 @@ def test_it_goes_on_with_parts_of_another_size(world, whole, monkeypatch):
     assert not world.job().exists()
 
 
+@pytest.mark.parametrize("given", [{}, {"k": "auto", "min_score": 0.2, "on_short": "pad"}])
+def test_a_cap_on_items_gives_the_same_bytes_after_a_stop_as_in_memory(world, monkeypatch, given):
+    given = {"max_per_item": 4, "judge": "share:0.95", **given}
+    world.run("whole.jsonl", **given)
+    stopped(world, monkeypatch, 2, **given)
+    in_parts(monkeypatch, 7)
+    world.run(resume=True, **given)
+    assert output(world) == (world.folder / "whole.jsonl").read_bytes()
+    in_python = given | {"k": 5} | ({"k": "auto"} if "on_short" in given else {})
+    mined = ns.mine(world.queries, world.corpus, world.known, **in_python)
+    found = [[int(name[1:]) for name in row["negatives"]] for row in lines(world.folder / "out.jsonl")]
+    assert [row for row in found if row] == [row[row >= 0].tolist() for row in mined.ids if (row >= 0).any()]
+    assert np.bincount(mined.ids[mined.mask]).max() == 4
+
+
 def test_an_unfinished_job_is_continued_or_thrown_away_only_if_asked(world, whole, monkeypatch):
     stopped(world, monkeypatch, 1)
     assert blamed(world) == "output"
@@ -127,6 +143,27 @@ def test_rows_of_a_file_that_are_short(world, monkeypatch):
     mined = after_parts(monkeypatch, None, None)
     world.run(short="drop", resume=True, **given)
     assert mined == []  # all that was left was to write
+
+
+def test_what_a_kill_leaves_of_a_draft_is_in_nobodys_way(world, whole, monkeypatch):
+    stopped(world, monkeypatch, 1)
+    (world.job() / ".job.json.0123456789abcdef").write_text("half")
+    world.run(resume=True)
+    assert output(world) == whole
+
+
+def test_a_job_that_was_killed_while_it_was_removed_makes_way(world, whole, monkeypatch):
+    def stop(self, **_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("naysay.jobs.folder.JobFolder.clear", lambda self, **_: stop(self) if self.parts else None)
+        with pytest.raises(KeyboardInterrupt):
+            world.run()
+    assert output(world) == whole  # it was published before
+    for given in ({"resume": True, "k": "3"}, {}):
+        world.run(**given)
+    assert output(world) == whole
 
 
 def test_the_vectors_of_a_model_outlive_a_change_of_options(world):
