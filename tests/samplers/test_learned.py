@@ -66,6 +66,13 @@ def test_draws_and_log_q_follow_the_softmax_of_the_generator():
         assert set(np.unique(mine)) <= set(row)
 
 
+def test_logits_of_known_items_need_not_be_finite():
+    known_are_nan = LOGITS.copy()
+    known_are_nan[np.arange(N_ANCHORS), np.arange(N_ANCHORS)] = np.nan
+    given, wanted = (learned(start=start)[0].sample(QUERY, 5, rng=ns.rng_for(0)) for start in (known_are_nan, LOGITS))
+    np.testing.assert_array_equal(given.ids, wanted.ids)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
 def test_an_exact_step_is_the_gradient_of_the_expected_reward(temperature):
     sampler, logits = learned(temperature=temperature)

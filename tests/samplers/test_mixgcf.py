@@ -191,3 +191,18 @@ def test_many_rows_are_compared_in_parts(in_torch):
 def both(anchors):
     """Anchors' vectors in either array type, as an embed that knows both."""
     return ANCHORS[anchors, :D] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors, :D]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "concat"])
+def test_tensors_of_two_number_types_give_what_one_type_gives(pooling):
+    items = torch.tensor(ITEMS, dtype=torch.float32, requires_grad=True)
+    query = tensors(asked([0, 1, 2], LAYERS * D if pooling == "concat" else D))
+
+    def made(table):
+        return MixGCF(POOL, lambda ids: table[ids], 4, pooling=pooling).sample(query, 3, rng=ns.rng_for(0))
+
+    mixed, wide = made(items), made(items.double())
+    assert torch.equal(mixed.parents, wide.parents)
+    assert mixed.vectors.dtype == torch.float32
+    assert mixed.vectors.requires_grad
+    torch.testing.assert_close(mixed.scores, wide.scores, rtol=1e-5, atol=1e-5)

@@ -13,9 +13,13 @@ INDEPENDENT = ns.pools.Everything(KNOWN, distinct=False)
 STATIC = samplers.Static(POOL)
 CORRUPTION = ns.pools.Corruption([[0, 0, 1], [1, 0, 2]], n_entities=6)
 GRAPH = ns.Positives.from_edges([0, 1], [1, 2], 6)
+STAR = ns.Positives.from_edges([2, 2, 2], [0, 1, 3], 6)
 VECTORS = np.eye(6, 3)
 QUERY = ns.Query([0, 1], positives=[0, 1], vectors=VECTORS[:2])
 BARE = ns.Query([0, 1])
+WITHOUT_ONE = ns.Query([0, 1], positives=[0, -1], vectors=VECTORS[:2])  # the second row has no positive
+TIMED_POOL = ns.pools.Everything(KNOWN, times=([0, 1], [0, 1], [5, 5]))
+TIMED = ns.Query([0, 1], times=[1, 9])
 WEIGHT = torch.zeros(6, requires_grad=True)
 OPTIMIZER = torch.optim.SGD([WEIGHT], 0.1)
 
@@ -34,6 +38,10 @@ def in_torch(ids):
 
 def generator(anchors, ids):
     return WEIGHT[ids]
+
+
+def not_finite(anchors, ids):
+    return torch.where(ids == 3, torch.nan, WEIGHT[ids])
 
 
 def make(query, ids, rng):
@@ -256,7 +264,9 @@ QUERIES = [
     ("MoCHi", {}, (ns.Query([0], vectors=VECTORS[:1] * np.nan), 1), "query.vectors"),
     ("MixKG", {"pool": CORRUPTION}, (ns.Query([[0, 0, 1]] * 9), 1), "pool"),  # two sides
     ("MixKG", {"score": None, "by": "entity"}, (BARE, 1), "query.positives"),
+    ("MixKG", {"score": None, "by": "entity"}, (WITHOUT_ONE, 1), "query.positives"),
     ("MixGCF", {}, (BARE, 1), "query.positives"),
+    ("MixGCF", {}, (WITHOUT_ONE, 1), "query.positives"),
     ("MixGCF", {"embed": lambda ids: VECTORS[ids].astype(int)}, (QUERY, 1), "embed"),
     ("MixGCF", {"embed": lambda ids: VECTORS[ids][:1]}, (QUERY, 1), "embed"),
     ("MixGCF", {"embed": lambda ids: torch.tensor(VECTORS)[ids]}, (QUERY, 1), "embed"),
@@ -268,6 +278,9 @@ QUERIES = [
     ("Mixed", {"parts": {"a": Answers(vectors=[1.0]), "b": Answers(vectors=[1.0, 2.0])}}, (QUERY, 2), "parts"),
     ("MultiFeedback", {}, (BARE, 1), "query.positives"),
     ("Learned", {"generator": lambda anchors, ids: WEIGHT}, (QUERY, 1), "generator"),
+    ("Learned", {"generator": not_finite}, (QUERY, 1), "generator"),
+    ("Learned", {"pool": ns.pools.InBatch(), "candidates": lambda step: None}, (QUERY, 1), "candidates"),
+    ("GraphPolicy", {"generator": not_finite, "graph": STAR}, (QUERY, 1), "generator"),
     ("GraphPolicy", {}, (ns.Query([6]), 1), "anchors"),
     ("GraphPolicy", {"start": "positive"}, (BARE, 1), "query.positives"),
     ("Generated", {"embed": in_torch, "generator": lambda *parts: parts[2][:1]}, (QUERY, 1), "generator"),
@@ -332,6 +345,15 @@ def test_an_invalid_call_is_named(call, given, parameter):
     with pytest.raises(ns.NaysayError) as caught:
         call(**given)
     assert caught.value.parameter == parameter
+
+
+def test_samplers_that_cannot_exclude_by_time_say_so_though_their_pool_can():
+    learned = samplers.Learned(TIMED_POOL, generator, OPTIMIZER, score)
+    for sampler in (learned, samplers.Cached(TIMED_POOL, score, 3, 3)):
+        with pytest.raises(ns.NaysayError) as caught:
+            sampler.sample(TIMED, 1, rng=ns.rng_for(0))
+        assert caught.value.parameter == "query.times"
+        assert "Only Everything" not in str(caught.value)
 
 
 def test_stored_vectors_are_only_for_pools_that_store_them():

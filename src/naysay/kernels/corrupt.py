@@ -15,7 +15,7 @@ import numpy as np
 from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound
-from naysay.kernels.distinct import bitmap_size, mark_collisions, seen_before, table_size
+from naysay.kernels.distinct import bitmap_size, mark_collisions, seen_or_entered, table_size
 from naysay.kernels.random import below, number, retry, row_state
 
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -118,12 +118,12 @@ def settle(state: Any, slot: Any, attempts: Any, left: Any, part: Any, codes: An
     row, own, span, free, listed = part
     for i in range(first, end):
         item = tried_id(retry(state, slot, i), row, own, span, free, listed)
-        if item >= 0 and (repeat or not seen_before(codes, slot, 3 * item + side, table)):
+        if item >= 0 and (repeat or not seen_or_entered(codes, slot, 3 * item + side, table)):
             return item
     rank, used = below(retry(state, slot, end), left), 0 if repeat else slot
     item = counted_id(rank, row, own, span, listed, codes, used, side)
     if not repeat:
-        seen_before(codes, slot, 3 * item + side, table)
+        seen_or_entered(codes, slot, 3 * item + side, table)
     return item
 
 
@@ -200,8 +200,8 @@ def draw(start: Any, stop: Any, how: Any, queries: Any, parts: Any, known: Any, 
                 item = deck[s, place]
                 if not repeat:
                     deck[s, place], deck[s, used[s]] = deck[s, used[s]], item
-                    seen_before(codes, slot, 3 * item + side, table)
-            elif item < 0 or (not repeat and doubtful[slot] and seen_before(codes, slot, 3 * item + side, seen)):
+                    seen_or_entered(codes, slot, 3 * item + side, table)
+            elif item < 0 or (not repeat and doubtful[slot] and seen_or_entered(codes, slot, 3 * item + side, seen)):
                 mine, listed = (indices, bits, lows[s], highs[s]), (lists, begins[s], ends[s])
                 # A list of which little is free deserves more tries: going through it is dearer than them.
                 most = tries * min(64, max(1, spans[s] // (4 * free[s]))) if begins[s] >= 0 else tries

@@ -1,4 +1,4 @@
-"""Loops over sorted CSR rows: build, membership, and the rank of a non-member.
+"""Loops over sorted CSR rows: membership, and the rank of a non-member.
 
 Beside the sorted ids, each row of d ids has a Bloom filter of 8 d bits, two per id (one byte per pair, at the
 same offset as the row). A clear bit proves that an id is not in the row: for 95 % of non-members, where a
@@ -15,7 +15,6 @@ from naysay.kernels.compile import compiled, inlined
 
 HASH_A, HASH_B = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 _U32, _U3, _U7 = np.uint64(32), np.uint64(3), np.uint64(7)
-_INSERTION = 24
 
 
 @inlined

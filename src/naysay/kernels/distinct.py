@@ -1,4 +1,4 @@
-"""Keeping a row distinct: what repeats, which ranks are unused, and a shuffle for a row that is almost emptied."""
+"""Keeping a row distinct: what repeats, which ranks are unused, and a shuffle if more than half is drawn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def hashed(item: Any, table: Any) -> Any:
 
 
 @inlined
-def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
+def seen_or_entered(line: Any, slot: Any, item: Any, table: Any) -> Any:
     """Whether `item` is in line[:slot]. With a table, a new item is entered."""
     if len(table) == 0:
         found = False

@@ -17,7 +17,7 @@ from naysay.kernels.distinct import (
     bitmap_size,
     met_before,
     repeats,
-    seen_before,
+    seen_or_entered,
     shuffle_ranks,
     table_size,
     unused_rank,
@@ -60,16 +60,16 @@ def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, t
         return
     table[:] = -1
     for slot in range(wanted):
-        settled = not seen_before(line, slot, line[slot], table)
+        settled = not seen_or_entered(line, slot, line[slot], table)
         for attempt in range(tries):
             if settled:
                 break
             line[slot] = below(retry(state, slot, attempt), size)
-            settled = not seen_before(line, slot, line[slot], table)
+            settled = not seen_or_entered(line, slot, line[slot], table)
         if not settled:  # all tries failed: count past the earlier slots instead
             ranks[:slot] = line[:slot]
             line[slot] = unused_rank(retry(state, slot, tries), ranks, slot, size)
-            seen_before(line, slot, line[slot], table)
+            seen_or_entered(line, slot, line[slot], table)
 
 
 @compiled
@@ -120,7 +120,6 @@ def keep_first(start: Any, stop: Any, given: Any, known: Any, out: Any, dropped:
             doubtful |= met_before(bitmap, item) | np.uint8(known[row, slot]) | np.uint8(item < 0)
             out[row, slot] = item
         if not doubtful:  # mostly: nothing to take out
-            out[row, width:] = -1
             dropped[row] = 0
             continue
         table[:] = -1
@@ -129,7 +128,7 @@ def keep_first(start: Any, stop: Any, given: Any, known: Any, out: Any, dropped:
             item = given[row, slot]
             if item < 0:
                 continue
-            if known[row, slot] or seen_before(line, kept, item, table):
+            if known[row, slot] or seen_or_entered(line, kept, item, table):
                 lost += 1
             else:
                 line[kept] = item
@@ -208,7 +207,7 @@ def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known
                 bits_here = number(state, slot) if attempt == 0 else retry(state, slot, attempt)
                 entry = below(bits_here, held)
                 if may_use(items[entry], owners[entry], anchor, positive, indices, bits, low, high) and (
-                    repeat or not seen_before(line, slot, items[entry], table)
+                    repeat or not seen_or_entered(line, slot, items[entry], table)
                 ):
                     place = entry
                     break
@@ -226,7 +225,7 @@ def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known
                 if not repeat:
                     left -= 1
                     usable[chosen] = usable[left]
-                if repeat or not seen_before(line, slot, items[entry], table):
+                if repeat or not seen_or_entered(line, slot, items[entry], table):
                     place = entry
             if place < 0:
                 break

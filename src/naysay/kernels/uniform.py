@@ -3,7 +3,7 @@
 Each slot's first candidate is drawn in one vectorised pass; only those that the row's filter lets through (5 %)
 are searched for. A candidate that is known, or repeats an earlier slot, is redrawn, which keeps what is
 accepted uniform, and after `tries` tries the rank shift gives an exact draw at once: work is bounded. Rows that
-are mostly known, or almost emptied by a distinct draw, never try.
+are mostly known, or of which a distinct draw takes more than half of what is free, never try.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def make_distinct(state: Any, tries: Any, row: Any, size: Any, line: Any, wanted
     for slot in range(wanted):
         if doubtful[slot] == 0 and not wide:
             continue
-        if doubtful[slot] != KNOWN and not distinct.seen_before(line, slot, line[slot], table):
+        if doubtful[slot] != KNOWN and not distinct.seen_or_entered(line, slot, line[slot], table):
             continue
         settled, met = False, np.uint8(1)
         for i in range(tries):
             line[slot] = free_item(state, slot, i * (tries + 1), tries, indices, bits, low, high, size)
             met = np.uint8(1) if wide else distinct.met_before(bitmap, line[slot])
-            settled = met == 0 or not distinct.seen_before(line, slot, line[slot], table)
+            settled = met == 0 or not distinct.seen_or_entered(line, slot, line[slot], table)
             if settled:
                 break
         if not settled:  # all tries failed: count past the earlier slots instead
@@ -110,7 +110,7 @@ def make_distinct(state: Any, tries: Any, row: Any, size: Any, line: Any, wanted
                 ranks[earlier] = line[earlier] - (csr.lower_bound(indices, low, high, line[earlier]) - low)
             rank = distinct.unused_rank(retry(state, slot, tries * (tries + 1)), ranks, slot, size - (high - low))
             line[slot] = csr.shifted(indices, low, high, rank)
-            distinct.seen_before(line, slot, line[slot], table)  # enters it in the table
+            distinct.seen_or_entered(line, slot, line[slot], table)  # enters it in the table
             distinct.met_before(bitmap, line[slot])
         if met != 0 and not wide:
             for later in range(slot + 1, wanted):

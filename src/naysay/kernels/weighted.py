@@ -18,7 +18,7 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import row_contains, sort_on
-from naysay.kernels.distinct import repeats, seen_before, table_size
+from naysay.kernels.distinct import repeats, seen_or_entered, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
 from naysay.kernels.uniform import known_slots
 
@@ -153,18 +153,18 @@ def make_distinct(
     for slot in range(wanted):
         known = marked[next_known] == slot
         next_known += known
-        settled = not known and not seen_before(line, slot, line[slot], table)
+        settled = not known and not seen_or_entered(line, slot, line[slot], table)
         for i in range(tries):
             if settled:
                 break
             line[slot] = free_item(state, slot, i * (tries + 1), tries, row, weights, before)
-            settled = not seen_before(line, slot, line[slot], table)
+            settled = not seen_or_entered(line, slot, line[slot], table)
         if not settled:  # all tries failed: walk past the earlier slots instead
             sort_on(line, used, slot, taken)
             used = slot
             x = below_wide(retry(state, slot, tries * (tries + 1)), left)
             line[slot] = walked_item(x, cumulative, indices, low, high, taken, used)
-            seen_before(line, slot, line[slot], table)
+            seen_or_entered(line, slot, line[slot], table)
         left -= cumulative[line[slot] + 1] - cumulative[line[slot]]
         if left == 0:
             return slot + 1

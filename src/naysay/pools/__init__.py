@@ -1,4 +1,4 @@
-"""WHERE negatives come from: the review's five pools, and corruption of triples."""
+"""WHERE negatives come from: eight pools of items, and corruption of triples."""
 
 from naysay.pools.corruption import Corruption
 from naysay.pools.everything import Everything

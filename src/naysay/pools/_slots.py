@@ -73,9 +73,8 @@ def given_ids(ids: Any, n_items: int) -> NDArray[np.int64]:
     return given
 
 
-def raise_invalid_times() -> NoReturn:
+def raise_invalid_times(advice: str = "Only Everything(positives, times=...) excludes by time.") -> NoReturn:
     """Raise because a query has times."""
-    advice = "Only Everything(positives, times=...) excludes by time."
     checks.raise_invalid("query.times", "left out here", "times", advice)
 
 

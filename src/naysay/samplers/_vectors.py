@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from naysay._slots import like_query
-from naysay.arrays import is_torch, module_of, to_numpy
+from naysay.arrays import is_torch, module_of, need_torch, to_numpy
 from naysay.checks import check_not_masked, first_bad, raise_invalid
 from naysay.samplers._settings import Embed
 from naysay.types import Array, Query
@@ -66,6 +66,14 @@ def one_copy(vectors: Array) -> Array:
     """(n, d) of vectors (B, n, d) that are a view which all rows share, not copied; others as they are."""
     step: Any = vectors.stride(0) if is_torch(vectors) else vectors.strides[0]
     return vectors[0] if len(vectors) > 1 and step == 0 else vectors
+
+
+def in_one_type(anchors: Array, vectors: Array) -> tuple[Array, Array]:
+    """Both in the wider of their number types. NumPy does so by itself in products, torch does not."""
+    if not is_torch(vectors):
+        return anchors, vectors
+    wider = need_torch().promote_types(anchors.dtype, vectors.dtype)
+    return anchors.to(wider), vectors.to(wider)
 
 
 def products(anchors: Array, vectors: Array) -> Array:

@@ -17,7 +17,15 @@ from naysay.arrays import for_checkpoints, module_of, of_type, to_numpy
 from naysay.checks import as_floats, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import all_filled, anchors_of, check_count, draw_filled, shortfall, triples_of
+from naysay.pools._slots import (
+    all_filled,
+    anchors_of,
+    check_count,
+    draw_filled,
+    raise_invalid_times,
+    shortfall,
+    triples_of,
+)
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
@@ -180,14 +188,14 @@ class Cached(FromPool):
         rng: np.random.Generator,
     ) -> Negatives:
         """Any k of the ids (B, size), with log_q; in rows `by_pool` the pool's draw and log_q."""
-        taken, chance = draw_filled(ids, counts, width, key_from(rng), distinct=True)
+        taken, log_q_drawn = draw_filled(ids, counts, width, key_from(rng), distinct=True)
         taken[by_pool] = ids[by_pool, :width]
         log_q = None
         if pool_log_q is not None:
-            chance[by_pool] = pool_log_q[by_pool, :width]
+            log_q_drawn[by_pool] = pool_log_q[by_pool, :width]
             if log_side is not None:
-                chance[:, :1] += log_side[:, None]
-            log_q = like_query(np.where(taken >= 0, chance, 0.0), query)
+                log_q_drawn[:, :1] += log_side[:, None]
+            log_q = like_query(np.where(taken >= 0, log_q_drawn, 0.0), query)
         side = self._rows.side(place[:, None], taken)
         if side is not None:
             side = like_query(np.where(taken >= 0, side, np.int8(-1)), query)
@@ -321,6 +329,8 @@ class _Rows:
     def of(self, query: Query) -> Ids:
         """(B, places) the row of each side; -1 for a key of no known triple, which has none."""
         if self.corruption is None:
+            if query.times is not None:
+                raise_invalid_times("A cache has one row for each anchor, for all times.")
             return anchors_of(query, self.n_rows)[:, None]
         index = self.corruption.known.index(self.corruption.sides)
         rows = index.rows(triples_of(query, self.corruption.known))
@@ -362,8 +372,8 @@ class _Rows:
         """
         empty = ids[:, 0] < 0  # rows are filled from the left
         log_q: Floats | None = np.zeros(ids.shape)
-        for side, pool in enumerate(self.pools):
-            index = np.flatnonzero(empty & (place == side))
+        for at, pool in enumerate(self.pools):
+            index = np.flatnonzero(empty & (place == at))
             if len(index) == 0:
                 continue
             drawn = pool.draw(rows_of(query, index), counts[index], rng=rng).numpy()
@@ -441,7 +451,9 @@ class _History:
     def of(self, anchors: Ids, query: Query) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(B, size, epochs) and (B, 1, epochs): the scores of the cached ids and of the query's positives."""
         place = self._places(anchors, positive_ids(query))
-        positive = np.where((place >= 0)[:, None], self.positive_scores[place], np.float32(np.nan))
+        known = place >= 0
+        positive = np.full((len(place), self.epochs), np.nan, np.float32)
+        positive[known] = self.positive_scores[place[known]]
         return self.scores[anchors], positive[:, None, :]
 
     def _places(self, anchors: Ids, items: Ids) -> Ids:

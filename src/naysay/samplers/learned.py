@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay._slots import Score, corrupted_triples, score_slots
+from naysay._slots import Score, corrupted_triples, repeated, score_slots
 from naysay._state import Entry, read_state
 from naysay.arrays import dtype_for, for_checkpoints, need_torch, to_numpy
 from naysay.checks import (
@@ -24,10 +24,11 @@ from naysay.checks import (
     check_one_of,
     check_range,
     check_whole,
+    first_bad,
     public,
     raise_invalid,
 )
-from naysay.pools._slots import anchors_of, shortfall
+from naysay.pools._slots import anchors_of, raise_invalid_times, shortfall
 from naysay.pools.corruption import Corruption
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
@@ -76,6 +77,10 @@ def _softmax(logits: Any, eligible: NDArray[np.bool_]) -> tuple[Any, Any]:
     """(B, n) probabilities over what is eligible in each row, and their logarithms; 0 for the rest, and without any."""
     torch = need_torch()
     allowed = torch.as_tensor(eligible, device=logits.device)
+    bad = ~torch.isfinite(logits) & allowed
+    if bad.any():
+        rule = "a function that returns finite logits"
+        raise_invalid("generator", rule, first_bad(to_numpy(logits), np.asarray(to_numpy(bad))))
     none = ~allowed.any(dim=1, keepdim=True)
     lowered = logits.masked_fill(~allowed, -torch.inf).masked_fill(none, 0.0)
     chance = torch.softmax(lowered, dim=1) * allowed
@@ -191,8 +196,8 @@ class Learned(Independent):
         self._n_candidates = whole("candidates", self.candidates, optional=True)
         self._temperature = number("temperature", self.temperature, above=0, finite=True)
         self._known: Any = getattr(self.pool, "positives", None)
-        if self.candidates is None and not isinstance(self.pool, Corruption) and self._known is None:
-            raise_invalid("candidates", "a number unless the pool has `positives`", None)
+        if self.candidates is None and not isinstance(self.pool, Corruption):
+            self._check_all_compete()
         self._one_sided: dict[int, Pool] = {}
         if isinstance(self.pool, Corruption):
             self._one_sided = {side: self.pool.one_side(SIDES[side]) for side in self.pool.sides}
@@ -288,6 +293,10 @@ class Learned(Independent):
             self._steps, self._count = int(read["steps"]), int(read["count"])
             self._mean, self._sum = float(read["mean"]), float(read["sum"])
 
+    def _check_all_compete(self) -> None:
+        if self._known is None:
+            raise_invalid("candidates", "a number unless the pool has `positives`", None)
+
     def _count_rewards(self, rewards: NDArray[Any]) -> None:
         self._sum, self._count = self._sum + float(rewards.sum()), self._count + len(rewards)
 
@@ -311,6 +320,9 @@ class Learned(Independent):
             return self._corrupted(self.pool, query, n, rng)
         if n is not None:
             return candidates_of(self.pool, query, n, rng).numpy()
+        self._check_all_compete()
+        if query.times is not None:
+            raise_invalid_times("With candidates=None all items compete at any time: pass a number.")
         key_from(rng)  # as many keys as with a number
         anchors = anchors_of(query, self._known.n_anchors)
         every = np.broadcast_to(np.arange(self._known.n_items), (len(anchors), self._known.n_items))
@@ -534,8 +546,7 @@ class GraphPolicy(Independent):
         drawn = (rng.random((*nodes.shape, self.width)) * degree).astype(np.int64)
         place = np.where(degree <= self.width, np.arange(self.width), drawn)
         place = np.where(place < degree, place, -1)
-        repeated = _is_repeat(place.reshape(-1, self.width)).reshape(place.shape)
-        missing = (place < 0) | repeated
+        missing = (place < 0) | repeated(place.reshape(-1, self.width)).reshape(place.shape)
         if not len(indices):
             return np.full(shape, -1, np.int64)
         found = indices[np.where(missing, 0, start[:, :, None] + place)]
@@ -545,14 +556,5 @@ class GraphPolicy(Independent):
 def _only_new(earlier: list[Ids], found: Ids) -> Ids:
     """(B, m) without nodes of earlier levels and repeats: what is left is a breadth-first tree."""
     before = np.concatenate(earlier, axis=1)
-    repeated = _is_repeat(np.concatenate([before, found], axis=1))[:, before.shape[1] :]
-    return np.where(repeated, -1, found)
-
-
-def _is_repeat(ids: Ids) -> NDArray[np.bool_]:
-    """(B, n) bool: whether an earlier slot of the row has the same id."""
-    order = np.argsort(ids, axis=1, kind="stable")
-    ordered = np.take_along_axis(ids, order, axis=1)
-    repeated = np.zeros(ids.shape, np.bool_)
-    np.put_along_axis(repeated, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-    return repeated
+    met_before = repeated(np.concatenate([before, found], axis=1))[:, before.shape[1] :]
+    return np.where(met_before, -1, found)

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay._slots import Score, check_score, gather, like_query, of_kind, score_slots, where
+from naysay._slots import Score, check_score, gather, like_query, of_kind, partners, score_slots, where
 from naysay.arrays import module_of, to_numpy, without_gradients
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import shortfall
@@ -30,6 +30,7 @@ from naysay.samplers._vectors import (
     anchor_vectors,
     check_width,
     detached,
+    in_one_type,
     item_vectors,
     one_copy,
     products,
@@ -38,7 +39,7 @@ from naysay.samplers._vectors import (
     zero_where_empty,
 )
 from naysay.samplers.scores import sides_of
-from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
+from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query
 
 __all__ = ["MixGCF", "MixKG", "MoCHi"]
 
@@ -304,10 +305,10 @@ class MixKG(FromPool):
 
     def _cosines(self, query: Query, ids: Array, side: int | None) -> Array:
         """(B, n) cosines with the correct entity, without gradients; -inf where a slot is empty."""
-        correct = positive_ids(query) if side is None else anchor_ids(query)[:, side]
+        correct = partners(query) if side is None else like_query(anchor_ids(query)[:, side], query)
         with without_gradients(ids):
             vectors = item_vectors(self.embed, ids)
-            own = item_vectors(self.embed, like_query(correct, query))
+            own = item_vectors(self.embed, correct)
         return where(ids >= 0, products(unit(own), unit(vectors)), -np.inf)
 
 
@@ -388,7 +389,7 @@ class MixGCF(FromPool):
         """Make (B, K) synthetic negatives."""
         check_query(query)
         n_each = self._n_candidates(query.step)
-        liked = like_query(positive_ids(query), query)
+        liked = partners(query)
         anchors = anchor_vectors(query, self.embed_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * n_each, rng=rng).like(query)
@@ -404,7 +405,7 @@ class MixGCF(FromPool):
         first = hardest[:, :, 0]
         made = zero_where_empty(made, first)
         second = where(first >= 0, liked[:, None] + 0 * first, -1)
-        scores = products(detached(anchors), detached(made))
+        scores = products(*in_one_type(detached(anchors), detached(made)))
         return _mixed(first, second, made, counts, self.on_short, scores=scores)
 
     def _hardest(self, anchors: Array, ids: Array, n_each: int) -> Array:
@@ -420,6 +421,7 @@ class MixGCF(FromPool):
         vectors = item_vectors(self.embed, ids, layers=True, first=start)
         rows, total, layers, dim = vectors.shape
         slots = total // n_each
+        anchors, vectors = in_one_type(anchors, vectors)
         own = anchors.reshape(rows, anchors.shape[1] // max(dim, 1), dim)  # (B, 1 or layers, d)
         module = module_of(vectors)
         scores = module.einsum("bnld,bld->bnl", vectors, module.broadcast_to(own, (rows, layers, dim)))

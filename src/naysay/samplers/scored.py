@@ -1,8 +1,8 @@
 """Samplers that draw candidates, score them with the model, and choose k of each row by their scores.
 
-They begin alike: `self._draw` returns `Scored` candidates. They differ in which of them are eligible, and in what order
-they are taken. A choice by scores has no exact probability, so log_q is None, except where nothing is chosen
-(`SoftmaxWeights`).
+They begin alike: `self._draw_scored` returns `Scored` candidates. They differ in which of them are eligible, and in
+what order they are taken. A choice by scores has no exact probability, so log_q is None, except where nothing is
+chosen (`SoftmaxWeights`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Scored:
         order = top(values, min(self.width, values.shape[1]))
         return self.take((order, gather(self.scores, order) > -np.inf))
 
-    def softest(self, temperature: float, top_m: int | None, rng: np.random.Generator) -> Negatives:
+    def highest_softened(self, temperature: float, top_m: int | None, rng: np.random.Generator) -> Negatives:
         """Take the top k, k uniformly from the top m, or k without repeats from softmax(scores / temperature)."""
         if top_m is None:
             return self.highest(softened(self.scores, temperature, rng))
@@ -127,7 +127,7 @@ class _ScoresCandidates(FromPool):
     _count_name = "candidates"  # the setting that says how many candidates are drawn
     _count: Schedule
 
-    def _draw(
+    def _draw_scored(
         self,
         query: Query,
         k: Any,
@@ -141,10 +141,10 @@ class _ScoresCandidates(FromPool):
         counts, width = wanted_slots(k, len(query), rng, **limits)
         _warn_of_few(self, self._count_name, n, width)
         positive = positive_scores(self.score, query)[:, None] if with_positive else None
-        candidates, scores = self._scored(query, candidates_of(self.pool, query, n, rng))
+        candidates, scores = self._with_scores(query, candidates_of(self.pool, query, n, rng))
         return Scored(candidates, scores, counts, width, self.on_short, positive)
 
-    def _scored(self, query: Query, drawn: Negatives) -> tuple[Negatives, Array]:
+    def _with_scores(self, query: Query, drawn: Negatives) -> tuple[Negatives, Array]:
         """Candidates and their scores (B, n)."""
         return drawn, candidate_scores(self.score, query, drawn)
 
@@ -179,7 +179,8 @@ def _warn_of_few(sampler: object, name: str, n: int | None, width: int) -> None:
         f"{type(sampler).__name__}: `{name}` must be at least k to fill all slots, got {n} for k {width}. "
         f"{counted(width - n, 'slot')} of each row will be empty. Set {name} to {width} or more."
     )
-    warnings.warn(text, NaysayWarning, stacklevel=5)  # the line that called `sample`, through `_draw` and its decorator
+    # The line that called `sample`, which is wrapped by `public` and calls `_draw_scored`.
+    warnings.warn(text, NaysayWarning, stacklevel=5)
 
 
 def _check_softened(temperature: float, top_m: int | None) -> None:
@@ -259,11 +260,11 @@ class Dynamic(_ScoreAndChoose):
         """Draw (B, K) negatives: the highest score first; with a temperature or top_m, the first drawn first."""
         check_query(query)
         temperature, ceiling, top_m = self._choice_at(query.step)
-        scored = self._draw(query, k, rng, top_m=top_m)
+        scored = self._draw_scored(query, k, rng, top_m=top_m)
         if ceiling is not None:
             chance = _softmax(scored.scores / temperature, scored.filled)
             scored = scored.only(chance <= ceiling)
-        return scored.softest(temperature, top_m, rng)
+        return scored.highest_softened(temperature, top_m, rng)
 
     def _choice_at(self, step: int) -> tuple[float, float | None, int | None]:
         """The temperature, the ceiling and top_m at a step, checked against each other."""
@@ -343,13 +344,13 @@ class NearPositive(_ScoreAndChoose):
         temperature, top_m, shortlist = self._choice_at(query.step)
         if query.anchors.ndim == 1:
             partners(query)  # raises before the draw if the query has no positives
-        scored = self._draw(query, k, rng, top_m=top_m, shortlist=shortlist)
+        scored = self._draw_scored(query, k, rng, top_m=top_m, shortlist=shortlist)
         limit = self._limit(query.step)
         below_limit = scored.filled if limit is None else scored.filled & (scored.scores <= limit)
-        answer = scored.only(below_limit).softest(temperature, top_m, rng)
+        answer = scored.only(below_limit).highest_softened(temperature, top_m, rng)
         return replace(answer, dropped=empty_by_reason("too close", scored.counts, scored.filled, below_limit))
 
-    def _scored(self, query: Query, drawn: Negatives) -> tuple[Negatives, Array]:
+    def _with_scores(self, query: Query, drawn: Negatives) -> tuple[Negatives, Array]:
         """The candidates that pass the first stage, and how similar they are to the positive."""
         if self.first is not None:
             width = min(self._shortlist(query.step), drawn.shape[1])
@@ -422,7 +423,7 @@ class SemiHard(_ScoreAndChoose):
         """Draw (B, K) negatives, those of the band first."""
         check_query(query)
         margin = self._margin(query.step)
-        scored = self._draw(query, k, rng, with_positive=True)
+        scored = self._draw_scored(query, k, rng, with_positive=True)
         below_positive = scored.filled & (scored.scores < scored.positive)
         in_band = below_positive & (scored.scores > scored.positive - margin)
         if self.choose == "random":
@@ -481,7 +482,7 @@ class NearTarget(_ScoreAndChoose):
         """Draw (B, K) negatives: the nearest to the target first; with a sharpness, the first drawn first."""
         check_query(query)
         sharpness = self._sharpness(query.step)
-        scored = self._draw(query, k, rng, with_positive=True)
+        scored = self._draw_scored(query, k, rng, with_positive=True)
         target = of_kind(self._targets(scored.positive[:, 0], query.step), scored.scores)
         away = where(scored.filled, scored.scores, 0.0) - target[:, None]
         nearness = where(scored.filled, -away * away if sharpness is None else -sharpness * away * away, -np.inf)
@@ -564,7 +565,7 @@ class PercentileRange(_ScoreAndChoose):
         """Draw (B, K) negatives in random order."""
         check_query(query)
         low, high = self._interval_at(query.step)
-        scored = self._draw(query, k, rng)
+        scored = self._draw_scored(query, k, rng)
         order = _hardest_first(scored.scores)
         filled = gather(scored.filled, order)
         inside = filled & _within(filled, low, high)
@@ -679,7 +680,7 @@ class DistanceWeighted(_ScoreAndChoose):
         """Draw (B, K) negatives, the first drawn first."""
         check_query(query)
         cutoff, farthest = self._cutoffs_at(query.step)
-        scored = self._draw(query, k, rng)
+        scored = self._draw_scored(query, k, rng)
         _check_cosines(scored)
         squares = (2 - 2 * scored.scores).clip(min=cutoff**2)
         near_enough = scored.filled & (squares < farthest**2)
@@ -769,7 +770,7 @@ class Warp(_ScoresCandidates):
         """Draw (B, K) negatives with `weights`, in the order of trials."""
         check_query(query)
         margin = self._margin(query.step)
-        scored = self._draw(query, k, rng, with_positive=True)
+        scored = self._draw_scored(query, k, rng, with_positive=True)
         violates = scored.filled & (scored.scores > scored.positive - margin)
         trial = scored.filled.cumsum(1)  # a slot that the pool left empty is not a trial
         ranks = (self.n_items - 1) // np.arange(1, scored.scores.shape[1] + 1)
