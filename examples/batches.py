@@ -30,7 +30,7 @@ PLANS = {
 if __name__ == "__main__":
     print("plan              batches  same topic  same item")
     for name, plan in PLANS.items():
-        batches = plan.plan(0, rng=ns.rng_for(0))
+        batches = [batch[batch >= 0] for batch in plan.plan(0, rng=ns.rng_for(0))]
         pairs = [topic[batch][:, None] == topic[batch] for batch in batches]
         same = np.mean([(pair.sum() - len(pair)) / (pair.size - len(pair)) for pair in pairs])
         repeats = np.mean([len(batch) - len(np.unique(item[batch])) for batch in batches])

@@ -9,7 +9,7 @@ Prints:
     judged     4.2 % false, mean score 0.50, 0 slots empty
     Threshold 0.5917 (50th lowest of 1,000 labelled positives): expected miss rate at most
     5.00 % per anchor, if unlabelled positives score like labelled ones.
-    of anchor 0: {'positive': 2, 'suspicious': 44, 'not selected': 48}
+    of anchor 0: {'positive': 2, 'suspicious': 44}
     16000 triplets written
 """
 

@@ -501,14 +501,17 @@ def test_a_gain_over_the_nearest_stands_beside_what_else_could_be_done(name):
 
 
 def test_classes_of_cost_are_those_that_were_measured():
-    found = result("costs")["methods"]
+    """The result is of 0.1: two methods have other names today, and two are gone."""
+    renamed = {"ring": "percentile-range", "exposed": "multi-feedback"}
+    found = {renamed.get(name, name): row for name, row in result("costs")["methods"].items()}
     samplers = (*catalog.methods("where"), *catalog.methods("which"))
-    assert {one.name: one.step for one in samplers if not one.like} == {
-        name: row["class"] for name, row in found.items()
-    }
+    steps = {one.name: one.step for one in samplers if not one.like}
+    assert found.keys() - steps.keys() == {"adversarial-bank", "decomposed"}
+    assert steps == {name: row["class"] for name, row in found.items() if name in steps}
     for name, row in found.items():
         assert row["class"] == cost_class(row["ratio"])
-        assert row["data"] == shape_of(catalog.find(name)[0])
+        if name in steps:
+            assert row["data"] == shape_of(catalog.find(name)[0])
 
 
 def test_the_page_of_compare_quotes_the_speed_of_the_runners():

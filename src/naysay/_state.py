@@ -21,9 +21,9 @@ _RULE = "what `state` returned"
 
 
 class Entry(NamedTuple):
-    """One named value of a state: its shape, where a letter is any length, and whether it is of whole numbers.
+    """One named value of a state: its shape, where a name is any length, and whether it is of whole numbers.
 
-    A letter has the same length in all entries of a state. What the numbers mean is not checked.
+    A name has the same length in all entries of a state. What the numbers mean is not checked.
     """
 
     shape: tuple[int | str, ...] = ()

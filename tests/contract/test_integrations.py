@@ -155,7 +155,7 @@ def test_planned_batches_are_those_of_the_trainer(tmp_path):
     plan = ns.batches.Shuffled(N, 8, forbid=[row // 2 for row in range(N)])
     loss = Recorded(word_vectors())
     trained(tmp_path, [], loss, num_train_epochs=1, seed=5, batch_sampler=st_side.batch_sampler(plan))
-    wanted = plan.plan(0, rng=ns.rng_for(5, 0)).tolist()
+    wanted = [batch[batch >= 0].tolist() for batch in plan.plan(0, rng=ns.rng_for(5, 0))]
     assert [[ANCHORS.index(anchor) for anchor in batch[0]] for batch in loss.seen] == wanted
 
 

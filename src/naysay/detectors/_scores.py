@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, at_row, check_exact, check_one_of, first_bad, raise_invalid, shown
+from naysay.checks import as_array, at_row, check_exact, check_one_of, first_bad, raise_invalid, shown, shown_names
 from naysay.files import raise_unreadable
 from naysay.places import Url, as_place, check_table, named_as, shards, table_suffix, temporary_copy
 from naysay.tables import open_parquet, parquet_schema
@@ -222,7 +222,7 @@ def _chosen_column(schema: Any, wanted: str | None) -> str:
     named = [name for name in _NAMES if name in numeric]
     if not named and len(numeric) != 1:
         rule = "a file with one column of numbers, or with one of them named score"
-        raise_invalid("scores", rule, shown(schema.names), "Choose with `column`." if numeric else "")
+        raise_invalid("scores", rule, shown_names(schema.names), "Choose with `column`." if numeric else "")
     return str((named or numeric)[0])
 
 

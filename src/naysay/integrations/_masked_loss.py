@@ -9,7 +9,7 @@ from typing import Any, final
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import public, raise_invalid, shown
 from naysay.integrations._frameworks import VERSIONS, need
-from naysay.mining.judge import check_judge_text, combined, drops_at, is_fitted_here, judge_of
+from naysay.mining.judge import check_judge_text, combined, drops_at, is_yet_to_fit, judge_of
 from naysay.types import Negatives, Query
 
 # {loss: the method that gets the vectors of a batch, and the names of its first parameters}
@@ -59,7 +59,7 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
     if isinstance(judge, str):
         check_judge_text("judge", judge)
     tried = judge_of(judge, len)  # any function: the positives' scores come with each batch, and none is asked here
-    if tried is None or is_fitted_here(tried):
+    if tried is None or is_yet_to_fit(tried):
         rule = "a detector that is ready to judge, or a text such as 'share:0.95'"
         raise_invalid("judge", rule, shown(judge))
     combined(tried, "judge")

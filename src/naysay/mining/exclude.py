@@ -48,7 +48,7 @@ def exclude(
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[1, 0, 2, 3]]), scores=np.array([[0.9, 0.8, 0.7, 0.6]]))
         >>> left = exclude(Candidates.of(found), ns.Positives.from_pairs([0], [1], n_items=4), same_ids=True)
-        >>> left.ids[left.kept].tolist(), sorted(left.dropped)
+        >>> left.ids[left.kept].tolist(), sorted(map(str, left.dropped))
         ([2, 3], ['anchor', 'positive'])
     """
     check_candidates(candidates)
