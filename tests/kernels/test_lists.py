@@ -120,7 +120,7 @@ def test_keep_first_against_plain_loops(rows, width, seed):
     generator = np.random.default_rng(seed)
     given_ids = generator.integers(-1, max(4, width // 2), (rows, width))
     known = generator.random((rows, width)) < 0.2
-    out, dropped = np.empty((rows, width + 2), np.int64), np.empty(rows, np.int64)
+    out, dropped = np.empty((rows, width), np.int64), np.empty(rows, np.int64)
     lists.keep_first(0, rows, given_ids, known, out, dropped)
     for row in range(rows):
         kept, lost = [], 0
@@ -131,7 +131,7 @@ def test_keep_first_against_plain_loops(rows, width, seed):
                 lost += 1
             else:
                 kept.append(item)
-        assert out[row].tolist() == kept + [-1] * (width + 2 - len(kept))
+        assert out[row].tolist() == kept + [-1] * (width - len(kept))
         assert dropped[row] == lost
 
 
