@@ -562,7 +562,7 @@ def _renumbered(
 class Split(NamedTuple):
     """Known pairs in two parts: `Positives.split` makes it.
 
-    Args:
+    Attributes:
         kept: The pairs that stay known, ignored pairs included: fit, train and exclude with these.
         hidden: The positives to treat as unknown.
     """
