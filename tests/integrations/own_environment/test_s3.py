@@ -137,7 +137,7 @@ def test_a_killed_job_resumes_and_its_folder_has_no_credentials(store, files):
     query = f"?region=us-east-1&scheme=http&endpoint_override={os.environ['AWS_ENDPOINT_URL'].removeprefix('http://')}"
     given = [f"{one}{query}" if one.startswith("s3://") else one for one in arguments(url, "s3://bucket/out/o.jsonl")]
     code = (
-        "import os, sys; from naysay.jobs import _parts; _parts.write_part = lambda *_: os._exit(9); "
+        "import os, sys; from naysay.jobs import parts; parts.write_part = lambda *_: os._exit(9); "
         "from naysay.cli import main; main(sys.argv[1:])"
     )
     ended = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True, check=False)
