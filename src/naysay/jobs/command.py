@@ -29,7 +29,7 @@ from naysay.jobs.folder import FORMAT, JobFolder, opened
 from naysay.jobs.guards import disk_errors, locked
 from naysay.jobs.on_ray import cluster_of
 from naysay.jobs.options import JobOptions, recorded
-from naysay.jobs.parts import Negatives
+from naysay.jobs.parts import JobNegatives
 from naysay.jobs.prepare import Ready, prepare, read_tables
 from naysay.jobs.results import MinedFile, as_numbers, sampled_mined, summarised, to_be_reviewed
 from naysay.jobs.review import check_new_review, check_review_file, read_review, write_review
@@ -226,13 +226,13 @@ def _finalize(
     return summary
 
 
-def _output_bytes(negatives: Negatives, corpus: Side) -> int:
+def _output_bytes(negatives: JobNegatives, corpus: Side) -> int:
     """About how large a training file is: two texts, or ids, for each negative."""
     text_bytes = 8 if corpus.texts is None else max(8, corpus.texts.nbytes // max(1, len(corpus.texts)))
     return 2 * max(1, negatives.tally["negatives"]) * text_bytes
 
 
-def _notes(ready: Ready, negatives: Negatives) -> tuple[str, ...]:
+def _notes(ready: Ready, negatives: JobNegatives) -> tuple[str, ...]:
     """A sentence for each thing to know about the result."""
     problem = ready.problem
     notes = own_text_note(negatives.own_text, "--keep-own-text", "text or vector")
@@ -241,7 +241,7 @@ def _notes(ready: Ready, negatives: Negatives) -> tuple[str, ...]:
 
 
 def _write(
-    output: Path, job: JobOptions, negatives: Negatives, ready: Ready, on_progress: Callable[[int], None]
+    output: Path, job: JobOptions, negatives: JobNegatives, ready: Ready, on_progress: Callable[[int], None]
 ) -> int:
     """Write the negatives, a block at a time; return the number of rows of the file."""
     name = format_called(job.format, "trec")
@@ -292,7 +292,7 @@ def _labels(side: str, given: Side, name: str, *, by_text: bool) -> Labels:
     )
 
 
-def _check_short(negatives: Negatives) -> None:
+def _check_short(negatives: JobNegatives) -> None:
     """Raise if an anchor has fewer negatives than a row of the file, as --short raise asks; the parts are kept."""
     n_negatives = np.count_nonzero(negatives.ids >= 0, axis=1)
     k = negatives.ids.shape[1]

@@ -190,7 +190,7 @@ def unpacked(arrays: dict[str, NDArray[Any]]) -> Candidates:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Negatives:
+class JobNegatives:
     """The negatives of a job."""
 
     ids: Ids  # (n, k), mapped from a file in the job's folder, like the scores
@@ -204,7 +204,7 @@ class Negatives:
     sampled_counts: Ids  # k of these
 
 
-def negatives(folder: JobFolder, ready: Ready) -> Negatives:
+def negatives(folder: JobFolder, ready: Ready) -> JobNegatives:
     """Put all parts together: ids and scores in files that are mapped, the sample in memory."""
     problem = ready.problem
     n_anchors = problem.queries.n
@@ -235,7 +235,7 @@ def negatives(folder: JobFolder, ready: Ready) -> Negatives:
             sample = {name.removeprefix("sample/"): part[name] for name in part if name.startswith("sample/")}
             samples += [unpacked(sample)] if sample else []
     sampled = sampled_anchors(problem)
-    return Negatives(
+    return JobNegatives(
         ids=folder.array("ids.npy"),
         scores=folder.array("scores.npy"),
         tally=added(tallies),

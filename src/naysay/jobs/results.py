@@ -8,7 +8,7 @@ from typing import Any, final
 
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
-from naysay.jobs.parts import Negatives
+from naysay.jobs.parts import JobNegatives
 from naysay.jobs.prepare import Ready
 from naysay.mining.estimate import SetEstimate, trade_of_set
 from naysay.mining.mined import Mined
@@ -22,7 +22,7 @@ _CLEARLY_ABOVE = 1.2  # times that rate
 _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed to know
 
 
-def sampled_mined(ready: Ready, negatives: Negatives) -> Mined:
+def sampled_mined(ready: Ready, negatives: JobNegatives) -> Mined:
     """The sampled anchors as a `Mined`, to be shown; its rule and its estimate are those of all negatives."""
     return Mined(
         ready.problem,
@@ -43,7 +43,7 @@ class MinedFile:
         output: The file.
         rows: Its rows.
         anchors: How many anchors.
-        k: Negatives for each anchor, or "auto".
+        k: JobNegatives for each anchor, or "auto".
         negatives: How many negatives.
         short: How many anchors have fewer than k negatives.
         missing: How many negatives they lack in all.
@@ -93,7 +93,7 @@ class MinedFile:
 
 
 def summarised(
-    ready: Ready, negatives: Negatives, sample: Mined, output: Place, rows: int, notes: tuple[str, ...]
+    ready: Ready, negatives: JobNegatives, sample: Mined, output: Place, rows: int, notes: tuple[str, ...]
 ) -> MinedFile:
     """The summary of a training file with so many rows."""
     problem, tally, estimate = ready.problem, negatives.tally, sample.estimate
