@@ -1,4 +1,4 @@
-"""Does judging pay for people who fine-tune an encoder? all-MiniLM-L6-v2 or static word vectors, by sentence-transformers.
+"""Does judging pay when an encoder is fine-tuned? all-MiniLM-L6-v2 or static word vectors, by sentence-transformers.
 
 The texts are short and long descriptions of Debian packages. Packages of one source are positives of each other, and
 only a package's own long description is labelled, as titles and bodies are in practice. So the truth is known.
@@ -223,12 +223,12 @@ Does judging pay for a fine-tuned encoder? {encoder}, fine-tuned by SentenceTran
 MultipleNegativesRankingLoss (scale 20), {steps} steps of 32 anchors, 48 tokens, 32-bit floats, k = 2 negatives an
 anchor, mined once by the encoder before training. The short description of a Debian package is an anchor, its own long
 description its labelled positive; all packages of its source are relevant. Sources of {smallest} to {largest} packages,
-split by source, another split for each seed: 6,000 packages to train, 1,000 to validate, 3,000 to test. A row with fewer
-negatives than k is filled at random. The learning rate is chosen on a split of its own, by MRR@10 of labelled validation
-pairs of "in-batch", and is the same for all arms. Main measure: nDCG@10 of the test part by all that is relevant, after
-the last step. MRR@10 of labelled pairs is reported beside it, to show what validation on labels alone would prefer.
-"nearest without duplicates" drops documents whose text is that of the labelled positive; "oracle" the relevant ones;
-"relabelled" is the oracle, and turns those of the 4 nearest that are relevant into positives."""
+split by source, another split for each seed: 6,000 packages to train, 1,000 to validate, 3,000 to test. A row with
+fewer negatives than k is filled at random. The learning rate is chosen on a split of its own, by MRR@10 of labelled
+validation pairs of "in-batch", and is the same for all arms. Main measure: nDCG@10 of the test part by all that is
+relevant, after the last step. MRR@10 of labelled pairs is reported beside it, to show what validation on labels alone
+would prefer. "nearest without duplicates" drops documents whose text is that of the labelled positive; "oracle" the
+relevant ones; "relabelled" is the oracle, and turns those of the 4 nearest that are relevant into positives."""
 CLAIMS = (
     Claim("judged negatives are better than the nearest", "auto", "nearest", "ndcg"),
     Claim("judged negatives are better than the 95 % rule", "auto", "95 % rule", "ndcg"),
@@ -262,7 +262,7 @@ def declared(encoder: str, data: str, steps: int, seeds: int) -> Study:
         settings={**SETTINGS, "encoder": encoder, "data": data, "steps": steps},
         quick=QUICK,
         grid=tuple({"lr": rate} for rate in rates),
-        tuned_like={arm: "in-batch" for arm in ARMS},
+        tuned_like=dict.fromkeys(ARMS, "in-batch"),
     )
 
 
