@@ -11,7 +11,6 @@ Prints:
     hardest  99.9 to 100       90.2 %   1.89       1 %
     a negative is hard for 0.2 to 15.0 % of anchors, 28 times the variance of a shuffle
     on average 5.0 %, those near the mean of all classes 7.1 %
-    hard in both checkpoints: 58 % of the hard negatives, 5 % by chance
 """
 
 import naysay as ns
@@ -20,7 +19,7 @@ TREE = [10, 10, 10, 10, 11, 11, 11, 12, 12, 12, 13, 13, 13, -1]  # classes 0 to 
 
 
 def main() -> None:
-    """Make two checkpoints of vectors, study them, and print some results."""
+    """Make vectors, study them, and print some results."""
     rng = ns.rng_for(seed=0)
     groups, own = rng.standard_normal((3, 32)), rng.standard_normal((10, 32))
     centres = groups[[parent - 10 for parent in TREE[:10]]] + own
@@ -28,11 +27,8 @@ def main() -> None:
     anchors = centres[labels] + 1.5 * rng.standard_normal((2000, 32))
     negatives = centres[negative_labels] + 1.5 * rng.standard_normal((2000, 32))
     negatives[::5] += centres.mean(axis=0)
-    early = [vectors + rng.standard_normal(vectors.shape) for vectors in (anchors, negatives)]
 
-    found = ns.difficulty.study(
-        anchors, negatives, labels=labels, negative_labels=negative_labels, hierarchy=TREE, other=tuple(early)
-    )
+    found = ns.difficulty.study(anchors, negatives, labels=labels, negative_labels=negative_labels, hierarchy=TREE)
     bands = found.by_band
     print("band     percentile    same class  depth  gradient")
     for i, band in enumerate(("easy", "hard", "hardest")):
@@ -43,8 +39,6 @@ def main() -> None:
     spread = f"{rates.min():.1f} to {rates.max():.1f} %"
     print(f"a negative is hard for {spread} of anchors, {ratio:.0f} times the variance of a shuffle")
     print(f"on average {rates.mean():.1f} %, those near the mean of all classes {rates[::5].mean():.1f} %")
-    both, chance = 100 * found.drift.overlap.mean, 100 * found.drift.by_chance
-    print(f"hard in both checkpoints: {both:.0f} % of the hard negatives, {chance:.0f} % by chance")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ from numpy.typing import NDArray
 
 from naysay.arrays import dtype_for, is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import check_exact, check_not_masked, check_range, first_bad, raise_invalid
-from naysay.types import Array, Negatives, Query, positive_ids
+from naysay.types import PER_SLOT as PER_SLOT
+from naysay.types import Array, Negatives, Query, changed, positive_ids
 
 # score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; for triples score(triples (B, 3), corrupted (B, n, 3))
 Score = Callable[[Array, Array], Array]
 # The value of an empty slot, where it is not 0.
 EMPTY = {"ids": -1, "parents": -1, "side": -1, "source": -1}
-# The fields of Negatives that have one value for each slot.
-PER_SLOT = tuple(field.name for field in fields(Negatives) if field.name not in ("source_names", "dropped"))
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------
@@ -64,13 +62,13 @@ def blanked(negatives: Negatives) -> Negatives:
     """The same, with every array reset in empty slots: -1 for ids, parents, side and source, 0 for the rest."""
     empty = negatives.ids < 0
     select = need_torch().where if is_torch(negatives.ids) else np.where
-    changed: dict[str, Array] = {}
+    reset: dict[str, Array] = {}
     for name in PER_SLOT[1:]:
         array = getattr(negatives, name)
         if array is not None:
             mark = empty.reshape(*empty.shape, *(1,) * (array.ndim - 2))
-            changed[name] = select(mark, constant(array[:, :0], array.shape[1], EMPTY.get(name, 0)), array)
-    return replace(negatives, **changed)
+            reset[name] = select(mark, constant(array[:, :0], array.shape[1], EMPTY.get(name, 0)), array)
+    return changed(negatives, **reset)
 
 
 def repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:

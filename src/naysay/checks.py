@@ -223,7 +223,8 @@ def check_device(parameter: str, device: Any) -> None:
 
 def as_array(parameter: str, values: Any) -> NDArray[Any]:
     """Return `values` as a NumPy array, or raise if rows have different lengths, or if values are masked."""
-    check_not_masked(parameter, values)
+    if isinstance(values, np.ma.MaskedArray):
+        check_not_masked(parameter, values)
     try:
         return np.asarray(values)
     except ValueError:

@@ -9,8 +9,8 @@ the query.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol, final, runtime_checkable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ Array = Any  # a NumPy array or a torch tensor
 HEAD, RELATION, TAIL = 0, 1, 2
 SIDES = ("head", "relation", "tail")
 OF_ROWS = ("anchors", "positives", "vectors", "times")  # the arrays of a query
+_Made = TypeVar("_Made", bound="Query | Negatives")
 
 
 @final
@@ -58,20 +59,16 @@ class Query:
             raise_invalid("anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
         _check_not_floats("anchors", anchors)
         object.__setattr__(self, "anchors", anchors)
-        for name in ("positives", "times"):
-            if getattr(self, name) is not None:
-                values = _array(name, getattr(self, name))
-                if name == "positives":
-                    _check_not_floats(name, values)
-                if tuple(values.shape) != (len(anchors),):
-                    raise_invalid(name, f"of shape ({len(anchors)},)", f"shape {tuple(values.shape)}")
-                object.__setattr__(self, name, values)
-        if self.vectors is not None:
-            vectors = _array("vectors", self.vectors)
-            if vectors.ndim != 2 or len(vectors) != len(anchors):
-                rule = f"of shape ({len(anchors)}, d), a row for each anchor"
-                raise_invalid("vectors", rule, f"shape {tuple(vectors.shape)}")
-            object.__setattr__(self, "vectors", vectors)
+        for name, dimensions in (("positives", 1), ("vectors", 2), ("times", 1)):
+            if getattr(self, name) is None:
+                continue
+            values = _array(name, getattr(self, name))
+            if values.ndim != dimensions or len(values) != len(anchors):
+                shape = f"({len(anchors)},)" if dimensions == 1 else f"({len(anchors)}, d), a row for each anchor"
+                raise_invalid(name, f"of shape {shape}", f"shape {tuple(values.shape)}")
+            object.__setattr__(self, name, values)
+        if self.positives is not None:
+            _check_not_floats("positives", self.positives)
         check_whole("step", self.step, 0)
 
     def __len__(self) -> int:
@@ -170,16 +167,16 @@ class Negatives:
 
     def __post_init__(self) -> None:
         """Check the ids, and that all arrays have their shape."""
-        for name in ("ids", *_PER_SLOT):
-            check_not_masked(name, getattr(self, name))
         if not hasattr(self.ids, "dtype"):
             raise_invalid("ids", "(B, K) int64", type(self.ids).__name__)
         if self.ids.ndim != 2 or str(self.ids.dtype).removeprefix("torch.") != "int64":
             raise_invalid("ids", "(B, K) int64", f"{tuple(self.ids.shape)} {self.ids.dtype}")
-        for name in _PER_SLOT:
+        for name in PER_SLOT:
             value = getattr(self, name)
             if value is None:
                 continue
+            if isinstance(value, np.ma.MaskedArray):
+                check_not_masked(name, value)
             shape = tuple(getattr(value, "shape", ()))
             beyond = {"vectors": shape[2:], "parents": (2,)}.get(name, ())
             if shape != (*self.ids.shape, *beyond):
@@ -216,13 +213,27 @@ class Negatives:
         return self.numpy() if is_torch(self.ids) else self
 
     def _mapped(self, convert: Any) -> Negatives:
-        changed = {
-            name: convert(getattr(self, name)) for name in ("ids", *_PER_SLOT) if getattr(self, name) is not None
-        }
-        return replace(self, **changed)
+        arrays = {name: getattr(self, name) for name in PER_SLOT}
+        return changed(self, **{name: convert(array) for name, array in arrays.items() if array is not None})
 
 
-_PER_SLOT = tuple(f.name for f in fields(Negatives) if f.name not in ("ids", "source_names", "dropped"))
+# The fields of Negatives that have one value for each slot.
+PER_SLOT = tuple(one.name for one in fields(Negatives) if one.name not in ("source_names", "dropped"))
+
+
+def unchecked(kind: type[_Made], **values: Any) -> _Made:
+    """A Query or Negatives of arrays that naysay made: without the checks of the constructor."""
+    made = object.__new__(kind)
+    for one in fields(kind):
+        default = {} if one.name == "dropped" else one.default
+        object.__setattr__(made, one.name, values.get(one.name, default))
+    return made
+
+
+def changed(made: _Made, **values: Any) -> _Made:
+    """A copy with some fields replaced by what naysay made: `dataclasses.replace` without the checks."""
+    kept = {one.name: getattr(made, one.name) for one in fields(made)}
+    return unchecked(type(made), **kept | values)
 
 
 def needs_main_process(*parts: object) -> bool:

@@ -93,16 +93,3 @@ def dispersion(scores, kept, classes, hard):
             part = sum((counts[j] - expected[j]) ** 2 / variance[j] for j in free)
             statistic += part * (len(free) - 1) / len(free)
     return counts, expected, variance, statistic, degrees
-
-
-def spearman(one, two):
-    """Pearson's correlation of ranks, equal values at the middle of theirs; NaN where a row is constant."""
-
-    def ranks(line):
-        return [sum(b < a for b in line) + (sum(b == a for b in line) - 1) / 2 for a in line]
-
-    first, second = ranks(one), ranks(two)
-    middle = (len(one) - 1) / 2
-    both = sum((a - middle) * (b - middle) for a, b in zip(first, second, strict=True))
-    sizes = [sum((a - middle) ** 2 for a in line) for line in (first, second)]
-    return both / math.sqrt(sizes[0] * sizes[1]) if all(sizes) else math.nan

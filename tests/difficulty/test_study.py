@@ -14,20 +14,19 @@ TREE = [5, 5, 6, 6, 7, 8, 8, 9, 9, -1]
 
 
 def world(n=70, m=50, d=6, seed=0):
-    """Vectors round five classes, and those of an earlier checkpoint."""
+    """Vectors round five classes."""
     rng = np.random.default_rng(seed)
     own, theirs = rng.integers(0, 5, n), rng.integers(0, 5, m)
     centres = rng.standard_normal((5, d))
     anchors, negatives = (centres[part] + rng.standard_normal((len(part), d)) for part in (own, theirs))
-    early = [part + rng.standard_normal(part.shape) for part in (anchors, negatives)]
-    return anchors.astype(np.float32), negatives.astype(np.float32), own, theirs, early
+    return anchors.astype(np.float32), negatives.astype(np.float32), own, theirs
 
 
-ANCHORS, NEGATIVES, OWN, THEIRS, EARLY = world()
+ANCHORS, NEGATIVES, OWN, THEIRS = world()
 EXCLUDE = ns.Positives.from_pairs([0, 0, 3, 60], [1, 49, 7, 7], n_anchors=61, n_items=50)
 OPTIONS = {"hard": 0.2, "hardest": 0.04, "bins": 5, "temperature": 0.5}
 CLASSES = {"labels": OWN, "negative_labels": THEIRS}
-WHOLE = {**CLASSES, "hierarchy": TREE, "other": tuple(EARLY), **OPTIONS}
+WHOLE = {**CLASSES, "hierarchy": TREE, **OPTIONS}
 
 
 def scores_of(anchors, negatives, metric="cosine"):
@@ -57,22 +56,17 @@ def close(one, two):
 def test_a_study_is_the_measures_of_its_scores(metric, exclude):
     found = difficulty.study(ANCHORS, NEGATIVES, metric=metric, exclude=exclude, **WHOLE)
     scores = scores_of(ANCHORS, NEGATIVES, metric)
-    early = scores_of(*EARLY, metric)
     mask = np.ones(scores.shape, bool)
     if exclude is not None:
         mask[exclude.pairs()] = False
     assert found.pairs == mask.sum() == (3500 if exclude is None else 3496)
     wanted = {
-        "score": difficulty.mean_score(scores, mask, bins=5),
-        "below_zero": difficulty.below_zero_share(scores, mask, bins=5),
         "gradient": difficulty.gradient_mass(scores, mask, temperature=0.5, bins=5),
         "same_class": difficulty.same_class_share(scores, OWN, THEIRS, mask, bins=5),
-        "depth": difficulty.ancestor_depth(scores, OWN, THEIRS, TREE, mask, bins=5),
     }
     for name, curve in wanted.items():
         assert close(getattr(found.by_percentile, name), curve), name
     assert close(found.consistency, difficulty.consistency(scores, mask, negative_labels=THEIRS, hard=0.2))
-    assert close(found.drift, difficulty.drift(scores, early, mask, hard=0.2))
 
 
 def test_bands_and_gaps_against_loops():
@@ -114,18 +108,16 @@ def test_a_golden_study():
     assert found.consistency.counts.tolist() == [3, 3, 1, 1]  # itself, and the earlier of its two neighbours
     assert found.consistency.expected.tolist() == [2, 2, 2, 2]
     assert found.consistency.shuffled.statistic == pytest.approx(0.75 * 4)  # 3/4 of four times (3 - 2)^2 / 1
-    assert found.drift is None
 
 
 def test_tensors_and_functions_give_the_same():
     wanted = difficulty.study(ANCHORS, NEGATIVES, **WHOLE)
-    options = WHOLE | {"labels": torch.tensor(OWN), "other": tuple(map(torch.tensor, EARLY))}
+    options = WHOLE | {"labels": torch.tensor(OWN)}
     tensors = difficulty.study(torch.tensor(ANCHORS), torch.tensor(NEGATIVES), **options)
-    other = (np.arange(70), lambda ids: scores_of(EARLY[0][ids], EARLY[1]))
-    called = difficulty.study(ANCHORS, lambda anchors: scores_of(anchors, NEGATIVES), **WHOLE | {"other": other})
+    called = difficulty.study(ANCHORS, lambda anchors: scores_of(anchors, NEGATIVES), **WHOLE)
     assert (called.metric, wanted.metric) == ("given", "cosine")
     for found in (tensors, called):
-        for name in ("by_band", "by_percentile", "consistency", "drift"):
+        for name in ("by_band", "by_percentile", "consistency"):
             assert close(getattr(found, name), getattr(wanted, name)), name
 
 
@@ -133,13 +125,11 @@ def test_an_anchor_without_negatives_counts_in_nothing():
     none_left = ns.Positives.from_pairs([3] * 50, np.arange(50), n_anchors=70, n_items=50)
     found = difficulty.study(ANCHORS, NEGATIVES, exclude=none_left, **WHOLE)
     rest = np.arange(70) != 3
-    options = WHOLE | {"labels": OWN[rest], "other": (EARLY[0][rest], EARLY[1])}
-    wanted = difficulty.study(ANCHORS[rest], NEGATIVES, **options)
+    wanted = difficulty.study(ANCHORS[rest], NEGATIVES, **WHOLE | {"labels": OWN[rest]})
     assert close(found.by_band, wanted.by_band)
     assert close(found.gaps["depth"], wanted.gaps["depth"])
     assert close(found.consistency, wanted.consistency)
     assert found.consistency.anchors == 69
-    assert close(found.drift.overlap, wanted.drift.overlap)
 
 
 # ---- file and pictures ----------------------------------------------------------------------------------------------
@@ -152,9 +142,7 @@ def test_the_file_holds_all_numbers(tmp_path):
     read = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
     assert read == found.as_dict()
     assert [item.name for item in tmp_path.iterdir()] == ["found.json"]
-    assert read["by_band"]["names"] == ["easy", "hard", "hardest"]
     assert read["by_percentile"]["depth"]["mean"] == found.by_percentile.depth.mean.tolist()
-    assert read["drift"]["quantiles_of_overlaps"]["0.5"] == np.median(found.drift.overlaps)
     assert read["consistency"]["counts"] == found.consistency.counts.tolist()
 
 
@@ -167,39 +155,11 @@ def test_what_is_unknown_is_null(tmp_path):
     one.plot(tmp_path / "one.svg")
 
 
-def test_the_histogram_is_of_all_negatives_and_of_a_shuffle():
-    """The baseline is what shuffled rows do: counts of 400 shuffles of 70 anchors, bar by bar."""
-    numbers = difficulty.study(ANCHORS, NEGATIVES, **OPTIONS).as_dict()["consistency"]
-    bars = numbers["histogram"]
-    assert sum(bars["observed"]) == pytest.approx(1)
-    assert sum(bars["shuffled"]) == pytest.approx(1, abs=1e-3)
-    rng = np.random.default_rng(3)
-    shuffled = np.concatenate([difficulty.consistency(rng.random((70, 50)), hard=0.2).counts for _ in range(400)])
-    seen = np.histogram(shuffled, bars["edges"])[0] / len(shuffled)
-    assert np.abs(seen - bars["shuffled"]).max() < 0.01
-    assert numbers["spread_by_chance"] == pytest.approx((shuffled / 70).std(), rel=0.05)
-    assert numbers["mean_rate"] == pytest.approx(0.2)
-
-
-def test_a_histogram_of_many_anchors_has_at_most_60_bars():
-    """Counts up to 300 for one negative: bars of several counts, which leave none out."""
-    popular = np.tile([1.0, *np.zeros(19)], (300, 1)) + np.random.default_rng(0).random((300, 20)) / 2
-    found = difficulty.study(np.arange(300), lambda ids: popular[ids], hard=0.05, hardest=0.01)
-    bars = found.as_dict()["consistency"]["histogram"]
-    assert len(bars["observed"]) <= 60
-    assert sum(bars["observed"]) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("part", ["all", "bands", "percentiles", "consistency"])
-def test_pictures(part, tmp_path):
-    found = difficulty.study(ANCHORS, NEGATIVES, **WHOLE)
-    found.plot(tmp_path / "found.svg", part)
+def test_a_picture_has_all_three_figures(tmp_path):
+    difficulty.study(ANCHORS, NEGATIVES, **WHOLE).plot(tmp_path / "found.svg")
     text = (tmp_path / "found.svg").read_text()
-    titles = {"bands": "by band", "percentiles": "by percentile", "consistency": "How often"}
-    for name, title in titles.items():
-        assert (title in text) == (part in ("all", name))
-    assert ("least common ancestor" in text) == (part != "consistency")
-    assert ("shuffled" in text) == (part in ("all", "consistency"))
+    for words in ("by band", "by percentile", "How often", "least common ancestor", "shuffled"):
+        assert words in text
 
 
 def test_a_picture_without_classes_as_png(tmp_path):
@@ -303,9 +263,6 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
         ({**CLASSES, "hierarchy": [1, -1]}, "labels"),
         ({"exclude": [(0, 1)]}, "exclude"),
         ({"exclude": ns.Positives.from_pairs([0], [50])}, "exclude"),
-        ({"other": ANCHORS}, "other"),
-        ({"other": (ANCHORS[:9], NEGATIVES)}, "other"),
-        ({"other": (HOLES, NEGATIVES)}, "other anchors"),
         ({"metric": "l2"}, "metric"),
         ({"metric": np.zeros((2, 2))}, "metric"),
         ({"temperature": -1}, "temperature"),
@@ -330,7 +287,6 @@ def test_an_invalid_argument_is_named(change, parameter):
         (lambda found, here: found.plot(here / "a.pdf"), "path"),
         (lambda found, here: found.plot(here / "no" / "a.svg"), "path"),
         (lambda found, here: found.plot(b"x.svg"), "path"),
-        (lambda found, here: found.plot(here / "a.svg", "band"), "part"),
         (lambda found, here: difficulty.arms(POOL, id_as_score, 100, 3), "same_class"),
     ],
 )

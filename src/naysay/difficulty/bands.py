@@ -58,7 +58,7 @@ class Curve:
             NaN with fewer than two anchors.
         pairs: (g,) int64: the number of pairs.
 
-    Example: see `mean_score`.
+    Example: see `gradient_mass`.
     """
 
     low: Floats
@@ -198,7 +198,7 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
     Fig. 5a of Cai et al. (2020).
 
     Args:
-        scores: (B, K), a row for each anchor; finite where they count.
+        scores: (B, K), as in `percentiles`.
         labels: (B,) classes of the anchors.
         negative_labels: (K,) or (B, K) classes of the slots.
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
@@ -210,72 +210,13 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
     """
     edges = even_edges(bins)
     pairs = rank_pairs(*read_scores("scores", scores, mask))
-    own, theirs = _read_classes(pairs, labels, negative_labels)
+    own = read_labels("labels", labels, pairs.shape[0], "anchors")
+    theirs = as_array("negative_labels", to_numpy(negative_labels))
+    if theirs.shape == pairs.shape:
+        theirs = read_labels("negative_labels", theirs.reshape(-1), theirs.size, "slots").reshape(theirs.shape)
+    else:
+        theirs = read_labels("negative_labels", theirs, pairs.shape[1], "negatives")
     return mean_curve(pairs, edges, own[pairs.anchors] == pairs.of_slots(theirs))
-
-
-@public
-def ancestor_depth(
-    scores: Any, labels: Any, negative_labels: Any, hierarchy: Any, mask: Any = None, *, bins: int = BINS
-) -> Curve:
-    """Return the mean depth of the least common ancestor of anchor and negative, by percentile.
-
-    Deeper is more similar. Fig. 5b of Cai et al.
-
-    Args:
-        scores: (B, K), a row for each anchor; finite where they count.
-        labels: (B,) classes of the anchors.
-        negative_labels: (K,) or (B, K) classes of the slots.
-        hierarchy: (nodes,) the parent of each class and group, -1 for the root (`common_depth`).
-        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
-        bins: The number of intervals of percentiles, all of one width.
-
-    Examples:
-        >>> tree = [3, 3, 4, 4, -1]                    # classes 0 and 1 are one group
-        >>> ancestor_depth([[0.9, 0.5, 0.1]], [0], [0, 1, 2], tree, bins=3).mean.tolist()
-        [0.0, 1.0, 2.0]
-    """
-    edges = even_edges(bins)
-    pairs = rank_pairs(*read_scores("scores", scores, mask))
-    parents = read_hierarchy(hierarchy)
-    own, theirs = _read_classes(pairs, labels, negative_labels, parents)
-    return mean_curve(pairs, edges, depths_of_pairs(pairs, parents, own, theirs))
-
-
-@public
-def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
-    """Return the mean score by percentile. Fig. 5c of Cai et al.: the easy half has cosines below zero.
-
-    Args:
-        scores: (B, K), a row for each anchor; finite where they count.
-        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
-        bins: The number of intervals of percentiles, all of one width.
-
-    Examples:
-        >>> mean_score([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
-        [-0.125, 0.375]
-    """
-    edges = even_edges(bins)
-    pairs = rank_pairs(*read_scores("scores", scores, mask))
-    return mean_curve(pairs, edges, pairs.scores)
-
-
-@public
-def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
-    """Return the share of negatives with a score below zero, by percentile: the size of the anti-correlated tail.
-
-    Args:
-        scores: (B, K), a row for each anchor; finite where they count.
-        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
-        bins: The number of intervals of percentiles, all of one width.
-
-    Examples:
-        >>> below_zero_share([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
-        [0.5, 0.0]
-    """
-    edges = even_edges(bins)
-    pairs = rank_pairs(*read_scores("scores", scores, mask))
-    return mean_curve(pairs, edges, pairs.scores < 0)
 
 
 @public
@@ -445,16 +386,14 @@ def even_edges(bins: Any) -> Floats:
 def mean_curve(pairs: Pairs, edges: Floats, values: NDArray[Any]) -> Curve:
     """The mean of values (p,) over the pairs of each interval."""
     sums, counts = pairs.sum_by_interval(edges, values)
-    mean, error = ratio_over_anchors(sums, counts)
-    return Curve(edges[:-1], edges[1:], mean, error, counts.sum(axis=0))
+    return Curve(edges[:-1], edges[1:], *ratio_over_anchors(sums, counts), counts.sum(axis=0))
 
 
 def share_curve(pairs: Pairs, edges: Floats, shares: Floats) -> Curve:
     """The mean over anchors of the sum of their shares (p,) in each interval."""
     sums, counts = pairs.sum_by_interval(edges, shares)
-    has_negatives = np.broadcast_to(pairs.sizes[:, None] > 0, sums.shape)
-    mean, error = ratio_over_anchors(sums, has_negatives.astype(np.int64))
-    return Curve(edges[:-1], edges[1:], mean, error, counts.sum(axis=0))
+    has_negatives = np.broadcast_to(pairs.sizes[:, None] > 0, sums.shape).astype(np.int64)
+    return Curve(edges[:-1], edges[1:], *ratio_over_anchors(sums, has_negatives), counts.sum(axis=0))
 
 
 def ratio_over_anchors(parts: Floats, wholes: Whole) -> tuple[Floats, Floats]:
@@ -520,11 +459,11 @@ def _dispersion(counts: Whole, expected: Floats, variance: Floats, classes: Whol
 
 
 def depths_of_pairs(pairs: Pairs, parents: Whole, own: Whole, theirs: Whole) -> Whole:
-    """(p,) the depth of the least common ancestor; own (B,) and theirs (K,) or (B, K) are the classes."""
+    """(p,) the depth of the least common ancestor; own (B,) and theirs (K,) are the classes."""
     rows, row_of_anchor = np.unique(own, return_inverse=True)
     columns, column_of_slot = np.unique(theirs, return_inverse=True)
     depths = _depth_table(parents, rows, columns)
-    return np.asarray(depths[row_of_anchor[pairs.anchors], pairs.of_slots(column_of_slot.reshape(theirs.shape))])
+    return np.asarray(depths[row_of_anchor[pairs.anchors], column_of_slot[pairs.slots]])
 
 
 def _depth_table(parents: Whole, first: NDArray[Any], second: NDArray[Any]) -> Whole:
@@ -592,16 +531,6 @@ def read_labels(parameter: str, labels: Any, size: int, of: str, parents: Whole 
     if parents is not None:
         _check_in_tree(parameter, array, parents)
     return array.astype(np.int64)
-
-
-def _read_classes(pairs: Pairs, labels: Any, negative_labels: Any, parents: Whole | None = None) -> tuple[Whole, Whole]:
-    """(B,) classes of the anchors, and (K,) or (B, K) of the slots."""
-    own = read_labels("labels", labels, pairs.shape[0], "anchors", parents)
-    given = as_array("negative_labels", to_numpy(negative_labels))
-    if given.shape == pairs.shape:
-        flat = read_labels("negative_labels", given.reshape(-1), given.size, "slots", parents)
-        return own, flat.reshape(given.shape)
-    return own, read_labels("negative_labels", given, pairs.shape[1], "negatives", parents)
 
 
 def read_hierarchy(hierarchy: Any) -> Whole:

@@ -1,7 +1,8 @@
-"""A study: all measures of difficulty, of every anchor against every negative, and how they change in training."""
+"""A study: all measures of difficulty, of every anchor against every negative."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, final
@@ -9,7 +10,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import frozen
 from naysay._slots import Score
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, check_all, check_kind, check_one_of, public, raise_invalid, shown
@@ -26,13 +26,11 @@ from naysay.difficulty.bands import (
     Pairs,
     Whole,
     band_edges,
-    check_hard,
     check_shares,
     check_temperature,
     consistency_of,
     depths_of_pairs,
     even_edges,
-    hard_count,
     mean_curve,
     rank_pairs,
     ratio_over_anchors,
@@ -41,7 +39,6 @@ from naysay.difficulty.bands import (
     read_scores,
     share_curve,
     softmax_shares,
-    sum_by_cell,
 )
 from naysay.files import as_path, check_target, write_whole
 from naysay.plots import Spec, as_picture, axis, check_picture, layer, stacked
@@ -51,12 +48,10 @@ from naysay.text import json_file, plain, short_repr
 from naysay.types import Array, Pool, Query
 
 METRICS = ("cosine", "dot")
-_PARTS = ("all", "bands", "percentiles", "consistency")
 _SHORTEST = 1e-150  # a shorter vector counts as zero
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MAX_BARS = 60  # of the histogram of rates
 # Okabe and Ito's colours, distinguishable for colour-blind readers.
-_BLUE, _ORANGE, _GREY = "#0072B2", "#E69F00", "#767676"
+_BLUE, _ORANGE = "#0072B2", "#E69F00"
 _TITLES = {
     "same_class": "share of the anchor's class",
     "depth": "depth of the least common ancestor",
@@ -76,38 +71,13 @@ class Mean:
         high: Upper end.
         anchors: The number of anchors.
 
-    Example: see `drift`.
+    Example: see `Study.gaps`.
     """
 
     mean: float
     low: float
     high: float
     anchors: int
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Drift:
-    """The agreement of two checkpoints.
-
-    Attributes:
-        correlations: (n,) Spearman's rank correlation of an anchor's two rows of scores, with mean ranks for ties;
-            NaN where a row is constant.
-        overlaps: (n,) the share of an anchor's hard negatives that are hard for both; NaN where there are none.
-        correlation: The mean of `correlations`.
-        overlap: The mean of `overlaps`.
-        by_chance: The expected overlap if one checkpoint were shuffled: the hard share.
-
-    Example: see `drift`.
-    """
-
-    correlations: Floats
-    overlaps: Floats
-    correlation: Mean
-    overlap: Mean
-    by_chance: float
-
-    __repr__ = short_repr
 
 
 @final
@@ -178,7 +148,6 @@ class Study:
         gaps: {"same_class": Gap, "depth": Gap}, as far as known: hard, with the hardest, against easy negatives of the
             same anchor.
         consistency: How often each negative is hard, against a shuffled baseline.
-        drift: Against the other checkpoint, or None.
 
     Example: see `study`.
     """
@@ -194,21 +163,13 @@ class Study:
     by_percentile: Profile
     gaps: dict[str, Gap]
     consistency: Consistency
-    drift: Drift | None
 
     __repr__ = short_repr
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all results as plain numbers, NaN as None: what `write` writes. Drift as quantiles over anchors."""
-        names = ("anchors", "negatives", "pairs", "hard", "hardest", "temperature", "metric")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "by_band": {"names": list(BANDS), **plain(self.by_band)},
-            "by_percentile": plain(self.by_percentile),
-            "gaps": plain(self.gaps),
-            "consistency": _consistency_numbers(self.consistency),
-            "drift": None if self.drift is None else _drift_numbers(self.drift),
-        }
+        """Return all results as plain numbers, NaN as None: what `write` writes."""
+        numbers: dict[str, Any] = plain(self)
+        return numbers
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write all numbers as JSON (`as_dict`), atomically; NaN is null.
@@ -220,31 +181,23 @@ class Study:
         if target.suffix.lower() != ".json":
             raise_invalid("path", "a file that ends in .json", repr(str(target)))
         check_target("path", target)
-        write_whole("path", target, json_file(self.as_dict()))
+        write_whole("path", target, json_file(self))
 
-    def plot(self, path: str | PathLike[str], part: str = "all") -> None:
-        """Draw Figures 4, 5 and 6 of Cai et al. (2020) for this study, by vl-convert.
+    def plot(self, path: str | PathLike[str]) -> None:
+        """Draw Figures 4 (bands), 5 (percentiles) and 6 (consistency) of Cai et al. for this study, by vl-convert.
 
         Args:
             path: A file that ends in .svg or .png.
-            part: "bands" (their Fig. 4), "percentiles" (Fig. 5), "consistency" (Fig. 6) or "all".
 
         Raises:
-            NaysayError: If the part is unknown, or the file cannot be written or ends otherwise.
+            NaysayError: If the file cannot be written or ends otherwise.
             MissingExtraError: If vl-convert is not installed.
         """
         target = as_path("path", path)
-        check_one_of("part", part, _PARTS)
         check_picture("path", target)
         check_target("path", target)
-        numbers = self.as_dict()
-        rows = {
-            "bands": _figure_of_bands(numbers),
-            "percentiles": _figure_of_percentiles(numbers),
-            "consistency": _figure_of_consistency(numbers["consistency"]),
-        }
-        chosen = list(rows.values()) if part == "all" else [rows[part]]
-        write_whole("path", target, as_picture(stacked(chosen, spacing=40), target.suffix.lower()))
+        rows = [_figure_of_bands(self), _figure_of_percentiles(self), _figure_of_consistency(self.consistency)]
+        write_whole("path", target, as_picture(stacked(rows, spacing=40), target.suffix.lower()))
 
 
 @public
@@ -256,7 +209,6 @@ def study(
     negative_labels: Any = None,
     hierarchy: Any = None,
     exclude: Positives | None = None,
-    other: tuple[Any, Any] | None = None,
     metric: str = "cosine",
     temperature: float = TEMPERATURE,
     bins: int = BINS,
@@ -266,8 +218,7 @@ def study(
     """Compute all measures of difficulty, of every anchor against every negative.
 
     All scores are held at once: take a sample of some thousand anchors and some thousand negatives. Cost: O(n m d) for
-    the scores, a sort of each row, and about 80 bytes of memory for each
-    pair, 150 with `other`.
+    the scores, a sort of each row, and about 80 bytes of memory for each pair.
 
     Cai, Frankle, Schwab, Morcos. Are All Negatives Created Equal in Contrastive Instance Discrimination? 2020.
 
@@ -279,7 +230,6 @@ def study(
         hierarchy: (nodes,) the parent of each class and group of classes, -1 for the root (`common_depth`).
         exclude: Pairs (anchor, negative) that do not count, with ignored ones: an anchor that is among the negatives,
             and its positives.
-        other: (anchors, negatives) of another checkpoint, for the drift.
         metric: "cosine" or "dot", for vectors.
         temperature: Of InfoNCE, for the gradient.
         bins: The number of intervals of percentiles.
@@ -300,8 +250,7 @@ def study(
     hard_share, hardest_share = check_shares(hard, hardest)
     t = check_temperature(temperature)
     even = even_edges(bins)
-    scores = _score_matrix("", anchors, negatives, metric)
-    others = None if other is None else _scores_of_other(other, metric, scores.shape)
+    scores = _score_matrix(anchors, negatives, metric)
     kept = _kept_pairs(exclude, scores.shape)
     own, theirs, parents = _read_classes(labels, negative_labels, hierarchy, scores.shape)
 
@@ -326,32 +275,7 @@ def study(
         by_percentile=_profile(pairs, even, measures, shares),
         gaps={name: _gap(pairs, banded, measures[name]) for name in by_class},
         consistency=consistency_of(pairs, theirs, hard_share),
-        drift=None if others is None else _drift(pairs, rank_pairs(others, kept), hard_share),
     )
-
-
-@public
-def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
-    """Compare two checkpoints: for each anchor, the rank correlation of its scores and the overlap of hard negatives.
-
-    Args:
-        scores: (B, K) of one model.
-        other: (B, K) of the other model, for the same pairs.
-        mask: (B, K) bool, True where a slot counts; None: all do.
-        hard: The share of hard negatives; above 0 and below 1.
-
-    Examples:
-        >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
-        >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
-        ([0.8], [1.0], 0.5)
-    """
-    hard_share = check_hard(hard)
-    first, kept = read_scores("scores", scores, mask)
-    given = as_array("other", to_numpy(other))
-    if given.ndim == 2 and given.shape != first.shape:
-        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {given.shape}")
-    second, _ = read_scores("other", given, kept)
-    return _drift(rank_pairs(first, kept), rank_pairs(second, kept), hard_share)
 
 
 @public
@@ -429,30 +353,30 @@ def _is_function(negatives: Any) -> bool:
     return callable(negatives) and not is_torch(negatives)
 
 
-def _score_matrix(prefix: str, anchors: Any, negatives: Any, metric: str) -> NDArray[Any]:
-    """(n, m) the scores of all pairs; `prefix` is in front of the names in errors."""
+def _score_matrix(anchors: Any, negatives: Any, metric: str) -> NDArray[Any]:
+    """(n, m) the scores of all pairs."""
     if _is_function(negatives):
-        return _scores_of_function(prefix, anchors, negatives)
-    ours = _read_vectors(f"{prefix}anchors", anchors, metric)
-    theirs = _read_vectors(f"{prefix}negatives", negatives, metric)
+        return _scores_of_function(anchors, negatives)
+    ours = _read_vectors("anchors", anchors, metric)
+    theirs = _read_vectors("negatives", negatives, metric)
     if ours.shape[1] != theirs.shape[1]:
-        raise_invalid(f"{prefix}negatives", f"of width {ours.shape[1]}, like the anchors", theirs.shape[1])
+        raise_invalid("negatives", f"of width {ours.shape[1]}, like the anchors", theirs.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         scores = (ours @ theirs.T).astype(np.float32)
     if not np.isfinite(scores).all():
         rule = "of norms whose scores float32 holds"
-        raise_invalid(f"{prefix}anchors", rule, "a score that is too large", "Scale the vectors down.")
+        raise_invalid("anchors", rule, "a score that is too large", "Scale the vectors down.")
     return scores
 
 
-def _scores_of_function(prefix: str, anchors: Any, negatives: Any) -> NDArray[Any]:
-    given = anchors if is_torch(anchors) else as_array(f"{prefix}anchors", anchors)
+def _scores_of_function(anchors: Any, negatives: Any) -> NDArray[Any]:
+    given = anchors if is_torch(anchors) else as_array("anchors", anchors)
     if given.ndim == 0 or len(given) == 0:
-        raise_invalid(f"{prefix}anchors", "at least one anchor", f"shape {tuple(given.shape)}")
-    scores, _ = read_scores(f"{prefix}negatives", negatives(given))
+        raise_invalid("anchors", "at least one anchor", f"shape {tuple(given.shape)}")
+    scores, _ = read_scores("negatives", negatives(given))
     if len(scores) != len(given) or not scores.shape[1]:
         rule = f"a function that returns scores of shape ({len(given)}, m)"
-        raise_invalid(f"{prefix}negatives", rule, f"shape {scores.shape}")
+        raise_invalid("negatives", rule, f"shape {scores.shape}")
     return scores
 
 
@@ -472,16 +396,6 @@ def _read_vectors(parameter: str, given: Any, metric: str) -> Floats:
     advice = "A zero vector has no cosine; leave it out, or use metric='dot'."
     check_all(parameter, norms, norms >= _SHORTEST, "vectors of a length above 0", advice)
     return np.asarray(vectors / norms[:, None])
-
-
-def _scores_of_other(other: Any, metric: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    if not isinstance(other, tuple | list) or len(other) != 2:
-        raise_invalid("other", "a pair (anchors, negatives) of the other checkpoint", shown(other))
-    scores = _score_matrix("other ", other[0], other[1], metric)
-    if scores.shape != shape:
-        rule = f"of {shape[0]} anchors and {shape[1]} negatives, like the first"
-        raise_invalid("other", rule, f"{scores.shape[0]} x {scores.shape[1]}")
-    return scores
 
 
 def _kept_pairs(exclude: Any, shape: tuple[int, ...]) -> Mask | None:
@@ -542,177 +456,99 @@ def _gap(pairs: Pairs, banded: Floats, values: NDArray[Any]) -> Gap:
     return Gap(hard, easy, difference.mean, difference.low, difference.high, difference.anchors)
 
 
-def _drift(first: Pairs, second: Pairs, hard: float) -> Drift:
-    """Compare the same pairs by two models."""
-    one = _centred_ranks(first)
-    two = _centred_ranks(second)
-    norms = np.sqrt((one * one).sum(axis=1) * (two * two).sum(axis=1))
-    hard_negatives = hard_count(first.sizes, hard)
-    hard_for_both = (_hard_table(first, hard) & _hard_table(second, hard)).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        correlations = (one * two).sum(axis=1) / norms
-        overlaps = hard_for_both / hard_negatives
-    some = hard_negatives > 0
-    chances = hard_negatives[some] / first.sizes[some]
-    by_chance = float(chances.mean()) if len(chances) else np.nan
-    return Drift(frozen(correlations), frozen(overlaps), mean_of(correlations), mean_of(overlaps), by_chance)
+# ---- figures --------------------------------------------------------------------------------------------------------
 
 
-def _centred_ranks(pairs: Pairs) -> Floats:
-    """(B, K) ranks less the mean rank of the row, equal scores at the mean of theirs; 0 where a slot does not count."""
-    equals_the_one_before = pairs.ranks > 0
-    equals_the_one_before[1:] &= pairs.scores[1:] == pairs.scores[:-1]
-    tie = np.cumsum(~equals_the_one_before) - 1
-    mean_ranks = sum_by_cell(tie, pairs.ranks, 0) / np.bincount(tie)
-    table = np.zeros(pairs.shape)
-    table[pairs.anchors, pairs.slots] = mean_ranks[tie] - (pairs.sizes[pairs.anchors] - 1) / 2
-    return table
-
-
-def _hard_table(pairs: Pairs, hard: float) -> Mask:
-    """(B, K) which slots are hard."""
-    table = np.zeros(pairs.shape, np.bool_)
-    is_hard = pairs.among_hardest(hard)
-    table[pairs.anchors[is_hard], pairs.slots[is_hard]] = True
-    return table
-
-
-# ---- numbers for the file and the figures ---------------------------------------------------------------------------
-
-
-def _consistency_numbers(found: Consistency) -> dict[str, Any]:
-    """Counts, both tests, and the rates as a histogram beside that of a shuffle.
-
-    A bar is the counts from edges[i] to edges[i + 1] - 1. The shuffled shares are those of Binomial(anchors, p),
-    the exact distribution of a shuffle if every anchor has every negative; otherwise p is the mean chance.
-    """
-    from scipy.special import bdtr
-
-    anchors = max(found.anchors, 1)
-    chance = float(np.clip(found.expected.mean() / anchors, 0.0, 1.0))
-    spread = (anchors * chance * (1 - chance)) ** 0.5
-    last = int(max(found.counts.max(), np.ceil(anchors * chance + 4 * spread))) + 1
-    bar_width = -(-last // _MAX_BARS)
-    edges = np.arange(0, last + bar_width, bar_width)
-    below_edge = np.where(edges > 0, bdtr(np.clip(edges - 1.0, 0, anchors), anchors, chance), 0.0)
-    numbers: dict[str, Any] = plain(
-        {
-            "anchors": found.anchors,
-            "hard": found.hard,
-            "mean_rate": float(found.rates.mean()),
-            "spread_of_rates": float(found.rates.std()),
-            "spread_by_chance": spread / anchors,
-            "quantiles": _quantiles(found.rates),
-            "shuffled": found.shuffled,
-            "within_class": found.within_class,
-            "histogram": {
-                "edges": edges,
-                "observed": np.histogram(found.counts, edges)[0] / len(found.counts),
-                "shuffled": np.diff(below_edge),
-            },
-            "counts": found.counts,
-        }
-    )
-    return numbers
-
-
-def _drift_numbers(found: Drift) -> dict[str, Any]:
-    return {
-        "correlation": plain(found.correlation),
-        "overlap": plain(found.overlap),
-        "by_chance": plain(found.by_chance),
-        "quantiles_of_correlations": _quantiles(found.correlations),
-        "quantiles_of_overlaps": _quantiles(found.overlaps),
-    }
-
-
-def _quantiles(values: Floats) -> dict[str, float | None]:
-    known = values[~np.isnan(values)]
-    found = np.quantile(known, _QUANTILES).tolist() if len(known) else [None] * len(_QUANTILES)
-    return dict(zip(map(str, _QUANTILES), found, strict=True))
-
-
-def _figure_of_bands(numbers: dict[str, Any]) -> Spec:
+def _figure_of_bands(study: Study) -> Spec:
     """Fig. 4: easy, hard and hardest negatives, a panel for each measure."""
-    bands = numbers["by_band"]
-    wanted = ("same_class", "depth", "gradient") if bands["same_class"] else ("score", "gradient")
-    x = {"field": "band", "type": "nominal", "sort": bands["names"], "title": None, "axis": {"labelAngle": 0}}
+    names = ("same_class", "depth", "gradient") if study.by_band.same_class else ("score", "gradient")
+    x = {"field": "place", "type": "nominal", "sort": list(BANDS), "title": None, "axis": {"labelAngle": 0}}
     error = {
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {"x": x, "y": axis("low"), "y2": {"field": "high"}},
     }
     panels = []
-    for name in wanted:
-        if bands[name] is not None:
-            y = axis("mean", title=_TITLES[name])
-            bar = {"mark": {"type": "bar", "color": _BLUE, "width": 44}, "encoding": {"x": x, "y": y}}
-            points = _points(bands[name], "band", bands["names"])
-            panels.append({"width": 220, "height": 230, "data": {"values": points}, "layer": [bar, error]})
-    hard, hardest = 100 * numbers["hard"], 100 * numbers["hardest"]
-    shares = f"hard: the hardest {hard:g} %, without the very hardest {hardest:g} %"
+    for name, curve in _curves(study.by_band, names):
+        bar = {
+            "mark": {"type": "bar", "color": _BLUE, "width": 44},
+            "encoding": {"x": x, "y": axis("mean", title=_TITLES[name])},
+        }
+        values = _points(curve, BANDS)
+        panels.append({"width": 220, "height": 230, "data": {"values": values}, "layer": [bar, error]})
+    shares = f"hard: the hardest {100 * study.hard:g} %, without the very hardest {100 * study.hardest:g} %"
     return _row_of_panels("Negatives by band", f"{shares}; lines: two standard errors", panels)
 
 
-def _figure_of_percentiles(numbers: dict[str, Any]) -> Spec:
+def _figure_of_percentiles(study: Study) -> Spec:
     """Fig. 5: the same by percentile, the easiest on the left."""
-    curves = numbers["by_percentile"]
-    panels = [_line_panel(name, curves[name]) for name in ("same_class", "depth", "score") if curves[name] is not None]
+    ticks = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+    x = axis("place", title="percentile of the negative", scale={"domain": [0, 1]}, axis=ticks)
+    panels = []
+    for name, curve in _curves(study.by_percentile, ("same_class", "depth", "score")):
+        y = {"title": _TITLES[name], "scale": {"zero": name != "depth"}}
+        area = {
+            "mark": {"type": "area", "color": _BLUE, "opacity": 0.25},
+            "encoding": {"x": x, "y": axis("low", **y), "y2": {"field": "high"}},
+        }
+        line = {
+            "mark": {"type": "line", "color": _BLUE, "strokeWidth": 2, "point": {"size": 18, "color": _BLUE}},
+            "encoding": {"x": x, "y": axis("mean", **y)},
+        }
+        values = _points(curve, ((curve.low + curve.high) / 2).tolist())
+        panels.append({"width": 300, "height": 230, "data": {"values": values}, "layer": [area, line]})
     subtitle = "100 % is the hardest; shaded: two standard errors over anchors"
     return _row_of_panels("Negatives by percentile", subtitle, panels)
 
 
-def _line_panel(name: str, curve: dict[str, Any]) -> Spec:
-    """A line with its error, and for scores a line at zero."""
-    middles = [(low + high) / 2 for low, high in zip(curve["low"], curve["high"], strict=True)]
-    ticks = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
-    x = axis("place", title="percentile of the negative", scale={"domain": [0, 1]}, axis=ticks)
-    y: Spec = {"title": _TITLES[name], "scale": {"zero": name != "depth"}}
-    line = {"type": "line", "color": _BLUE, "strokeWidth": 2, "point": {"size": 18, "color": _BLUE}}
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "area", "color": _BLUE, "opacity": 0.25},
-            "encoding": {"x": x, "y": axis("low", **y), "y2": {"field": "high"}},
-        },
-        {"mark": line, "encoding": {"x": x, "y": axis("mean", **y)}},
-    ]
-    if name == "score":
-        dashes = {"type": "rule", "color": _GREY, "strokeDash": [5, 4]}
-        layers.append({"mark": dashes, "encoding": {"y": {"datum": 0}}})
-    return {"width": 300, "height": 230, "data": {"values": _points(curve, "place", middles)}, "layer": layers}
+def _figure_of_consistency(found: Consistency) -> Spec:
+    """Fig. 6: how often negatives are hard, and the same for a shuffle.
 
+    The shuffled shares are those of Binomial(anchors, p), the exact distribution of a shuffle if every anchor has every
+    negative; otherwise p is the mean chance.
+    """
+    from scipy.special import bdtr
 
-def _figure_of_consistency(numbers: dict[str, Any]) -> Spec:
-    """Fig. 6: how often negatives are hard, and the same for a shuffle."""
-    bars = numbers["histogram"]
-    edges = [edge / max(numbers["anchors"], 1) for edge in bars["edges"]]
-    kinds = {"as measured": bars["observed"], "shuffled": bars["shuffled"]}
+    anchors = max(found.anchors, 1)
+    chance = float(np.clip(found.expected.mean() / anchors, 0.0, 1.0))
+    deviation = (anchors * chance * (1 - chance)) ** 0.5
+    last = int(max(found.counts.max(), np.ceil(anchors * chance + 4 * deviation))) + 1
+    bar_width = -(-last // _MAX_BARS)
+    edges = np.arange(0, last + bar_width, bar_width)
+    below_edge = np.where(edges > 0, bdtr(np.clip(edges - 1.0, 0, anchors), anchors, chance), 0.0)
+    bars = {"as measured": np.histogram(found.counts, edges)[0] / len(found.counts), "shuffled": np.diff(below_edge)}
     values = [
-        {"from": low, "to": high, "share": share, "negatives": kind}
-        for kind, shares in kinds.items()
-        for low, high, share in zip(edges[:-1], edges[1:], shares, strict=True)
+        {"from": float(edges[i] / anchors), "to": float(edges[i + 1] / anchors), "share": float(share), "kind": kind}
+        for kind, shares in bars.items()
+        for i, share in enumerate(shares)
     ]
-    subtitle = f"the mean is {100 * numbers['mean_rate']:.3g} % by definition"
-    if numbers["shuffled"]["ratio"] is not None:
-        subtitle += f"; the variance is {numbers['shuffled']['ratio']:.3g} times that of a shuffle"
+    subtitle = f"the mean is {100 * found.rates.mean():.3g} % by definition"
+    if np.isfinite(found.shuffled.ratio):
+        subtitle += f"; the variance is {found.shuffled.ratio:.3g} times that of a shuffle"
     title = "share of anchors for which a negative is hard"
-    colours = {"domain": list(kinds), "range": [_BLUE, _ORANGE]}
+    colours = {"domain": list(bars), "range": [_BLUE, _ORANGE]}
     encoding = {
         "x": axis("from", bin={"binned": True}, axis={"format": "~%", "tickCount": 8}, title=title),
         "x2": {"field": "to"},
         "y": axis("share", title="share of negatives", stack=None),
-        "color": {"field": "negatives", "type": "nominal", "title": None, "scale": colours},
+        "color": {"field": "kind", "type": "nominal", "title": None, "scale": colours},
     }
     panel = {"width": 620, "height": 260, **layer(values, "bar", encoding, binSpacing=0, opacity=0.6)}
     return _row_of_panels("How often a negative is hard", subtitle, [panel])
 
 
-def _points(curve: dict[str, Any], field: str, places: list[Any]) -> list[Spec]:
+def _curves(profile: Profile, names: Sequence[str]) -> Iterator[tuple[str, Curve]]:
+    """The named curves of a profile that are known."""
+    for name in names:
+        if getattr(profile, name) is not None:
+            yield name, getattr(profile, name)
+
+
+def _points(curve: Curve, places: Sequence[Any]) -> list[Spec]:
     """The means that are known, each with two standard errors on either side."""
     points = []
-    for place, mean, error in zip(places, curve["mean"], curve["error"], strict=True):
-        if mean is not None:
-            reach = 2 * (error or 0.0)
-            points.append({field: place, "mean": mean, "low": mean - reach, "high": mean + reach})
+    for place, mean, error in zip(places, curve.mean.tolist(), np.nan_to_num(curve.error).tolist(), strict=True):
+        if np.isfinite(mean):
+            points.append({"place": place, "mean": mean, "low": mean - 2 * error, "high": mean + 2 * error})
     return points
 
 
