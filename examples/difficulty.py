@@ -2,7 +2,7 @@
 
 Vectors are scattered around ten classes in three groups, so that the hard negatives of an anchor are mostly of its own
 class or group: false negatives, and the useful ones. A fifth of the negatives are shifted towards the mean of all
-classes, and are hard more often. An earlier checkpoint is the same with more noise.
+classes, and are hard more often.
 
 Prints:
     band     percentile    same class  depth  gradient

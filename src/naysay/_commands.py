@@ -37,7 +37,7 @@ class HowmanyOptions:
     separation: list[float] | None = option(None, "Instead of AUCs: a separation, on a simulated run. Can be repeated.")
     weight: float = option(0.9, "Weight of good and bad samples against easy ones.")
     k_max: int = option(1000, "The largest k to consider.")
-    plot: Path | None = option(None, "Draw the paper's figures to this .svg or .png file.")
+    plot: Path | None = option(None, "Draw v over k, and the schedule, to this .svg or .png file.")
     json: Path | None = option(None, "Write all results to this file.")
 
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_model import effective, mean_effective, reliable
 
-from naysay import rng_for
 from naysay.quantity import effectiveness, mean_effectiveness, reliability, shares, simulated
 
 MUS, KS = st.floats(-4, 6), st.floats(1, 5000)
@@ -73,13 +72,6 @@ def test_it_is_the_plain_integral(k, mu):
     assert reliability(k, mu) == pytest.approx(reliable(k, mu), rel=1e-8)
 
 
-def test_it_is_how_often_a_positive_beats_its_negatives():
-    scores = rng_for(0).standard_normal((100_000, 6))
-    wins = (scores[:, 0] + 1.5 > scores[:, 1:].max(axis=1)).mean()
-    p = reliability(5, 1.5)
-    assert abs(wins - p) < 4 * math.sqrt(p * (1 - p) / 100_000)
-
-
 @given(KS, MUS, st.floats(0.01, 3), st.floats(1.01, 10))
 def test_more_negatives_lower_it_and_more_separation_raises_it(k, mu, more_mu, times):
     p = reliability(k, mu)
@@ -95,18 +87,13 @@ def test_the_ends():
     assert 0 < reliability(1e15, 1.0) < 1e-9
 
 
-@given(st.lists(KS, min_size=1, max_size=4), st.lists(MUS, min_size=1, max_size=4))
-def test_it_broadcasts(ks, mus):
-    found = reliability(np.array(ks)[:, None], mus)
-    assert found.shape == (len(ks), len(mus))
-    one_by_one = [[reliability(k, mu) for mu in mus] for k in ks]
-    np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
-
-
-def test_forms_of_arguments():
-    assert type(reliability(np.int8(4), np.float32(1))) is float
+def test_arguments_are_broadcast_in_any_form():
+    ks, mus, points = np.array([1, 5]), np.array([[1.0], [2.0], [3.0]]), np.zeros((4, 1, 1))
+    found = effectiveness(ks, mus, points)
+    assert found.shape == shares(ks, mus, points).easy.shape == (4, 3, 2)
+    assert found[2, 1, 1] == pytest.approx(effectiveness(5, 2.0, 0.0), rel=1e-13)
+    assert type(reliability(np.int8(4), np.float32(1))) is type(effectiveness(5, 2.0, 0.0)) is float
     assert reliability(torch.tensor([1, 4]), torch.tensor(1.0)).tolist() == reliability([1, 4], 1.0).tolist()
-    assert reliability([], 1.0).shape == (0,)
     assert reliability(np.ones((0, 3)), [1.0, 2.0, 3.0]).shape == (0, 3)
 
 
@@ -154,15 +141,6 @@ def test_the_best_k_of_a_moment_runs_away():
     assert effectiveness(ks, 1.0, 0.95).argmax() + 1 == 5000
 
 
-def test_all_three_broadcast():
-    ks, mus, points = np.array([1, 5]), np.array([[1.0], [2.0], [3.0]]), np.zeros((4, 1, 1))
-    found = effectiveness(ks, mus, points)
-    assert found.shape == shares(ks, mus, points).easy.shape == (4, 3, 2)
-    assert found[2, 1, 1] == pytest.approx(effectiveness(5, 2.0, 0.0), rel=1e-13)
-    assert type(effectiveness(5, 2.0, 0.0)) is float
-    assert type(shares(5, 2.0, 0.0).good) is float
-
-
 # ---- every k at once ------------------------------------------------------------------------------------------------
 
 
@@ -184,7 +162,7 @@ def test_it_is_the_mean_of_effectiveness_also_for_separations_without_end(mu, re
     np.testing.assert_allclose(mean_effectiveness(mu, reached, k_max=k_max), expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("k_max", [127, 128, 129, 256, 3000, 1_000_000])
+@pytest.mark.parametrize("k_max", [127, 129, 3000, 100_000])
 def test_blocks_of_k_are_invisible(k_max):
     reached = [0.0, 2.0, 4.5]
     found = mean_effectiveness(4.5, reached, k_max=k_max)
@@ -203,10 +181,11 @@ def test_many_points_are_taken_in_blocks(traced_peak):
     np.testing.assert_allclose(found, np.mean(parts, axis=0), rtol=0, atol=1e-13)
 
 
-def test_answers_are_the_callers_own():
-    first = mean_effectiveness(1.0, [0.5], k_max=5)
-    first[:] = 7
-    assert mean_effectiveness(1.0, [0.5], k_max=5).max() < 1
+# ---- simulated runs -------------------------------------------------------------------------------------------------
 
 
-# ---- refusals -------------------------------------------------------------------------------------------------------
+@given(st.floats(-8, 8), st.integers(2, 80), st.floats(0.1, 20))
+def test_a_simulated_run_is_the_formula_with_both_ends(mu, points, end):
+    expected = [mu * (1 - math.exp(-end * place / (points - 1))) for place in range(points)]
+    assert simulated(mu, points, end) == pytest.approx(expected, abs=1e-12)
+    assert len(simulated(2.0)) == 60

@@ -50,7 +50,6 @@ INVALID = [
     (quantity.realise, (2.5, 3, None), {}, "rng"),
     *[(Online, (), {"steps": value}, "steps") for value in (0, 10.0)],
     (Online, (10,), {"labels": "trainig"}, "labels"),
-    (Online, (10,), {"same_pairs": 1}, "same_pairs"),
     *[(Online, (10,), {"start": value}, "start") for value in (0.5, math.inf, "4")],
     *[(Online, (10,), {"tolerance": value}, "tolerance") for value in (0, 2)],
     *[(Online, (10,), {"confidence": value}, "confidence") for value in (1, 0.4, NAN)],

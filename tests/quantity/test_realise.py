@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay import rng_for
-from naysay.errors import NaysayError
 from naysay.quantity import realise
-from naysay.quantity.schedules import slots
 
 NUMBERS = st.floats(0, 50) | st.integers(0, 50)
 
@@ -43,11 +41,6 @@ def test_the_mean_is_k(k):
     assert by_row.tolist() == counts.tolist()
 
 
-def test_steps_differ_and_equal_seeds_agree():
-    assert realise(2.5, 50, rng_for(0)).tolist() == realise(2.5, 50, rng_for(0)).tolist()
-    assert realise(2.5, 50, rng_for(0)).tolist() != realise(2.5, 50, rng_for(0, step=1)).tolist()
-
-
 @pytest.mark.parametrize(
     "k", [3, 3.0, np.int8(3), np.float32(3), [3, 3], np.array([3.0, 3.0]), torch.tensor([3, 3]), torch.tensor(3)]
 )
@@ -63,26 +56,3 @@ def test_any_other_takes_one_key_whatever_the_size(size, by_row):
     realise(np.full(size, 2.5) if by_row else 2.5, size, rng)
     counted.bit_generator.random_raw()
     assert rng.bit_generator.random_raw() == counted.bit_generator.random_raw()
-
-
-def test_torch_and_lists_are_numbers_too():
-    expected = realise(np.array([0.5, 2.0, 3.25]), 3, rng_for(0)).tolist()
-    assert realise([0.5, 2.0, 3.25], 3, rng_for(0)).tolist() == expected
-    assert realise(torch.tensor([0.5, 2.0, 3.25]), 3, rng_for(0)).tolist() == expected
-
-
-@pytest.mark.parametrize("k", [3, 3.0, np.int8(3), np.array(3), torch.tensor(3)])
-@pytest.mark.parametrize("size", [0, 2])
-def test_one_whole_number_is_asked_for_as_it_is(k, size):
-    found = slots(k, size, rng_for(0))
-    assert type(found) is int
-    assert found == 3
-
-
-def test_other_numbers_are_asked_for_by_row():
-    assert slots([3, 1], 2, rng_for(0)).tolist() == [3, 1]
-    assert slots(2.5, 9, rng_for(0)).tolist() == realise(2.5, 9, rng_for(0)).tolist()
-    with pytest.raises(NaysayError, match="`k` must be finite and at least 0, got -3"):
-        slots(-3, 2, rng_for(0))
-    with pytest.raises(NaysayError, match=r"^`k` must be a number, got None\.$"):
-        slots(None, 2, rng_for(0))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from plain_model import plain_schedule
 
 from naysay.quantity import Linear, adaptive
-from naysay.quantity.schedules import at_step
 
 # ---- adaptive -------------------------------------------------------------------------------------------------------
 
@@ -78,13 +77,6 @@ ENDS = st.floats(-1e6, 1e6)
 WHOLE = st.integers(-1000, 1000)
 
 
-def test_a_number_stays_and_a_function_is_called():
-    assert at_step(7, 3) == 7
-    assert at_step(None, 3) is None
-    assert at_step(lambda step: 10 * step, 3) == 30
-    assert at_step(Linear(0.0, 1.0, steps=4), 3) == 0.75
-
-
 def test_linear_golden():
     assert [Linear(1, 5, steps=8)(step) for step in range(10)] == [1, 2, 2, 3, 3, 4, 4, 5, 5, 5]  # halves go up
     assert [Linear(5, 1, steps=4)(step) for step in range(6)] == [5, 4, 3, 2, 1, 1]
@@ -113,10 +105,6 @@ def test_whole_ends_give_the_nearest_whole_number(start, stop, steps, step):
         assert type(value) is int
         assert abs(value - Linear(float(start), float(stop), steps=steps)(step)) <= 0.5 + 1e-9
         assert Linear(*ends, steps=steps)(steps) == stop
-
-
-def test_linear_takes_numpy_numbers():
-    assert Linear(np.float32(1.0), np.int64(3), steps=np.int64(2))(1) == 2.0
 
 
 def test_equal_schedules_are_equal_and_frozen():

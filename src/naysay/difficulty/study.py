@@ -88,20 +88,14 @@ class Gap:
     Attributes:
         hard: The mean over hard pairs.
         easy: The mean over easy pairs.
-        difference: The mean over anchors of the difference; NaN if no anchor has both.
-        low: Lower end of its 95 % CI, by Student's t over anchors.
-        high: Upper end.
-        anchors: The number of anchors that have both.
+        difference: The mean difference, over the anchors that have both, with its 95 % CI.
 
     Example: see `Study.gaps`.
     """
 
     hard: float
     easy: float
-    difference: float
-    low: float
-    high: float
-    anchors: int
+    difference: Mean
 
 
 @final
@@ -452,8 +446,7 @@ def _gap(pairs: Pairs, banded: Floats, values: NDArray[Any]) -> Gap:
     easy, hard = ratio_over_anchors(sums, counts)[0].tolist()
     has_both = (counts > 0).all(axis=1)
     means = sums[has_both] / counts[has_both]
-    difference = mean_of(means[:, 1] - means[:, 0])
-    return Gap(hard, easy, difference.mean, difference.low, difference.high, difference.anchors)
+    return Gap(hard, easy, mean_of(means[:, 1] - means[:, 0]))
 
 
 # ---- figures --------------------------------------------------------------------------------------------------------

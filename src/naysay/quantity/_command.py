@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import json as json_module
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -16,18 +15,18 @@ from rich.text import Text
 from naysay._commands import HowmanyOptions
 from naysay._console import SafeConsole
 from naysay._options import option_names
-from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, shown_names, with_option_names
+from naysay.checks import as_floats, check_number, check_one_of, raise_invalid, shown, shown_names, with_option_names
 from naysay.files import check_target, read_array, write_whole
 from naysay.places import check_apart
 from naysay.plots import as_picture, check_picture
 from naysay.quantity._figures import figure
 from naysay.quantity.effectiveness import Floats, auc, simulated
 from naysay.quantity.estimate import Estimate, estimate
-from naysay.text import first_line, json_file
+from naysay.tables import reading
+from naysay.text import json_file
 
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both
 _ENTRIES = ("k", "at_edge", "flat", "carried_by_easy", "weight", "separation", "reached", "notes", "curve")
-_KINDS = {".json": "JSON", ".npy": "NumPy"}  # all others are CSV
 
 
 @with_option_names("howmany", option_names(HowmanyOptions))
@@ -41,20 +40,21 @@ def howmany(options: HowmanyOptions, *, console: Console | None = None) -> list[
     if plot is not None:
         check_picture("plot", plot)
     if not options.separation:
-        runs = [_measured(options)]
+        runs = dict([_measured(options)])
     elif options.train_auc is None and not options.val_auc and not options.column:
-        runs = [_simulated(mu, options.weight, options.k_max) for mu in options.separation]
+        runs = {f"a simulated run at separation {mu:g}": _simulated(mu, options) for mu in options.separation}
     else:
         raise_invalid("separation", "left out where AUCs are given", "both", "Give a run or separations.")
     if json is not None:  # before printing, which a closed pipe ends
-        write_whole("json", json, as_json(runs))
+        entries = [{"run": run, **{name: getattr(found, name) for name in _ENTRIES}} for run, found in runs.items()]
+        write_whole("json", json, json_file(entries, non_finite=str))  # JSON has no infinity
     if plot is not None:
         write_whole("plot", plot, as_picture(figure(runs), plot.suffix.lower()))
-    for place, (name, found) in enumerate(runs):
+    for place, (run, found) in enumerate(runs.items()):
         if place:
             out.rule(characters="-")
-        print_estimate(name, found, out)
-    return [found for _, found in runs]
+        print_estimate(run, found, out)
+    return list(runs.values())
 
 
 def _measured(options: HowmanyOptions) -> tuple[str, Estimate]:
@@ -71,29 +71,28 @@ def _measured(options: HowmanyOptions) -> tuple[str, Estimate]:
     return f"training AUC {train_auc:g} and validation AUC {short}", found
 
 
-def _simulated(mu: float, weight: float, k_max: int) -> tuple[str, Estimate]:
-    """The name and the estimate of the run that the paper simulates for a separation."""
+def _simulated(mu: float, options: HowmanyOptions) -> Estimate:
+    """The estimate of the run that the paper simulates for a separation."""
     check_number("separation", mu, above=0, finite=True)
-    found = estimate(auc(mu), auc(simulated(mu)), weight=weight, k_max=k_max)
-    return f"a simulated run at separation {mu:g}", found
+    return estimate(auc(mu), auc(simulated(mu)), weight=options.weight, k_max=options.k_max)
 
 
-def print_estimate(name: str, found: Estimate, console: Console) -> None:
+# ---- What is printed -------------------------------------------------------------------------------------------------
+
+
+def print_estimate(run: str, found: Estimate, console: Console) -> None:
     """Print the result on one line, what to do on the next, then the reason, the range and the notes."""
-    safe = name.encode(console.encoding, "replace").decode(console.encoding)
+    safe = run.encode(console.encoding, "replace").decode(console.encoding)
     result = Text.assemble((f"k = {found.k}", "bold"), f" negatives per positive, for {safe}")
     console.print(result, soft_wrap=True)
     console.print(Text(_advice(found)), soft_wrap=True)
-    console.print()
-    console.print(Text(_reason(found)))
-    console.print()
     points = f"{len(found.reached)} validation point{'s' if len(found.reached) > 1 else ''}"
     low, high = found.flat
     flat = f"v is within 1 % of its best from k = {low} to {high}"
-    console.print(Text(f"{flat} (weight {found.weight:g}, the mean of {points})."))
-    for note in found.notes:
+    notes = [f"Note: {note}" for note in found.notes]
+    for paragraph in (_reason(found), f"{flat} (weight {found.weight:g}, the mean of {points}).", *notes):
         console.print()
-        console.print(Text(f"Note: {note}"))
+        console.print(Text(paragraph))
 
 
 def _advice(found: Estimate) -> str:
@@ -124,74 +123,44 @@ def _reason(found: Estimate) -> str:
     )
 
 
-def as_json(runs: Sequence[tuple[str, Estimate]]) -> bytes:
-    """All results as a JSON list, one entry for each run; infinity, which JSON does not have, as a string."""
-    entries = [{"run": run, **{name: getattr(found, name) for name in _ENTRIES}} for run, found in runs]
-    return json_file(entries, non_finite=str)
+# ---- The curve of AUCs -----------------------------------------------------------------------------------------------
 
 
 def read_curve(text: str, column: str = "") -> Floats:
-    """Return the (T,) AUCs of `text`: numbers separated by commas, or the name of a file.
+    """Return the AUCs of `text`: numbers separated by commas, or a .json, .npy or CSV file.
 
-    A file that ends in .json holds a list of numbers, one that ends in .npy an array (T,); any other is CSV.
-
-    Args:
-        text: The numbers, or the path.
-        column: The column of a CSV file with several; by default val_auc or auc. Without a header the columns are
-            called 1, 2 and so on.
-
-    Examples:
-        >>> read_curve("0.52, 0.61,0.66").tolist()
-        [0.52, 0.61, 0.66]
+    `column` is that of a CSV file with several; by default val_auc or auc. Without a header the columns are called 1, 2
+    and so on.
     """
-    are_numbers, kind = _number(text.split(",")[0]) is not None, Path(text).suffix.lower()
-    if not are_numbers and not os.path.isfile(text):
-        raise_invalid("val_auc", "an existing file, or numbers separated by commas", shown(text))
-    if column and (are_numbers or kind in _KINDS):
+    path, numbers = Path(text), text.split(",")
+    is_csv = not _is_number(numbers[0]) and path.suffix.lower() not in (".json", ".npy")
+    if column and not is_csv:
         raise_invalid("column", "left out, unless `val_auc` is a CSV file", shown(column))
-    if are_numbers:
-        return _checked(list(enumerate(text.split(","), 1)), "place")
-    found = _loaded(text, kind)
-    if kind not in _KINDS:
-        return _checked(_in_column(text, found, column), "line")
-    if kind == ".npy":
-        if found.ndim != 1 or found.dtype.kind not in "iuf" or not found.size:
-            raise_invalid("val_auc", "an array (T,) of at least one number", f"shape {found.shape} of {found.dtype}")
-        found = found.tolist()
-    if not isinstance(found, list) or not found:
-        raise_invalid("val_auc", "a JSON list of at least one AUC", shown(found))
-    if not all(map(is_number, found)):
-        raise_invalid("val_auc", "a JSON list of numbers", shown(found))
-    return _checked([(place, repr(value)) for place, value in enumerate(found, 1)], "place")
+    if _is_number(numbers[0]):
+        return _as_numbers(enumerate(numbers, 1), "place")
+    if not os.path.isfile(text):
+        raise_invalid("val_auc", "an existing file, or numbers separated by commas", shown(text))
+    with reading("val_auc", path, "a file of AUCs"):
+        if is_csv:
+            return _as_numbers(_csv_column(path, column), "line")
+        if path.suffix.lower() == ".npy":
+            return as_floats("val_auc", read_array(path))
+        return as_floats("val_auc", json_module.loads(path.read_text(encoding="utf-8-sig")))
 
 
-def _loaded(path: str, kind: str) -> Any:
-    """The value of a JSON file, the array of a NumPy file, or (line, cells) of each line of a CSV file."""
-    try:
-        if kind == ".npy":
-            return read_array(Path(path))
-        if kind == ".json":
-            return json_module.loads(Path(path).read_text(encoding="utf-8-sig"))
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-        return [(line, cells) for line, cells in rows if any(cells)]
-    except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
-        raise_invalid("val_auc", f"a readable {_KINDS.get(kind, 'CSV')} file", f"{shown(path)} ({first_line(error)})")
-
-
-def _in_column(path: str, rows: list[tuple[int, list[str]]], column: str) -> list[tuple[int, str]]:
-    """(line, cell) of one column of a CSV file."""
+def _csv_column(path: Path, column: str) -> list[tuple[int, str]]:
+    """(line, cell) of one column of a CSV file, with or without a header."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    rows = [(line, cells) for line, cells in rows if any(cells)]
     if not rows:
-        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(path)}, which is empty")
+        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(str(path))}, which is empty")
     first = rows[0][1]
-    has_header = any(_number(cell) is None for cell in first)
+    has_header = not all(map(_is_number, first))
     names = first if has_header else [str(place) for place in range(1, len(first) + 1)]
     chosen = _place_of(names, column)
-    values = [(line, cells[chosen] if chosen < len(cells) else "") for line, cells in rows[has_header:]]
-    if not values:
-        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(path)}, which has a header only")
-    return values
+    return [(line, cells[chosen] if chosen < len(cells) else "") for line, cells in rows[has_header:]]
 
 
 def _place_of(names: list[str], wanted: str) -> int:
@@ -211,22 +180,19 @@ def _place_of(names: list[str], wanted: str) -> int:
     return usual[0]
 
 
-def _checked(values: Sequence[tuple[int, str]], what: str) -> Floats:
-    """Return the values as floats, or raise with the first that is not an AUC and how many there are."""
-    floats = [_number(value) for _, value in values]
-    bad = [row for row, value in enumerate(floats) if value is None or not 0 <= value <= 1]
-    if bad:
-        place, value = values[bad[0]]
-        raise_invalid(
-            "val_auc",
-            "numbers between 0 and 1",
-            f"{shown(value)} at {what} {place} ({len(bad)} such {what}{'s'[: len(bad) > 1]})",
-        )
-    return np.array(floats, np.float64)
+def _as_numbers(cells: Iterable[tuple[int, str]], what: str) -> Floats:
+    """The numbers of (place, text); raise with the first text that is none."""
+    numbers = []
+    for place, cell in cells:
+        if not _is_number(cell):
+            raise_invalid("val_auc", "numbers between 0 and 1", f"{shown(cell)} at {what} {place}")
+        numbers.append(float(cell))
+    return np.array(numbers, np.float64)
 
 
-def _number(text: str) -> float | None:
+def _is_number(text: str) -> bool:
     try:
-        return float(text)
+        float(text)
     except ValueError:
-        return None
+        return False
+    return True

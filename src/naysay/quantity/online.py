@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
-    as_floats,
     check_all,
-    check_bool,
-    check_kind,
     check_number,
     check_one_of,
     check_whole,
     public,
     raise_invalid,
-    shown,
-    whole_numbers,
 )
 from naysay.errors import NaysayError
 from naysay.quantity.effectiveness import MAX_K_MAX, Floats, auc, check_weight, run_mean
@@ -50,13 +46,11 @@ _COLUMNS = {"split": np.int8, "step": np.int64, "auc": np.float64, "error": np.f
 # ---- A probe ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """The summary of a probe; the scores are not stored."""
+class Probe(NamedTuple):
+    """What is kept of a probe."""
 
     auc: float  # the mean over rows of the share of a row's negatives below its positive; a tie counts one half
     error: float  # the standard error of auc: the standard deviation of the rows' shares over sqrt(rows)
-    rows: int  # rows with at least one negative
     # The effective number of independent comparisons, auc (1 - auc) / error^2, at least one for each row and at most
     # one for each slot. An AUC of exactly 0 or 1 has no spread, and counts one comparison for each row.
     comparisons: float
@@ -81,7 +75,7 @@ def probe(positive: Any, negatives: Any, mask: Any = None) -> Probe:
     mean = float(shares.mean())
     error = float(shares.std(ddof=1) / np.sqrt(rows))
     effective = mean * (1 - mean) / error**2 if error > 0 else float(rows)
-    return Probe(mean, error, rows, float(np.clip(effective, rows, slots.sum())))
+    return Probe(mean, error, float(np.clip(effective, rows, slots.sum())))
 
 
 def _scores(positive: Any, negatives: Any, mask: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
@@ -164,23 +158,23 @@ def end_of(numbers: Floats) -> float:
     return float(min(numbers[0] - numbers[1] / np.expm1(-numbers[2]), MAX_SEPARATION))
 
 
-def fit_curve(steps: Floats, aucs: Floats, comparisons: Floats, *, same_pairs: bool) -> Curve:
+def fit_curve(steps: Floats, aucs: Floats, comparisons: Floats) -> Curve:
     """Fit the curve to probes (P,) at `steps`, of which the last is above 0.
 
     Where probes scatter more than their errors explain, or lie on one side, the curve may begin to rise late: then the
     step of each probe is tried as the wait, and kept if it lowers chi-square by more than chance does in 1 % of curves.
     """
-    curve = _fit_from(0.0, steps, aucs, comparisons, same_pairs=same_pairs)
+    curve = _fit_from(0.0, steps, aucs, comparisons)
     if not curve.bend and curve.scatter <= WIDE_SCATTER:
         return curve
     waits = np.unique(steps[steps > 0])[:-MIN_STEPS]
-    later = [_fit_from(float(wait), steps, aucs, comparisons, same_pairs=same_pairs) for wait in waits]
+    later = [_fit_from(float(wait), steps, aucs, comparisons) for wait in waits]
     best = min(later, key=lambda each: each.chi_square, default=curve)
     gain = curve.chi_square - best.chi_square
     return best if gain > CHI_SQUARE_1_PERCENT * best.scatter else curve
 
 
-def _fit_from(wait: float, steps: Floats, aucs: Floats, comparisons: Floats, *, same_pairs: bool) -> Curve:
+def _fit_from(wait: float, steps: Floats, aucs: Floats, comparisons: Floats) -> Curve:
     """The curve that rises after a step. Its start is 0, chance, unless the probes contradict that."""
     share = np.maximum(steps - wait, 0) / (steps.max() - wait)
     at_chance = _least_squares(share, aucs, comparisons, free_start=False)
@@ -189,14 +183,8 @@ def _fit_from(wait: float, steps: Floats, aucs: Floats, comparisons: Floats, *, 
     chosen = free if gain > CHI_SQUARE_1_PERCENT and free.numbers[0] > 0 else at_chance
     fitted_numbers = (3 if chosen is free else 2) + (wait > 0)
     scatter = max(1.0, chosen.chi_square / (len(steps) - fitted_numbers))
+    bend = _bend(chosen.residuals, chosen.errors, scatter) / max(abs(chosen.numbers[1]), 1e-9)
     covariance = scatter * chosen.covariance
-    if same_pairs:
-        # The errors of probes of the same pairs are correlated. A common shift by one standard error is the most that
-        # any correlation can add.
-        shifted = _least_squares(share, aucs + chosen.errors, comparisons, free_start=chosen is free)
-        change = shifted.numbers - chosen.numbers
-        covariance = covariance + np.multiply.outer(change, change)
-    bend = _bend(chosen.residuals, chosen.errors_in_separation, scatter) / max(abs(chosen.numbers[1]), 1e-9)
     return Curve(chosen.numbers, covariance, float(steps.max()), wait, scatter, bend, chosen.chi_square)
 
 
@@ -204,8 +192,7 @@ def _fit_from(wait: float, steps: Floats, aucs: Floats, comparisons: Floats, *, 
 class _LeastSquares:
     numbers: Floats  # (3,)
     covariance: Floats  # (3, 3) from the errors of the probes alone
-    errors: Floats  # (P,) standard errors of the AUCs at the fitted curve
-    errors_in_separation: Floats  # (P,) the same, of mu'
+    errors: Floats  # (P,) standard errors of the probes, in separation, at the fitted curve
     residuals: Floats  # (P,) in standard errors
     chi_square: float
 
@@ -247,7 +234,7 @@ def _least_squares(share: Floats, aucs: Floats, comparisons: Floats, *, free_sta
     covariance[fitted, fitted] = np.linalg.inv(information + 1e-9 * np.eye(len(best.x)))
     mu = separation_at(_three(best.x), share)
     slope = np.exp(-(mu**2) / 4) / np.sqrt(4 * np.pi)  # d AUC / d mu'
-    return _LeastSquares(_three(best.x), covariance, errors, errors / slope, -best.fun, 2 * best.cost)
+    return _LeastSquares(_three(best.x), covariance, errors / slope, -best.fun, 2 * best.cost)
 
 
 def _three(numbers: Any) -> Floats:
@@ -321,39 +308,29 @@ class Online:
     """Estimate k from small probes while the real run goes on, without the run at k = 1 that `estimate` needs.
 
     Every few per cent of the run, and once before step 0, score n pairs with m *uniform* negatives each: held-out pairs
-    for "validation", training pairs for "training". Hard negatives, or those that the run trains on, would give another
-    AUC than the formulas mean. Only the AUC of a probe and its error are stored.
-
-    The model's separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), with start = 0 (chance) unless
-    the probes contradict it, as they do for a pretrained encoder. t counts from step 0, unless the probes contradict
-    that too, as they do for a factorisation from small vectors: it then counts from the probe after which the curve
-    rises. k is the best for the mean of v from step 0 to 3 tau after that or the end of the run, on 60 points. The
-    interval and the regret come from the curves at the ends of the confidence interval along each principal axis of
-    the fit's error: equal records give equal estimates.
+    for "validation", training pairs for "training". Only the AUC of a probe and its error are stored. The model's
+    separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), where start is 0 (chance) and t counts
+    from step 0 unless the probes contradict it. k is the best for the mean of v from step 0 to 3 tau after the rise
+    begins, or to the end of the run.
 
     There is no estimate yet (`ready` is False, `why` has the reason, `estimate` raises) while, in this order,
 
     1. a required split has probes at fewer than 5 steps;
-    2. a curve has not risen beyond its error, or its last probe is not past tau beyond its error: at the given
-       confidence, less than 63 % of the rise may have been observed, and the end would be a guess;
-    3. the probes deviate from the curve by more than 5 % of its rise, with neighbours on the same side more often than
-       in 1 % of runs by chance: the run does not have the assumed shape;
-    4. at the given confidence, k loses more than `tolerance` of v. The width of the interval does not matter: where v
-       is flat, a wide interval does no harm.
+    2. a curve has not risen beyond its error, or its last probe is not past tau beyond its error: the end would be a
+       guess;
+    3. the probes deviate systematically from the curve by more than 5 % of its rise;
+    4. at the given confidence, k loses more than `tolerance` of v.
 
     Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Probes and fit are ours, as are the
     deviations: the run has k above 1, unlike the paper's, and the labels' mu is taken from the same run.
 
-    Cost: O(n m) a probe, which is stored as five numbers. The first estimate after a probe costs a fit, O(probes), and
-    13 means of v over a run; `k_at` is then a lookup.
+    Cost: O(n m) a probe. The first estimate after a probe costs a fit, O(probes), and 13 means of v over a run; `k_at`
+    is then a lookup.
 
     Args:
         steps: The number of steps of the run.
-        labels: Where the separation mu of the labels comes from. "training": the end of the curve of training
-            probes, as in the paper. "validation": the end of the validation curve, as if the model could become as
-            good as its labels; if these are better, k mostly comes out too low.
-        same_pairs: Whether every probe scores the same pairs and negatives. Their errors are then correlated, which
-            makes the curve smooth and the interval wider. False: new ones each time, which is more informative.
+        labels: Where the separation mu of the labels comes from: the end of the curve of "training" probes, as in the
+            paper, or of "validation" probes, as if the model could become as good as its labels.
         start: k while there is no estimate; 4 is the smallest that any label quality gives on the paper's curve.
         tolerance: The share of the best effectiveness that k may lose.
         confidence: The confidence of that, and of the interval.
@@ -377,7 +354,6 @@ class Online:
         steps: int,
         *,
         labels: str = "training",
-        same_pairs: bool = False,
         start: float = 4.0,
         tolerance: float = 0.02,
         confidence: float = 0.9,
@@ -388,7 +364,6 @@ class Online:
         self.steps = check_whole("steps", steps, 1)
         check_one_of("labels", labels, SPLITS[::-1])
         self.labels = labels
-        self.same_pairs = check_bool("same_pairs", same_pairs)
         self.start = check_number("start", start, at_least=1, finite=True)
         self.tolerance = check_number("tolerance", tolerance, above=0, below=1)
         self.confidence = check_number("confidence", confidence, above=0.5, below=1)
@@ -423,8 +398,7 @@ class Online:
             if at < last:
                 advice = "Create a new Online for a new run, or restore the state that belongs to this step."
                 raise_invalid("step", f"at least {last}, the last {split} step", at, advice)
-            new = (which, at, measured.auc, measured.error, measured.comparisons)
-            self._probes = (*self._probes, new)
+            self._probes = (*self._probes, (which, at, *measured))
             self._answer = None
 
     @property
@@ -533,7 +507,7 @@ class Online:
             if split == "training":
                 advice = 'Record training pairs too, or create Online(steps, labels="validation").'
             raise_invalid(split, f"recorded at {MIN_STEPS} steps or more", n_steps, advice)
-        return fit_curve(step, aucs, comparisons, same_pairs=self.same_pairs)
+        return fit_curve(step, aucs, comparisons)
 
     def _run(self, model: Curve, numbers: Floats) -> tuple[Floats, float]:
         """The model's separations through the run up to convergence, and the step of the last of them."""
@@ -560,31 +534,14 @@ class Online:
             state: What `state` returned, of a run of the same number of steps.
 
         Raises:
-            NaysayError: If the state is incomplete, inconsistent, or of another run length.
+            NaysayError: If the state is incomplete, or of another run length.
         """
-        check_kind("state", state, Mapping, "what Online.state returned")
-        missing = [name for name in ("steps", *_COLUMNS) if name not in state]
-        if missing:
-            raise_invalid("state", "what Online.state returned", f"no {missing[0]!r} in {shown(list(state))}")
-        steps = check_number("steps", state["steps"])
-        if steps != self.steps:
-            raise_invalid(
-                "state", f"of a run of {self.steps} steps", f"{steps:g}", "Create an Online with that number."
-            )
-        split, step = (whole_numbers(name, to_numpy(state[name])).astype(np.int64) for name in ("split", "step"))
-        measures = {name: as_floats(name, state[name]) for name in ("auc", "error", "comparisons")}
-        for name, column in {"split": split, **measures}.items():
-            if column.shape != step.shape:
-                raise_invalid(name, f"of shape {step.shape}, like step", f"shape {column.shape}")
-        splits_in_use = 2 if self._has_labels else 1
-        check_all("split", split, (split >= 0) & (split < splits_in_use), f"one of the {splits_in_use} in use")
-        check_all("step", step, (step >= 0) & (step <= self.steps), f"from 0 to {self.steps}")
-        for name in ("auc", "error"):
-            check_all(name, measures[name], (measures[name] >= 0) & (measures[name] <= 1), "between 0 and 1")
-        comparisons = measures["comparisons"]
-        check_all("comparisons", comparisons, np.isfinite(comparisons) & (comparisons >= 2), "finite and at least 2")
-        columns = (split, step, *measures.values())
-        probes = tuple(zip(*(column.tolist() for column in columns), strict=True))
+        entries = {name: Entry(("probes",), whole=name in ("split", "step")) for name in _COLUMNS}
+        read = read_state(state, {"steps": Entry(whole=True), **entries})
+        if read["steps"] != self.steps:
+            advice = "Create an Online with that number."
+            raise_invalid("state", f"of a run of {self.steps} steps", int(read["steps"]), advice)
+        probes = tuple(zip(*(read[name].tolist() for name in _COLUMNS), strict=True))
         with self._lock:
             self._probes = probes
             self._answer = None
