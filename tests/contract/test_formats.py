@@ -99,6 +99,18 @@ GOLDEN = {
         {"query": ONE, "pos_doc": PET, "neg_doc": [DOG, FISH]},
         {"query": TWO, "pos_doc": DOG, "neg_doc": [PET]},
     ],
+    "ms-swift": [
+        {
+            "messages": [{"role": "user", "content": ONE}],
+            "positive_messages": [[{"role": "user", "content": CAT}], [{"role": "user", "content": PET}]],
+            "negative_messages": [[{"role": "user", "content": DOG}], [{"role": "user", "content": FISH}]],
+        },
+        {
+            "messages": [{"role": "user", "content": TWO}],
+            "positive_messages": [[{"role": "user", "content": DOG}]],
+            "negative_messages": [[{"role": "user", "content": PET}]],
+        },
+    ],
     "colbert": [[0, 1, 3], [0, 1, 0], [0, 2, 3], [0, 2, 0], [1, 3, 2]],
     "colbert-nway": [[0, 1, 3, 0], [0, 2, 3, 0]],
     "ids": [

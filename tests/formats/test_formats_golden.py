@@ -1,4 +1,4 @@
-"""Each library's training file, letter by letter, and files of theirs that we did not write."""
+"""Training files with scores, letter by letter, and files of the libraries that we did not write."""
 
 import gzip
 
@@ -28,57 +28,6 @@ SCORES = {
 CAT, PET, DOG, FISH = '"a \\"cat\\""', '"a pet\\nthat purrs"', '"a dog"', '"a fish"'
 ONE, TWO = '"what is a cat"', '"\u05de\u05d4 \u202e\u05db\u05dc\u05d1"'
 
-GOLDEN = {
-    "triplet": f"""\
-{{"anchor": {ONE}, "positive": {CAT}, "negative": {DOG}}}
-{{"anchor": {ONE}, "positive": {CAT}, "negative": {FISH}}}
-{{"anchor": {ONE}, "positive": {PET}, "negative": {DOG}}}
-{{"anchor": {ONE}, "positive": {PET}, "negative": {FISH}}}
-{{"anchor": {TWO}, "positive": {DOG}, "negative": {PET}}}
-""",
-    "n-tuple": f"""\
-{{"anchor": {ONE}, "positive": {CAT}, "negative_1": {DOG}, "negative_2": {FISH}}}
-{{"anchor": {ONE}, "positive": {PET}, "negative_1": {DOG}, "negative_2": {FISH}}}
-""",
-    "labelled-pair": f"""\
-{{"anchor": {ONE}, "document": {CAT}, "label": 1}}
-{{"anchor": {ONE}, "document": {PET}, "label": 1}}
-{{"anchor": {ONE}, "document": {DOG}, "label": 0}}
-{{"anchor": {ONE}, "document": {FISH}, "label": 0}}
-{{"anchor": {TWO}, "document": {DOG}, "label": 1}}
-{{"anchor": {TWO}, "document": {PET}, "label": 0}}
-""",
-    "labelled-list": f"""\
-{{"anchor": {ONE}, "documents": [{CAT}, {DOG}, {FISH}], "labels": [1, 0, 0]}}
-{{"anchor": {ONE}, "documents": [{PET}, {DOG}, {FISH}], "labels": [1, 0, 0]}}
-{{"anchor": {TWO}, "documents": [{DOG}, {PET}], "labels": [1, 0]}}
-""",
-    "flagembedding": f"""\
-{{"query": {ONE}, "pos": [{CAT}, {PET}], "neg": [{DOG}, {FISH}]}}
-{{"query": {TWO}, "pos": [{DOG}], "neg": [{PET}]}}
-""",
-    "tevatron": f"""\
-{{"query_id": "q1", "query": {ONE}, "positive_passages": [{{"docid": "d1", "text": {CAT}}}, {{"docid": "d2", "text": \
-{PET}}}], "negative_passages": [{{"docid": "d3", "text": {DOG}}}, {{"docid": "d0", "text": {FISH}}}]}}
-{{"query_id": "q2", "query": {TWO}, "positive_passages": [{{"docid": "d3", "text": {DOG}}}], "negative_passages": \
-[{{"docid": "d2", "text": {PET}}}]}}
-""",
-    "tevatron-ids": f"""\
-{{"query_id": "q1", "query_text": {ONE}, "positive_document_ids": ["d1", "d2"], "negative_document_ids": ["d3", "d0"]}}
-{{"query_id": "q2", "query_text": {TWO}, "positive_document_ids": ["d3"], "negative_document_ids": ["d2"]}}
-""",
-    "nemo-inline": f"""\
-{{"query": {ONE}, "pos_doc": {CAT}, "neg_doc": [{DOG}, {FISH}]}}
-{{"query": {ONE}, "pos_doc": {PET}, "neg_doc": [{DOG}, {FISH}]}}
-{{"query": {TWO}, "pos_doc": {DOG}, "neg_doc": [{PET}]}}
-""",
-    "colbert": "[0, 1, 3]\n[0, 1, 0]\n[0, 2, 3]\n[0, 2, 0]\n[1, 3, 2]\n",
-    "colbert-nway": "[0, 1, 3, 0]\n[0, 2, 3, 0]\n",
-    "ids": """\
-{"anchor": "q1", "positives": ["d1", "d2"], "negatives": ["d3", "d0"]}
-{"anchor": "q2", "positives": ["d3"], "negatives": ["d2"]}
-""",
-}
 WITH_SCORES = {
     "triplet": f"""\
 {{"anchor": {ONE}, "positive": {CAT}, "negative": {DOG}, "scores": [1.0, 0.75]}}
@@ -116,14 +65,6 @@ NEMO = f"""\
 """
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_golden_files(name, tmp_path):
-    path = tmp_path / "train.jsonl"
-    written = write_negatives(path, name, **GIVEN)
-    assert path.read_text(encoding="utf-8") == GOLDEN[name]
-    assert written.dropped == ({"fewer than 2 negatives": 1} if name in ("n-tuple", "colbert-nway") else {})
-
-
 @pytest.mark.parametrize("name", WITH_SCORES)
 def test_golden_files_with_scores(name, tmp_path):
     path = tmp_path / "train.jsonl"
@@ -131,13 +72,9 @@ def test_golden_files_with_scores(name, tmp_path):
     assert path.read_text(encoding="utf-8") == WITH_SCORES[name]
 
 
-def test_golden_nemo_and_trec(tmp_path):
+def test_golden_nemo_with_its_header(tmp_path):
     write_negatives(tmp_path / "train.json", "nemo", **GIVEN, **SCORES, corpus_path="data/wiki")
     assert (tmp_path / "train.json").read_text(encoding="utf-8") == NEMO
-    written = write_negatives(tmp_path / "mined.trec", "trec", **GIVEN, scores=SCORES["scores"], tag="mine")
-    assert written.rows == 3
-    lines = "q1 Q0 d3 1 0.75 mine\nq1 Q0 d0 2 0.5 mine\nq2 Q0 d2 1 0.25 mine\n"
-    assert (tmp_path / "mined.trec").read_text() == lines
 
 
 def test_tevatron_keeps_titles_apart(tmp_path):
@@ -188,6 +125,17 @@ def test_files_of_the_others_are_told_by_their_columns(tmp_path):
     assert (read.format, read.corpus_ids, read.ids.tolist(), read.scores) == ("nemo", ["a", "b", "c"], [[1, 2]], None)
     read = told(tmp_path, '{"query": "q", "pos_doc": ["p", "r"], "neg_doc": ["n"]}\n')
     assert (read.format, len(read.positives)) == ("nemo-inline", 2)
+    text = (
+        '{"messages": [{"role": "system", "content": "find"}, {"role": "user", "content": "q"}], "positive_messages": '
+    )
+    read = told(
+        tmp_path,
+        text
+        + '[[{"role": "user", "content": "p"}]]}\n'
+        + text
+        + '[[{"content": "p"}]], "negative_messages": [[{"content": "n"}]]}\n',
+    )
+    assert (read.format, read.query_texts, read.corpus_texts) == ("ms-swift", ["find\nq"], ["p", "n"])
     read = told(
         tmp_path, '{"sentence1": "a", "sentence2": "b", "label": 1}\n{"sentence1": "a", "sentence2": "c", "label": 0}'
     )

@@ -14,8 +14,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
-from naysay.formats.read_negatives import collected
-from naysay.formats.training_file import TrainingFile
+from naysay.formats.read_negatives import TrainingFile, read_negatives
 from naysay.kernels.threads import threads
 from naysay.mining.mined import Mined
 from naysay.mining.problem import Problem
@@ -28,8 +27,6 @@ from naysay.tables import batches, column_names
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
-# Formats with one positive per row: the negatives of an anchor with several positives are in several rows.
-_BY_PAIR = ("triplet", "n-tuple", "labelled-list", "nemo-inline", "colbert", "colbert-nway")
 
 
 @final
@@ -67,11 +64,11 @@ def training_set(given: Any, format: str | None) -> TrainingSet:
     if isinstance(given, str | Path | Url):
         place = as_place("negatives", given)
         with local("negatives", place) as path:
-            result = replace(_of_file(*_read(path, format)), name=str(place), path=place)
+            result = replace(_of_file(read_negatives(path, format)), name=str(place), path=place)
     elif format is not None:
         raise_invalid("format", "left out where the negatives are not a file", repr(format))
     elif isinstance(given, TrainingFile):
-        result = _of_file(given, None)
+        result = _of_file(given)
     elif isinstance(given, Mined):
         result = _of_mined(given)
     else:
@@ -94,25 +91,23 @@ def read_names(parameter: str, path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
-    """Return the file as `read_negatives` does, and how often a negative occurs more often than its anchor has rows."""
-    name, into = collected(path, format)
-    n_items = max(1, into.corpus.size)
-    pairs = np.concatenate([np.empty(0, np.int64), *(part[0] * n_items + part[1] for part in into.pairs[False])])
-    read = into.finished(path, name)
-    distinct, counts = np.unique(pairs, return_counts=True)
-    allowed = np.maximum(read.positives.count(distinct // n_items), 1) if name in _BY_PAIR and len(distinct) else 1
-    return read, int(np.maximum(counts - allowed, 0).sum())
-
-
-def _of_file(read: TrainingFile, duplicates: int | None) -> TrainingSet:
-    same = ("path", "format", "ids", "scores", "positives", "positive_scores", "query_texts", "corpus_texts")
+def _of_file(read: TrainingFile) -> TrainingSet:
+    same = (
+        "path",
+        "format",
+        "ids",
+        "scores",
+        "positives",
+        "positive_scores",
+        "query_texts",
+        "corpus_texts",
+        "duplicates",
+    )
     names = (read.query_ids or read.query_texts, read.corpus_ids or read.corpus_texts)
     return TrainingSet(
         name=str(read.path),
         query_names=names[0],
         corpus_names=names[1],
-        duplicates=duplicates,
         **{field: getattr(read, field) for field in same},
     )
 

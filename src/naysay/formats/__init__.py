@@ -2,9 +2,8 @@
 
 from naysay.formats._formats import FORMATS
 from naysay.formats.beir import Beir, read_beir
-from naysay.formats.read_negatives import read_negatives
+from naysay.formats.read_negatives import TrainingFile, read_negatives
 from naysay.formats.runs import Run, read_run, write_run
-from naysay.formats.training_file import TrainingFile
 from naysay.formats.write_negatives import Written, write_negatives
 
 __all__ = [

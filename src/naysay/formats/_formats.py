@@ -1,179 +1,97 @@
-"""The table of formats: which rows a file has, and its columns, each of which knows what to write.
+"""The table of formats: which rows a file has, and its columns, each of which knows how to write and to read a cell.
 
-To add a format, add a row to `FORMATS` and a golden file to the tests; the reader follows the same row.
+To add a format, add a row to `FORMATS`, its golden rows to the tests, and a line to the page on formats.
 
 In the formats of sentence-transformers the order of columns counts, and a column `scores` is taken for labels. The
-formats with one row per anchor (FlagEmbedding, Tevatron, NeMo) sample from the lists while they train and fail on an
-empty one, so an anchor without a positive or without a negative is left out. ColBERT numbers queries and passages by
-their row.
+formats with one row per anchor (FlagEmbedding, Tevatron, NeMo, ms-swift) sample from the lists while they train and
+fail on an empty one, so an anchor without a positive or without a negative is left out. ColBERT numbers queries and
+passages by their row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, final
+from math import nan
+from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from naysay._rows import offsets
 from naysay.checks import check_one_of
+from naysay.formats._blocks import (
+    Block,
+    Documents,
+    Rows,
+    one_each,
+    per_anchor,
+    per_any_anchor,
+    per_document,
+    per_full_pair,
+    per_negative,
+    per_pair,
+)
 from naysay.formats._labels import Labels
 
-Ids = NDArray[np.int64]
-Scores = NDArray[np.float32]
-
-
-# ---- What is written: a block of anchors, and the rows made of it ----------------------------------------------------
+# ---- Values: how a cell is written, as an Arrow array of many, and how one is read -----------------------------------
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """Some anchors, their negatives and their positives."""
+class Read(NamedTuple):
+    """A query or a document that was read."""
 
-    anchors: Ids  # (a,)
-    ids: Ids  # (a, k) their negatives, -1 empty
-    scores: Scores | None  # (a, k)
-    pair_rows: Ids  # (p,) for each known pair the row of its anchor in this block
-    pair_items: Ids  # (p,) its positive
-    pair_scores: Scores | None  # (p,)
+    key: str | int  # its id, or its text, or its row number
+    text: str | None = None  # its text, where the key is another
+    score: float = nan
 
 
 @final
-class Documents(NamedTuple):
-    """The documents of some rows, those of the first row first."""
+class Unfit(Exception):
+    """A cell that the format cannot hold."""
 
-    items: Ids
-    starts: Ids  # (rows + 1,) where the documents of each row begin
-    scores: Scores | None
-    labels: Any = None  # (documents,) 1 positive, 0 negative
-
-    def column(self, place: int) -> Documents:
-        """The document at one place of each row, where all rows have as many."""
-        at = self.starts[:-1] + place
-        return Documents(self.items[at], np.arange(len(at) + 1), _at(self.scores, at))
+    def __init__(self, rule: str, cell: object) -> None:
+        super().__init__(rule)
+        self.rule, self.cell = rule, cell
 
 
-def _at(scores: Scores | None, places: Any) -> Scores | None:
-    """Some of the scores, if there are any."""
-    return None if scores is None else scores[places]
-
-
-def _singles(items: Ids, scores: Scores | None) -> Documents:
-    """One document in each row."""
-    return Documents(items, np.arange(len(items) + 1), scores)
-
-
-def _filled(ids: Ids, scores: Scores | None) -> Documents:
-    """The negatives (rows, k) that are not empty."""
-    filled = ids >= 0
-    return Documents(ids[filled], offsets(filled.sum(axis=1)), _at(scores, filled))
+def raise_unfit(rule: str, cell: object) -> NoReturn:
+    """Raise for a cell: `rule` is what each row must have."""
+    raise Unfit(rule, cell) from None
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of a file: the query of each, its positives and its negatives."""
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One kind of cell."""
 
-    queries: Ids
-    positives: Documents
-    negatives: Documents
-    k: int  # columns of negatives, where each has one
-
-    @cached_property
-    def documents(self) -> Documents:
-        """The positives of each row, then its negatives, with labels."""
-        both = (self.positives, self.negatives)
-        owners = np.concatenate([np.repeat(np.arange(len(self.queries)), np.diff(part.starts)) for part in both])
-        order = np.argsort(owners, kind="stable")
-        items = np.concatenate([part.items for part in both])[order]
-        scores = None
-        if self.positives.scores is not None and self.negatives.scores is not None:
-            scores = np.concatenate([self.positives.scores, self.negatives.scores])[order]
-        labels = (order < len(self.positives.items)).astype(np.int64)
-        return Documents(items, self.positives.starts + self.negatives.starts, scores, labels)
+    write: Callable[[Labels, Documents], Any]
+    read: Callable[[Any], Any]
 
 
-def per_negative(block: Block) -> Rows:
-    """A row for each negative of each (anchor, positive)."""
-    pairs, places = np.nonzero(block.ids[block.pair_rows] >= 0)
-    rows = block.pair_rows[pairs]
-    positives = _singles(block.pair_items[pairs], _at(block.pair_scores, pairs))
-    negatives = _singles(block.ids[rows, places], _at(block.scores, (rows, places)))
-    return Rows(block.anchors[rows], positives, negatives, 1)
+def _read_key(cell: Any) -> Read:
+    if type(cell) is not str and type(cell) is not int:
+        raise_unfit("a string or a whole number", cell)
+    return Read(cell)
 
 
-def per_pair(block: Block) -> Rows:
-    """A row for each (anchor, positive) that has a negative."""
-    return _of_pairs(block, np.any(block.ids >= 0, axis=1))
+def _read_text(cell: Any) -> str:
+    if type(cell) is not str:
+        raise_unfit("a string", cell)
+    return cell
 
 
-def per_full_pair(block: Block) -> Rows:
-    """A row for each (anchor, positive) whose anchor has all k negatives: rows of one length."""
-    return _of_pairs(block, np.all(block.ids >= 0, axis=1))
+def _read_score(cell: Any) -> float:
+    if type(cell) is not float and not (type(cell) is int and abs(cell) < 1 << 63):
+        raise_unfit("a number", cell)
+    return float(cell)
 
 
-def _of_pairs(block: Block, chosen: Any) -> Rows:
-    pairs = np.flatnonzero(chosen[block.pair_rows])
-    rows = block.pair_rows[pairs]
-    positives = _singles(block.pair_items[pairs], _at(block.pair_scores, pairs))
-    negatives = _filled(block.ids[rows], _at(block.scores, rows))
-    return Rows(block.anchors[rows], positives, negatives, block.ids.shape[1])
+def _read_label(cell: Any) -> bool:
+    if cell not in (0, 1):
+        raise_unfit("labels of 0 and 1", cell)
+    return bool(cell)
 
 
-def per_anchor(block: Block) -> Rows:
-    """A row for each anchor with a positive and a negative."""
-    has_positive = np.bincount(block.pair_rows, minlength=len(block.anchors)) > 0
-    return _of_anchors(block, has_positive & (block.ids >= 0).any(axis=1))
-
-
-def per_any_anchor(block: Block) -> Rows:
-    """A row for each anchor, also without a positive or a negative."""
-    return _of_anchors(block, np.ones(len(block.anchors), np.bool_))
-
-
-def _of_anchors(block: Block, chosen: NDArray[np.bool_]) -> Rows:
-    pairs = np.flatnonzero(chosen[block.pair_rows])
-    counts = np.bincount(block.pair_rows[pairs], minlength=len(chosen))[chosen]
-    positives = Documents(block.pair_items[pairs], offsets(counts), _at(block.pair_scores, pairs))
-    negatives = _filled(block.ids[chosen], _at(block.scores, chosen))
-    return Rows(block.anchors[chosen], positives, negatives, block.ids.shape[1])
-
-
-def per_document(block: Block) -> Rows:
-    """A row for each document of each anchor: its positives, then its negatives."""
-    anchors = per_any_anchor(block)
-    every = anchors.documents
-    queries = np.repeat(anchors.queries, np.diff(every.starts))
-    positives, negatives = (
-        Documents(every.items[chosen], offsets(chosen), _at(every.scores, chosen))
-        for chosen in (np.equal(every.labels, 1), np.equal(every.labels, 0))
-    )
-    return Rows(queries, positives, negatives, 1)
-
-
-# ---- What a column holds: Arrow arrays of queries or documents -------------------------------------------------------
-
-
-def text(labels: Labels, documents: Documents) -> Any:
-    """Texts, or else ids."""
-    return labels.texts_or_ids(documents.items)
-
-
-def ids(labels: Labels, documents: Documents) -> Any:
-    """Names, or else row numbers."""
-    return labels.ids(documents.items)
-
-
-def names(labels: Labels, documents: Documents) -> Any:
-    """Names, or else row numbers as strings."""
-    return labels.names(documents.items)
-
-
-def numbers(labels: Labels, documents: Documents) -> Any:
+def _numbers(labels: Labels, documents: Documents) -> Any:
     """Row numbers; pairs of [row number, score] if there are scores."""
     import pyarrow as pa
 
@@ -183,17 +101,34 @@ def numbers(labels: Labels, documents: Documents) -> Any:
     return pa.StructArray.from_arrays([rows, pa.array(documents.scores)], ["number", "score"])
 
 
-def passages(labels: Labels, documents: Documents) -> Any:
+def _read_number(cell: Any) -> Read:
+    if type(cell) is int:
+        return Read(cell)
+    if not isinstance(cell, list) or len(cell) != 2 or type(cell[0]) is not int:
+        raise_unfit("a whole number, or [number, score]", cell)
+    return Read(cell[0], score=_read_score(cell[1]))
+
+
+def _passages(labels: Labels, documents: Documents) -> Any:
     """Objects of docid, title if there are titles, and text."""
     import pyarrow as pa
 
-    parts = {"docid": labels.names(documents.items), "text": labels.texts_or_ids(documents.items)}
-    if labels.has_titles:
-        parts = {"docid": parts["docid"], "title": labels.titles(documents.items), "text": parts["text"]}
-    return pa.StructArray.from_arrays(list(parts.values()), list(parts))
+    parts = {"docid": labels.names(documents.items), "title": labels.titles(documents.items)}
+    parts["text"] = labels.texts_or_ids(documents.items)
+    known = {name: part for name, part in parts.items() if part is not None}
+    return pa.StructArray.from_arrays(list(known.values()), list(known))
 
 
-def objects(labels: Labels, documents: Documents) -> Any:
+def _read_passage(cell: Any) -> Read:
+    """The title is put before the text."""
+    parts = [cell.get(name) for name in ("docid", "title", "text")] if isinstance(cell, dict) else [None] * 3
+    docid, title, text = parts
+    if not (isinstance(docid, str) and isinstance(title, str | None) and isinstance(text, str)):
+        raise_unfit("an object of docid and text, both strings,", cell)
+    return Read(docid, f"{title} {text}" if title else text)
+
+
+def _objects(labels: Labels, documents: Documents) -> Any:
     """Objects of id, and score if there are scores."""
     import pyarrow as pa
 
@@ -203,28 +138,69 @@ def objects(labels: Labels, documents: Documents) -> Any:
     return pa.StructArray.from_arrays(list(parts.values()), list(parts))
 
 
-def scores(labels: Labels, documents: Documents) -> Any:
+def _read_object(cell: Any) -> Read:
+    """An id may stand by itself."""
+    given = cell if isinstance(cell, dict) else {"id": cell}
+    if not isinstance(given.get("id"), str):
+        raise_unfit("an object with an id, a string,", cell)
+    score = given.get("score")
+    return Read(given["id"], score=nan if score is None else _read_score(score))
+
+
+def _messages(labels: Labels, documents: Documents) -> Any:
+    """Conversations of one message: [{"role": "user", "content": text}]."""
+    import pyarrow as pa
+
+    count = len(documents.items)
+    parts = [pa.array(["user"] * count, pa.large_string()), labels.texts_or_ids(documents.items)]
+    message = pa.StructArray.from_arrays(parts, ["role", "content"])
+    return pa.ListArray.from_arrays(pa.array(np.arange(count + 1), pa.int32()), message)
+
+
+def _read_messages(cell: Any) -> Read:
+    """The contents of several messages are joined by line ends."""
+    messages = cell if isinstance(cell, list) and cell else [None]
+    contents = [each.get("content") if isinstance(each, dict) else None for each in messages]
+    if not all(isinstance(content, str) for content in contents):
+        raise_unfit("messages with a content, a string,", cell)
+    return Read("\n".join(contents))
+
+
+def _scores(labels: Labels, documents: Documents) -> Any:
     """Scores; None, which leaves the column out, if there are none."""
     import pyarrow as pa
 
     return None if documents.scores is None else pa.array(documents.scores, pa.float32())
 
 
-def relevance(labels: Labels, documents: Documents) -> Any:
+def _relevance(labels: Labels, documents: Documents) -> Any:
     """1 for positives, 0 for negatives; None if scores replace them, as in sentence-transformers."""
     import pyarrow as pa
 
     return None if documents.scores is not None else pa.array(documents.labels, pa.int64())
 
 
-def corpus_name(labels: Labels, documents: Documents) -> Any:
-    """The name of the corpus in every row."""
+def _corpus_name(labels: Labels, documents: Documents) -> Any:
     import pyarrow as pa
 
     return pa.array([labels.name] * len(documents.items), pa.large_string())
 
 
-Value = Callable[[Labels, Documents], Any]
+KEY = Value(lambda labels, documents: labels.texts_or_ids(documents.items), _read_key)  # texts, or else ids
+IDS = Value(lambda labels, documents: labels.ids(documents.items), _read_key)  # names, or else row numbers
+NAMES = Value(lambda labels, documents: labels.names(documents.items), _read_key)  # the same as strings
+TEXT = Value(lambda labels, documents: labels.texts_or_ids(documents.items), _read_text)  # of a query that has an id
+NUMBERS = Value(_numbers, _read_number)
+PASSAGES = Value(_passages, _read_passage)
+OBJECTS = Value(_objects, _read_object)
+MESSAGES = Value(_messages, _read_messages)
+SCORES = Value(_scores, _read_score)
+LABELS = Value(_relevance, _read_label)
+CORPUS = Value(_corpus_name, _read_text)
+
+
+# ---- Columns and formats ---------------------------------------------------------------------------------------------
+
 QUERY, POSITIVES, NEGATIVES, DOCUMENTS = "queries", "positives", "negatives", "documents"
 
 
@@ -239,28 +215,64 @@ class Column:
     shape: str = "one"  # "one" value in a row, a "list", or one "each": a column for each document of a row
     needed: bool = True  # whether a file without it is of another format
     also: str = ""  # another name that files have
+    lenient: bool = False  # whether a file may have one value for a list, a list for one value, or nothing
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it holds documents, not what is known of them."""
+        return self.of != QUERY and self.value not in (SCORES, LABELS)
 
     def arrays(self, rows: Rows, queries: Labels, corpus: Labels) -> dict[str, Any]:
         """{name: Arrow array} of what this column writes."""
         import pyarrow as pa
 
         if self.of == QUERY:
-            labels = corpus if self.value is corpus_name else queries
-            return {self.name: self.value(labels, _singles(rows.queries, None))}
+            labels = corpus if self.value is CORPUS else queries
+            return {self.name: self.value.write(labels, one_each(rows.queries))}
         documents: Documents = getattr(rows, self.of)
         if self.shape == "each":
-            found = {f"{self.name}_{at + 1}": self.value(corpus, documents.column(at)) for at in range(rows.k)}
-        else:
-            found = {self.name: self.value(corpus, documents)}
-        if self.shape == "list" and found[self.name] is not None:
-            starts = pa.array(documents.starts, pa.int32())
-            found = {self.name: pa.ListArray.from_arrays(starts, found[self.name])}
-        return {name: array for name, array in found.items() if array is not None}
+            places = range(rows.k)
+            return {f"{self.name}_{place + 1}": self.value.write(corpus, documents.column(place)) for place in places}
+        array = self.value.write(corpus, documents)
+        if array is None:
+            return {}
+        if self.shape == "list":
+            array = pa.ListArray.from_arrays(pa.array(documents.starts, pa.int32()), array)
+        return {self.name: array}
+
+    def cells(self, row: Mapping[str, Any], name: str) -> list[Any]:
+        """The cells of one row in a column of the file."""
+        cell = row.get(name)
+        if self.lenient and (cell is None or isinstance(cell, list)):
+            return cell or []
+        if self.shape != "list" or self.lenient:
+            return [cell]
+        if not isinstance(cell, list):
+            raise_unfit("a list", cell)
+        return cell
+
+    def read(self, row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+        """What one row has in these columns of the file."""
+        found: list[Any] = []
+        for name in names:
+            try:
+                found += map(self.value.read, self.cells(row, name))
+            except Unfit as error:
+                raise_unfit(f"{error.rule} for {name!r}", row.get(name))
+        return found
 
 
-# ---- The formats -----------------------------------------------------------------------------------------------------
+@final
+class ReadRow(NamedTuple):
+    """A row of a file, read."""
+
+    query: Read
+    positives: list[Read]
+    negatives: list[Read]
+
 
 _TABLES, _LINES = (".parquet", ".jsonl", ".hf"), (".jsonl",)
+Places = Mapping[Column, Sequence[str]]  # {column of the format: the columns of a file that it is}
 
 
 @final
@@ -288,6 +300,11 @@ class Format:
         """Whether anchors without a positive or a negative stay in the file."""
         return self.rows in (per_any_anchor, per_document)
 
+    @property
+    def has_one_positive(self) -> bool:
+        """Whether a row holds one positive: an anchor with several has its negatives in several rows."""
+        return self.rows in (per_negative, per_pair, per_full_pair)
+
     def table(self, block: Block, queries: Labels, corpus: Labels) -> Any:
         """Return the rows of a block of anchors as an Arrow table."""
         import pyarrow as pa
@@ -305,9 +322,51 @@ class Format:
             return {each.name for each in needed} <= {*names}
         plain = plain_columns(names)
         has_each = any(each.shape == "each" for each in needed)
-        marks = {each.name for each in self.columns if each.value in (scores, relevance)} - {"score"}
+        marks = {each.name for each in self.columns if each.value in (SCORES, LABELS)} - {"score"}
         is_marked = bool(marks & {*names}) or "negative" in {each.name for each in needed}
         return is_marked and (len(plain) >= len(needed) if has_each else len(plain) == len(needed))
+
+    def places(self, names: Sequence[str]) -> Places:
+        """Where the columns of this format are in a file with columns of these names."""
+        plain = plain_columns(names)
+        by_order = {QUERY: plain[:1], POSITIVES: plain[1:2], DOCUMENTS: plain[1:2], NEGATIVES: plain[2:]}
+        found = {}
+        for column in self.columns:
+            if self.by_order and column.value not in (SCORES, LABELS):
+                found[column] = by_order[column.of]
+            else:
+                present = [name for name in (column.name, column.also) if name in names]
+                found[column] = present[:1] or [column.name] * column.lenient
+        return found
+
+    def read(self, row: Mapping[str, Any], places: Places) -> ReadRow:
+        """Return what a row holds; raise Unfit for a cell of another kind."""
+        cells = {column: column.read(row, names) for column, names in places.items() if names}
+        query = [found[0] for column, found in cells.items() if column.of == QUERY and column.value is not CORPUS]
+        documents = {column.of: found for column, found in cells.items() if column.is_document}
+        scores = {column.of: found for column, found in cells.items() if column.value is SCORES}
+        positives, negatives = (_scored(documents.get(kind, []), scores.get(kind)) for kind in (POSITIVES, NEGATIVES))
+        both = _scored(documents.get(DOCUMENTS, positives + negatives), scores.get(DOCUMENTS))
+        labels = next((found for column, found in cells.items() if column.value is LABELS), None)
+        if labels is None:  # of a list of documents the first one is the positive
+            first_negative = 1 if DOCUMENTS in documents else len(positives)
+            labels = [place < first_negative for place in range(len(both))]
+        if len(labels) != len(both):
+            raise_unfit(f"a label for each of {len(both)} documents", labels)
+        return ReadRow(
+            Read(query[0].key, query[1]) if len(query) == 2 else query[0],
+            [document for document, label in zip(both, labels, strict=True) if label],
+            [document for document, label in zip(both, labels, strict=True) if not label],
+        )
+
+
+def _scored(documents: list[Read], scores: list[float] | None) -> list[Read]:
+    """Documents with their scores, if there are any."""
+    if scores is None:
+        return documents
+    if len(scores) != len(documents):
+        raise_unfit(f"a score for each of {len(documents)} documents", scores)
+    return [document._replace(score=score) for document, score in zip(documents, scores, strict=True)]
 
 
 def plain_columns(names: Sequence[str]) -> list[str]:
@@ -319,48 +378,53 @@ def _optional(name: str, of: str, value: Value, shape: str = "list", also: str =
     return Column(name, of, value, shape, needed=False, also=also)
 
 
-_ANCHOR, _POSITIVE = Column("anchor", QUERY, text), Column("positive", POSITIVES, text)
-_SCORES = _optional("scores", DOCUMENTS, scores)
-_TEXTS: dict[str, Any] = {"texts": ("query", "corpus"), "text_only": True}
-_NUMBERED = (Column("query", QUERY, numbers), Column("positive", POSITIVES, numbers))
+_ANCHOR, _POSITIVE = Column("anchor", QUERY, KEY), Column("positive", POSITIVES, KEY)
+_SCORES = _optional("scores", DOCUMENTS, SCORES)
+_NUMBERED = (Column("query", QUERY, NUMBERS), Column("positive", POSITIVES, NUMBERS))
+_OF_TEXTS: dict[str, Any] = {"texts": ("query", "corpus"), "text_only": True}
+_BY_ORDER: dict[str, Any] = {**_OF_TEXTS, "by_order": True}
+_ARRAYS: dict[str, Any] = {"suffixes": _LINES, "by_order": True, "arrays": True}
 # fmt: off
 _FORMATS = (
     Format("triplet", per_negative, (
-        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, text), _SCORES), **_TEXTS, by_order=True),
+        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, KEY), _SCORES), **_BY_ORDER),
     Format("n-tuple", per_full_pair, (
-        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, text, "each"), _SCORES), **_TEXTS, by_order=True),
+        _ANCHOR, _POSITIVE, Column("negative", NEGATIVES, KEY, "each"), _SCORES), **_BY_ORDER),
     Format("labelled-pair", per_document, (  # with scores the file does not contain which documents are positives
-        _ANCHOR, Column("document", DOCUMENTS, text), _optional("label", DOCUMENTS, relevance, "one"),
-        _optional("score", DOCUMENTS, scores, "one")), **_TEXTS, by_order=True),
+        _ANCHOR, Column("document", DOCUMENTS, KEY), _optional("label", DOCUMENTS, LABELS, "one"),
+        _optional("score", DOCUMENTS, SCORES, "one")), **_BY_ORDER),
     Format("labelled-list", per_pair, (  # with scores the positive is still the first document
-        _ANCHOR, Column("documents", DOCUMENTS, text, "list"), _optional("labels", DOCUMENTS, relevance), _SCORES),
-        **_TEXTS, by_order=True),
+        _ANCHOR, Column("documents", DOCUMENTS, KEY, "list"), _optional("labels", DOCUMENTS, LABELS), _SCORES),
+        **_BY_ORDER),
     Format("flagembedding", per_anchor, (
-        Column("query", QUERY, text), Column("pos", POSITIVES, text, "list"), Column("neg", NEGATIVES, text, "list"),
-        _optional("pos_scores", POSITIVES, scores), _optional("neg_scores", NEGATIVES, scores)), **_TEXTS),
+        Column("query", QUERY, KEY), Column("pos", POSITIVES, KEY, "list"), Column("neg", NEGATIVES, KEY, "list"),
+        _optional("pos_scores", POSITIVES, SCORES), _optional("neg_scores", NEGATIVES, SCORES)), **_OF_TEXTS),
     Format("tevatron", per_anchor, (
-        Column("query_id", QUERY, names), Column("query", QUERY, text),
-        Column("positive_passages", POSITIVES, passages, "list"),
-        Column("negative_passages", NEGATIVES, passages, "list")), scores="none", texts=("query", "corpus")),
+        Column("query_id", QUERY, NAMES), Column("query", QUERY, TEXT),
+        Column("positive_passages", POSITIVES, PASSAGES, "list"),
+        Column("negative_passages", NEGATIVES, PASSAGES, "list")), scores="none", texts=("query", "corpus")),
     Format("tevatron-ids", per_anchor, (  # a corpus beside the file
-        Column("query_id", QUERY, names), _optional("query_text", QUERY, text, "one", also="query"),
-        Column("positive_document_ids", POSITIVES, names, "list"),
-        Column("negative_document_ids", NEGATIVES, names, "list")), scores="none", texts=("query",)),
+        Column("query_id", QUERY, NAMES), _optional("query_text", QUERY, TEXT, "one", also="query"),
+        Column("positive_document_ids", POSITIVES, NAMES, "list"),
+        Column("negative_document_ids", NEGATIVES, NAMES, "list")), scores="none", texts=("query",)),
     Format("nemo", per_anchor, (
-        Column("question_id", QUERY, names), Column("question", QUERY, text),
-        _optional("corpus_id", QUERY, corpus_name, "one"), Column("pos_doc", POSITIVES, objects, "list"),
-        Column("neg_doc", NEGATIVES, objects, "list")), (".json",), scores="any", texts=("query",)),
+        Column("question_id", QUERY, NAMES), Column("question", QUERY, TEXT),
+        _optional("corpus_id", QUERY, CORPUS, "one"), Column("pos_doc", POSITIVES, OBJECTS, "list"),
+        Column("neg_doc", NEGATIVES, OBJECTS, "list")), (".json",), scores="any", texts=("query",)),
     Format("nemo-inline", per_pair, (
-        Column("query", QUERY, text), Column("pos_doc", POSITIVES, text), Column("neg_doc", NEGATIVES, text, "list")),
-        _LINES, scores="none", **_TEXTS),
-    Format("colbert", per_negative, (
-        *_NUMBERED, Column("negative", NEGATIVES, numbers)), _LINES, scores="none", arrays=True),
+        Column("query", QUERY, KEY), Column("pos_doc", POSITIVES, KEY, lenient=True),
+        Column("neg_doc", NEGATIVES, KEY, "list", lenient=True)), _LINES, scores="none", **_OF_TEXTS),
+    Format("ms-swift", per_anchor, (
+        Column("messages", QUERY, MESSAGES), Column("positive_messages", POSITIVES, MESSAGES, "list"),
+        Column("negative_messages", NEGATIVES, MESSAGES, "list", needed=False, lenient=True)),
+        _LINES, scores="none", **_OF_TEXTS),
+    Format("colbert", per_negative, (*_NUMBERED, Column("negative", NEGATIVES, NUMBERS)), scores="none", **_ARRAYS),
     Format("colbert-nway", per_full_pair, (  # with scores a passage is [passage, score], for distillation
-        *_NUMBERED, Column("negative", NEGATIVES, numbers, "each")), _LINES, arrays=True),
+        *_NUMBERED, Column("negative", NEGATIVES, NUMBERS, "each")), **_ARRAYS),
     Format("ids", per_any_anchor, (
-        Column("anchor", QUERY, ids), Column("positives", POSITIVES, ids, "list"),
-        Column("negatives", NEGATIVES, ids, "list"), _optional("positive_scores", POSITIVES, scores),
-        _optional("negative_scores", NEGATIVES, scores)), scores="any"),
+        Column("anchor", QUERY, IDS), Column("positives", POSITIVES, IDS, "list"),
+        Column("negatives", NEGATIVES, IDS, "list"), _optional("positive_scores", POSITIVES, SCORES),
+        _optional("negative_scores", NEGATIVES, SCORES)), scores="any"),
 )
 # fmt: on
 FORMATS: Mapping[str, Format] = {each.name: each for each in _FORMATS}

@@ -15,7 +15,8 @@ import numpy as np
 from naysay._packages import need_package
 from naysay.checks import raise_invalid
 from naysay.files import check_target, draft_of
-from naysay.formats._formats import Block, Format, Ids, Scores
+from naysay.formats._blocks import Block, Ids, Scores
+from naysay.formats._formats import Format
 from naysay.formats._labels import Labels
 
 Write = Callable[[Any], None]  # writes an Arrow table
@@ -101,9 +102,10 @@ def write_contents(
         elif kind == ".hf":
             writer = _data_set(draft, contents.schema(chosen))
         elif kind == ".json":
-            writer = _json_document(draft, {"corpus": {"path": corpus_path}})
+            header = json_line({"corpus": {"path": corpus_path}}).removesuffix(b"}")
+            writer = _json(draft, header + b', "data": [\n', b",\n", b"\n]}\n")
         else:
-            writer = _json_lines(draft, arrays=chosen.arrays)
+            writer = _json(draft, arrays=chosen.arrays)
         with writer as write:
             for anchors, table in contents.tables(chosen):
                 write(table)
@@ -124,37 +126,28 @@ def json_line(row: Any) -> bytes:
 
 
 @contextmanager
-def _json_lines(draft: Path, *, arrays: bool) -> Iterator[Write]:
-    """Write one JSON object, or one array, per line."""
+def _json(
+    draft: Path, head: bytes = b"", between: bytes = b"\n", tail: bytes = b"\n", *, arrays: bool = False
+) -> Iterator[Write]:
+    """Write JSON objects, or arrays, one a line; `head` and `tail` make one document of them."""
     with draft.open("wb", buffering=1 << 20) as stream:
+        stream.write(head)
+        before = b""
 
         def write(table: Any) -> None:
+            nonlocal before
             for row in _with_short_numbers(table).to_pylist():
-                stream.writelines((json_line(_as_array(row) if arrays else row), b"\n"))
+                stream.writelines((before, json_line(_as_array(row) if arrays else row)))
+                before = between
 
         yield write
+        if before or head:
+            stream.write(tail)
 
 
 def _as_array(row: dict[str, Any]) -> list[Any]:
     """The values of a row; a passage with its score is [passage, score]."""
     return [list(value.values()) if isinstance(value, dict) else value for value in row.values()]
-
-
-@contextmanager
-def _json_document(draft: Path, header: dict[str, Any]) -> Iterator[Write]:
-    """Write one JSON object: the header, and the list "data" of the rows, one a line."""
-    with draft.open("wb", buffering=1 << 20) as stream:
-        stream.write(json_line(header)[:-1] + b', "data": [')
-        before = b"\n"
-
-        def write(table: Any) -> None:
-            nonlocal before
-            for row in _with_short_numbers(table).to_pylist():
-                stream.writelines((before, json_line(row)))
-                before = b",\n"
-
-        yield write
-        stream.write(b"\n]}\n")
 
 
 def _with_short_numbers(table: Any) -> Any:

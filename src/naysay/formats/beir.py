@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, final
 
@@ -127,10 +128,11 @@ def _records(path: Path) -> tuple[dict[str, int], list[str], list[str]]:
             name = str(name) if type(name) is int else name
             if not (isinstance(name, str) and isinstance(text, str) and isinstance(title, str | None)):
                 rule = "one with an object of _id and text, both strings, in every line"
-                raise_invalid("folder", rule, f"{shown(value)} {_at(path, number)}")
-            if rows.setdefault(name, len(rows)) != len(rows) - 1:
-                rule = "one in which every id is there once"
-                raise_invalid("folder", rule, f"{shown(name)} again {_at(path, number)}")
+                raise_invalid("folder", rule, f"{shown(value)} in line {number} of {path.name}")
+            if name in rows:
+                got = f"{shown(name)} again in line {number} of {path.name}"
+                raise_invalid("folder", "one in which every id is there once", got)
+            rows[name] = len(rows)
             titles.append(title or "")
             texts.append(text)
     return rows, titles, texts
@@ -139,25 +141,16 @@ def _records(path: Path) -> tuple[dict[str, int], list[str], list[str]]:
 def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> tuple[Any, Any, Any]:
     """(queries, documents, grades) as rows; the first line is a header."""
     judged: list[tuple[int, int, int]] = []
-    first = 0
-    for numbers, lines in line_blocks(path, "split"):
-        first = first or numbers[0]
-        for number, line in zip(numbers, lines, strict=True):
-            fields = line.rstrip("\r\n").split("\t")
-            if number == first:
-                continue
-            if len(fields) != 3 or not _GRADE.fullmatch(fields[2]):
-                rule = "one whose judgements are query, document and a whole number, with tabs between"
-                raise_invalid("split", rule, f"{shown(fields)} {_at(path, number)}")
-            for what, name, known in (("queries", fields[0], queries), ("documents", fields[1], corpus)):
-                if name not in known:
-                    raise_invalid(
-                        "split", f"one that judges {what} of the folder", f"{shown(name)} {_at(path, number)}"
-                    )
-            judged.append((queries[fields[0]], corpus[fields[1]], int(fields[2])))
-    table = np.array(judged, np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
-
-
-def _at(path: Path, number: int) -> str:
-    return f"in line {number} of {path.name}"
+    lines = chain.from_iterable(zip(*block, strict=True) for block in line_blocks(path, "split"))
+    for number, line in islice(lines, 1, None):
+        fields = line.rstrip("\r\n").split("\t")
+        rule = ""
+        if len(fields) != 3 or not _GRADE.fullmatch(fields[2]):
+            rule = "one whose judgements are query, document and a whole number, with tabs between"
+        elif fields[0] not in queries or fields[1] not in corpus:
+            rule = "one that judges queries and documents of the folder"
+        if rule:
+            raise_invalid("split", rule, f"{shown(fields)} in line {number} of {path.name}")
+        judged.append((queries[fields[0]], corpus[fields[1]], int(fields[2])))
+    columns = np.array(judged, np.int64).reshape(-1, 3)
+    return columns[:, 0], columns[:, 1], columns[:, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,28 +14,55 @@ from numpy.typing import NDArray
 
 from naysay import tables
 from naysay.checks import public, raise_invalid, shown
-from naysay.errors import NaysayError
-from naysay.formats import _formats as formats
-from naysay.formats._formats import (
-    DOCUMENTS,
-    FORMATS,
-    NEGATIVES,
-    POSITIVES,
-    QUERY,
-    Column,
-    Format,
-    format_called,
-    plain_columns,
-)
+from naysay.formats._formats import FORMATS, Format, Read, ReadRow, Unfit, format_called, plain_columns, raise_unfit
 from naysay.formats._writing import need_datasets
-from naysay.formats.training_file import Collector, TrainingFile
 from naysay.places import check_table, table_suffix
-from naysay.text import first_line
+from naysay.positives import Positives
 
 Ids = NDArray[np.int64]
-_ROWS = 4096  # rows that are read at a time
-_WORDS = {str: "strings", int: "whole numbers", float: "numbers", dict: "objects", list: "lists"}
-_ARRAY = ("query", "positive", "negatives")  # what a JSON array of ColBERT is read as
+_ROWS = 4096  # rows of a data set that are read at a time
+_MANY = 1 << 24  # rows that fit in memory even if most of them are empty
+_NO_LABELS = "Scores alone do not say which documents are positives."
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingFile:
+    """The contents of a training file, in the terms of `write_negatives`.
+
+    Documents are numbered in the order in which they occur: all positives first, then negatives.
+
+    Args:
+        path: The file.
+        format: Its format.
+        rows: The rows, or lines, of the file.
+        ids: (n, k) int64, -1 empty: the distinct negatives of each anchor, in the order in which they occur.
+        scores: (n, k) float32 or None; NaN where the slot is empty, or the file has no score for it.
+        positives: The positive pairs of the file. A negative that is also a positive stays a negative here, so that
+            such contradictions can be found.
+        positive_scores: One for each pair of `positives`, or None.
+        query_ids: The names of the anchors; None if the file has row numbers or texts only.
+        query_texts: The texts of the anchors, if the file has them. Without ids, distinct texts are distinct anchors.
+        corpus_ids: The names of the documents, likewise.
+        corpus_texts: The texts of the documents, likewise.
+        duplicates: Negatives that repeat another one of the same anchor and positive.
+
+    Example: see `read_negatives`.
+    """
+
+    path: Path
+    format: str
+    rows: int
+    ids: Ids
+    scores: NDArray[np.float32] | None
+    positives: Positives
+    positive_scores: NDArray[np.float32] | None
+    query_ids: list[str] | None
+    query_texts: list[str] | None
+    corpus_ids: list[str] | None
+    corpus_texts: list[str] | None
+    duplicates: int = 0
 
 
 @public
@@ -43,7 +71,7 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
 
     In the formats of sentence-transformers the order of columns counts, not their names: the first is the anchor, the
     second the positive. Labelled pairs with scores instead of labels cannot be read: the file does not contain which
-    are positives. Titles and texts of "tevatron" are joined by a space.
+    are positives. Titles and texts of "tevatron" are joined by a space, several messages of "ms-swift" by line ends.
     Memory: the distinct texts, and 20 bytes for each pair.
 
     Args:
@@ -61,28 +89,17 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
         >>> training.format, training.corpus_texts, training.ids.tolist()
         ('triplet', ['a cat', 'a dog'], [[1]])
     """
-    name, into = collected(Path(path), format)
-    return into.finished(Path(path), name)
-
-
-def collected(path: Path, format: str | None) -> tuple[str, Collector]:
-    """Return the format of a file, and all its pairs as they are read, also repeated ones."""
-    name = None if format is None else format_called(format)
-    file = _open_rows(path)
-    name = name or _format_of(file)
-    chosen = FORMATS[name]
-    _check_fit(chosen, file)
-    into = Collector()
-    for numbers, rows in file.blocks:
+    file = open_rows(Path(path))
+    chosen = format_of(file, format)
+    places = chosen.places(file.names)
+    collector = _Collector(chosen)
+    for number, row in file.rows:
         try:
-            _read_rows(chosen, _Rows(file.names, numbers, rows, file.where), into)
-        except NaysayError:
-            raise
-        except (TypeError, ValueError, OverflowError) as error:  # a score that is text, a number too large
-            got = f"{first_line(error)} in {file.where}s {numbers[0]} to {numbers[-1]}"
-            raise_invalid("path", f"a file of the format {name!r}", got)
-        into.rows += len(rows)
-    return name, into
+            collector.add(chosen.read(row, places))
+        except Unfit as error:
+            rule = f"a file with {error.rule} in every {file.where}"
+            raise_invalid("path", rule, f"{shown(error.cell)} in {file.where} {number}")
+    return collector.finished(file.path)
 
 
 # ---- The rows of a file ----------------------------------------------------------------------------------------------
@@ -91,58 +108,51 @@ Blocks = Iterator[tuple[Sequence[int], list[Any]]]  # (the number of each line o
 
 
 @final
-class _File(NamedTuple):
-    """The rows of a file."""
+class RowFile(NamedTuple):
+    """The rows of a file, each as an object; JSON arrays have their places as names."""
 
     path: Path
-    names: tuple[str, ...]  # the columns: of the schema, or of the first line; none if lines are JSON arrays
-    first: Any  # the first row, an object or an array; None for an empty file
-    blocks: Blocks
+    names: tuple[str, ...]  # the columns: of the schema, or of the first line
+    first: Any  # the first row as it is in the file, an object or an array; None for an empty file
+    rows: Iterator[tuple[int, dict[str, Any]]]  # with their numbers
     where: str  # "line" or "row": what the numbers count
 
-    @property
-    def arrays(self) -> bool:
-        """Whether lines are JSON arrays."""
-        return isinstance(self.first, list)
 
-
-def _open_rows(path: Path) -> _File:
+def open_rows(path: Path) -> RowFile:
     """Open a training file and read its first block."""
     kind = path.with_suffix("").suffix.lower() if path.suffix == ".gz" else table_suffix(path)
-    names: tuple[str, ...] | None = None
-    where = "line"
+    names: list[str] | None = None
     if kind == ".jsonl":
         blocks: Blocks = tables.json_blocks(path)
     elif kind == ".json":
-        rows = tables.json_document(path)
-        blocks = _numbered(path, (rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)))
+        blocks = _numbered(path, iter([tables.json_document(path)]))
     elif kind == ".parquet":
         check_table("path", path)
-        names, where = tuple(tables.parquet_names(path)), "row"
+        names = tables.parquet_names(path)
         blocks = _numbered(path, (batch.to_pylist() for batch in tables.parquet_batches(path)))
     elif kind == ".hf":
-        names, blocks = _data_set(path)
-        where = "row"
+        data = _data_set(path)
+        names = data.column_names
+        starts = range(0, len(data), _ROWS)
+        blocks = _numbered(path, (data.select(range(at, min(at + _ROWS, len(data)))).to_list() for at in starts))
     else:
         rule = "a file that ends in .parquet, .jsonl, .json or .hf"
         raise_invalid("path", rule, repr(str(path)), ".jsonl and .json may be compressed: .gz.")
+    where = "line" if names is None else "row"
     head = next(blocks, ([], []))
     first = head[1][0] if head[1] else None
     if names is None:
-        names = tuple(first) if isinstance(first, dict) else ()
-    return _File(path, names, first, _of_one_kind(path, chain([head], blocks), where), where)
+        names = list(_as_object(first)) if isinstance(first, dict | list) else []
+    return RowFile(path, tuple(names), first, _objects(path, chain([head], blocks), first, where), where)
 
 
-def _data_set(path: Path) -> tuple[tuple[str, ...], Blocks]:
+def _data_set(path: Path) -> Any:
     """A data set on disk, mapped."""
     datasets = need_datasets()
     if not (path / "dataset_info.json").is_file():
         raise_invalid("path", "a data set on disk", repr(str(path)))
     with tables.reading("path", path, "a data set on disk"):
-        data = datasets.load_from_disk(str(path))
-    return tuple(data.column_names), _numbered(
-        path, (data.select(range(at, min(at + _ROWS, len(data)))).to_list() for at in range(0, len(data), _ROWS))
-    )
+        return datasets.load_from_disk(str(path))
 
 
 def _numbered(path: Path, blocks: Iterator[list[Any]]) -> Blocks:
@@ -154,232 +164,176 @@ def _numbered(path: Path, blocks: Iterator[list[Any]]) -> Blocks:
             start += len(rows)
 
 
-def _of_one_kind(path: Path, blocks: Blocks, where: str) -> Blocks:
-    """Yield blocks; raise for a row of another kind than the first, an object or an array."""
-    kind: type | None = None
+def _objects(path: Path, blocks: Blocks, first: Any, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number, object) of all rows; raise for one that is not an object, or not an array, like the first."""
+    kind = list if isinstance(first, list) else dict
     for numbers, rows in blocks:
-        if not rows:
-            continue
-        kind = kind or (list if isinstance(rows[0], list) else dict)
         tables.check_rows("path", path, kind, where, numbers, rows)
-        yield numbers, rows
+        yield from zip(numbers, map(_as_object, rows), strict=True)
 
 
-# ---- Which format ----------------------------------------------------------------------------------------------------
+def _as_object(row: Any) -> dict[str, Any]:
+    return row if isinstance(row, dict) else {str(place): value for place, value in enumerate(row)}
 
 
-def _format_of(file: _File) -> str:
-    """Recognise the format by its columns: the first of the table that fits."""
-    if file.first is None and not file.names:
-        raise_invalid("path", "a file with rows", f"none in {str(file.path)!r}", "Pass `format` for an empty one.")
-    if file.arrays:
-        return "colbert" if len(file.first) == 3 and type(file.first[1]) is int else "colbert-nway"
-    for each in sorted(FORMATS.values(), key=lambda each: each.by_order):  # names tell more than the order of columns
-        if not each.arrays and each.fits(file.names):
-            return each.name
-    listed = f"columns {', '.join(map(repr, file.names))}" if file.names else shown(file.first)
-    if "score" in file.names:
-        raise_invalid("path", "a file with labels", listed, "Scores alone do not say which documents are positives.")
-    has_lists = isinstance(file.first, dict) and any(isinstance(value, list) for value in file.first.values())
-    if len(plain_columns(file.names)) == 2 and file.first is not None and not has_lists:
-        raise_invalid("path", "a file with negatives", f"{listed} alone", "Mine some: `naysay mine`.")
-    raise_invalid("path", "a file of a known format", listed, "Pass `format`.")
-
-
-def _check_fit(chosen: Format, file: _File) -> None:
-    """Raise if the columns are not those of the format."""
-    if file.first is None and not file.names:
-        return
-    if chosen.arrays != file.arrays:
-        kind = "arrays" if chosen.arrays else "objects"
-        raise_invalid("path", f"lines of JSON {kind} for the format {chosen.name!r}", shown(file.first))
-    if not chosen.arrays and not chosen.fits(file.names):
+def format_of(file: RowFile, name: str | None = None) -> Format:
+    """The format of that name, or the first of the table that fits; raise if the columns are those of another."""
+    is_empty = file.first is None and not file.names
+    has_arrays = isinstance(file.first, list)
+    if name is not None:
+        chosen = FORMATS[format_called(name)]
+        if is_empty or (chosen.arrays == has_arrays and chosen.fits(file.names)):
+            return chosen
         wanted = ", ".join(each.name for each in chosen.columns)
-        rule = f"a file with columns like {wanted} for the format {chosen.name!r}"
-        advice = "Scores alone do not say which documents are positives." if "score" in file.names else ""
-        raise_invalid("path", rule, f"columns {', '.join(map(repr, file.names))}", advice)
+        what = f"arrays of {wanted}" if chosen.arrays else f"columns like {wanted}"
+        _raise_unknown(file, f"a file with {what} for the format {name!r}", "")
+    if is_empty:
+        raise_invalid("path", "a file with rows", f"none in {str(file.path)!r}", "Pass `format` for an empty one.")
+    for each in sorted(FORMATS.values(), key=lambda each: each.by_order):  # names tell more than the order of columns
+        if each.arrays == has_arrays and each.fits(file.names) and not (has_arrays and _scored_triple(file, each)):
+            return each
+    has_lists = isinstance(file.first, dict) and any(isinstance(value, list) for value in file.first.values())
+    if len(plain_columns(file.names)) == 2 and "score" not in file.names and file.first is not None and not has_lists:
+        _raise_unknown(file, "a file with negatives", "Mine some: `naysay mine`.")
+    _raise_unknown(file, "a file of a known format", "Pass `format`.")
 
 
-# ---- The pairs of some rows ------------------------------------------------------------------------------------------
+def _scored_triple(file: RowFile, chosen: Format) -> bool:
+    """Whether a line of three has scores, which only the lines of several negatives have."""
+    return chosen.scores == "none" and isinstance(file.first[-1], list)
+
+
+def _raise_unknown(file: RowFile, rule: str, advice: str) -> NoReturn:
+    listed = f"columns {', '.join(map(repr, file.names))}" if isinstance(file.first, dict) else shown(file.first)
+    raise_invalid("path", rule, listed, _NO_LABELS if "score" in file.names else advice)
+
+
+# ---- All rows as arrays ----------------------------------------------------------------------------------------------
 
 
 @final
-class _Found(NamedTuple):
-    """Documents that were read: the row of each in its block, its row in the corpus, and its score."""
+class _Side:
+    """The queries, or the documents, of a file: names or texts in order of first occurrence, or row numbers."""
 
-    owners: Ids
-    items: Ids
-    scores: Any  # numbers, or None
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.index: dict[str, int] = {}
+        self.is_numbered: bool | None = None  # unknown before the first value
+        self.size = 0
+        self.texts: dict[int, str] = {}
+
+    def row(self, read: Read) -> int:
+        """The row of a query or document; a whole number is its row."""
+        if self.is_numbered is None:
+            self.is_numbered = isinstance(read.key, int)
+        if isinstance(read.key, int) != self.is_numbered:
+            wanted = "whole numbers" if self.is_numbered else "strings"
+            raise_unfit(f"{self.what} that are {wanted} throughout", read.key)
+        if isinstance(read.key, int):
+            if not 0 <= read.key < 1 << 62:
+                raise_unfit(f"{self.what} numbered from 0", read.key)
+            row = read.key
+            self.size = max(self.size, row + 1)
+        else:
+            row = self.index.setdefault(read.key, len(self.index))
+            self.size = len(self.index)
+        if read.text is not None and self.texts.setdefault(row, read.text) != read.text:
+            raise_unfit(f"one text for each of its {self.what}", read.key)
+        return row
+
+    def check_size(self, count: int) -> None:
+        """Raise for database keys, of which most rows would be empty."""
+        if self.size > max(_MANY, 100 * count):
+            rule = f"a file with {self.what} numbered from 0 without wide gaps"
+            raise_invalid("path", rule, f"{self.size - 1} among {count} of them")
+
+    def renumber(self, order: Ids) -> None:
+        """Give each row a new number, order[row]."""
+        names, old_rows = list(self.index), np.argsort(order).tolist()
+        if names:
+            self.index = {names[old_row]: row for row, old_row in enumerate(old_rows)}
+            self.texts = {row: self.texts[old_row] for row, old_row in enumerate(old_rows) if old_row in self.texts}
+
+    def names_and_texts(self, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
+        """(ids, texts) of all rows; either may be None."""
+        names = list(self.index) or None
+        if self.texts:
+            return names, [self.texts.get(row, "") for row in range(self.size)]
+        return (None, names) if are_texts else (names, None)
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Some rows of a file."""
+class _Pairs:
+    """Pairs of a query and a document, with scores."""
 
-    names: tuple[str, ...]  # the columns of the file
-    numbers: Sequence[int]  # the line, or row, number of each row
-    rows: list[Any]  # objects or arrays
-    where: str  # "line" or "row", for errors
+    def __init__(self) -> None:
+        self.anchors, self.items, self.scores = array("q"), array("q"), array("f")
 
-    def raise_invalid(self, place: int, rule: str, got: object) -> NoReturn:
-        """Raise for the row at `place` of this block."""
-        raise_invalid("path", rule, f"{shown(got)} in {self.where} {self.numbers[place]}")
+    def add(self, anchor: int, item: int, score: float) -> None:
+        self.anchors.append(anchor)
+        self.items.append(item)
+        self.scores.append(score)
 
-    def column(self, name: str, kinds: tuple[type, ...] = (str, int)) -> list[Any]:
-        """Return a column of single values: strings or integers."""
-        values = [row.get(name) for row in self.rows]
-        if not {*map(type, values)} <= {*kinds}:
-            place = next(place for place, value in enumerate(values) if type(value) not in kinds)
-            what = "a string or a whole number" if int in kinds else "a string"
-            self.raise_invalid(place, f"a file with {what} for {name!r} in every {self.where}", values[place])
-        return values
-
-    def lists(self, name: str, inner: tuple[type, ...] = (str, int)) -> tuple[Ids, list[Any]]:
-        """Return a column of lists, flat: the row of each value in this block, and the values."""
-        values = [row.get(name) for row in self.rows]
-        for place, value in enumerate(values):
-            if not isinstance(value, list) or not {*map(type, value)} <= {*inner}:
-                words = " or ".join(_WORDS[kind] for kind in inner)
-                self.raise_invalid(place, f"a file with a list of {words} for {name!r} in every {self.where}", value)
-        counts = np.fromiter(map(len, values), np.int64, len(values))
-        return np.repeat(np.arange(len(values)), counts), list(chain.from_iterable(values))
-
-    def scores(self, name: str, owners: Ids) -> list[float] | None:
-        """Return the scores that belong to documents of these rows, or None; raise if there are more or fewer."""
-        if name not in self.names:
-            return None
-        rows, values = self.lists(name, (float, int))
-        wanted = np.bincount(owners, minlength=len(self.rows))
-        if not np.array_equal(np.bincount(rows, minlength=len(self.rows)), wanted):
-            place = int(np.argmax(np.bincount(rows, minlength=len(self.rows)) != wanted))
-            rule = f"a file with one of {name!r} for each document, {wanted[place]} scores in this {self.where}"
-            self.raise_invalid(place, rule, self.rows[place].get(name))
-        return values
-
-    def labels(self, marks: Sequence[Any], owners: Ids) -> NDArray[np.bool_]:
-        """Return labels as booleans; raise for the row of one that is neither 0 nor 1."""
-        for place, mark in enumerate(marks):
-            if mark not in (0, 1):
-                self.raise_invalid(int(owners[place]), "a file with labels of 0 and 1", mark)
-        return np.array(marks, bool)
+    def distinct(self, order: Ids) -> tuple[Ids, Ids, NDArray[np.float32], Ids]:
+        """(anchors, items, scores, how often) of the distinct pairs, by anchor, in order of first occurrence."""
+        anchors, items = np.array(self.anchors, np.int64), order[np.array(self.items, np.int64)]
+        keys = anchors * max(1, len(order)) + items
+        _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+        by_anchor = np.lexsort((first, anchors[first]))
+        first = first[by_anchor]
+        return anchors[first], items[first], np.array(self.scores, np.float32)[first], counts[by_anchor]
 
 
-def _read_rows(chosen: Format, rows: _Rows, into: Collector) -> None:
-    """Add the pairs of some rows of a file of that format."""
-    if chosen.arrays:
-        rows = _of_arrays(rows)
-    anchors = _anchors(chosen, rows, into)
-    found = {}
-    for column in chosen.columns:
-        if column.of != QUERY and column.value not in (formats.scores, formats.relevance):
-            found[column.of] = _documents(chosen, column, rows, into)
-    if DOCUMENTS in found:
-        found = _by_label(rows, found[DOCUMENTS])
-    elif "scores" in rows.names and chosen.by_order:
-        found = _with_common_scores(rows, found[POSITIVES], found[NEGATIVES])
-    for kind, documents in found.items():
-        into.add(anchors[documents.owners], documents.items, documents.scores, positive=kind == POSITIVES)
+@final
+class _Collector:
+    """Rows of a file, collected into arrays."""
 
+    def __init__(self, chosen: Format) -> None:
+        self.chosen = chosen
+        self.queries, self.corpus = _Side("queries"), _Side("documents")
+        self.positives, self.negatives = _Pairs(), _Pairs()
+        self.rows = 0
 
-def _anchors(chosen: Format, rows: _Rows, into: Collector) -> Ids:
-    """(rows,) the query of each row, with its text if the file has both."""
-    if chosen.by_order:
-        return into.queries.codes(rows.column(plain_columns(rows.names)[0]))
-    columns = {each.value: each for each in chosen.columns if each.of == QUERY}
-    if formats.names in columns:
-        text = columns[formats.text]
-        name = text.name if text.name in rows.names else text.also or text.name
-        return into.queries.named(rows.column(columns[formats.names].name), rows.column(name, (str,)))
-    return into.queries.codes(rows.column(next(iter(columns.values())).name))
+    def add(self, row: ReadRow) -> None:
+        """Add a row."""
+        anchor = self.queries.row(row.query)
+        for pairs, documents in ((self.positives, row.positives), (self.negatives, row.negatives)):
+            for document in documents:
+                pairs.add(anchor, self.corpus.row(document), document.score)
+        self.rows += 1
 
-
-def _documents(chosen: Format, column: Column, rows: _Rows, into: Collector) -> _Found:
-    """The documents of a column, whatever it holds: ids or texts, passages, objects, or numbers with scores."""
-    if column.value is formats.passages:
-        return _passages(rows, column.name, into)
-    if column.value is formats.objects:
-        return _objects(rows, column.name, into)
-    if column.value is formats.numbers:
-        return _numbers(rows, _ARRAY[2] if column.of == NEGATIVES else _ARRAY[1], into)
-    names = [column.name]
-    if chosen.by_order:  # anchor, positive, negative, ...; or anchor, document
-        plain = plain_columns(rows.names)
-        names = plain[2:] if column.of == NEGATIVES else plain[1:2]
-    first = rows.rows[0].get(names[0]) if rows.rows else None
-    if column.shape == "list" or (isinstance(first, list) and not chosen.by_order):  # nemo-inline has both forms
-        owners, values = rows.lists(names[0])
-        beside = [each.name for each in chosen.columns if each.value is formats.scores and each.of == column.of]
-        has_own = bool(beside) and column.of != DOCUMENTS
-        return _Found(owners, into.corpus.codes(values), rows.scores(beside[0], owners) if has_own else None)
-    items = np.stack([into.corpus.codes(rows.column(name)) for name in names], axis=1)
-    return _Found(np.repeat(np.arange(len(items)), len(names)), items.ravel(), None)
-
-
-def _of_arrays(rows: _Rows) -> _Rows:
-    """JSON arrays [query, positive, negative, ...] as objects."""
-    for place, row in enumerate(rows.rows):
-        if len(row) < 3 or type(row[0]) is not int or len({*map(type, row[1:])}) > 1:
-            rows.raise_invalid(place, f"a file with [query, positive, negative, ...] in every {rows.where}", row)
-    objects = [dict(zip(_ARRAY, (row[0], row[1:2], row[2:]), strict=True)) for row in rows.rows]
-    return _Rows(_ARRAY, rows.numbers, objects, rows.where)
-
-
-def _numbers(rows: _Rows, name: str, into: Collector) -> _Found:
-    """Numbers of passages, or [number, score]."""
-    owners, values = rows.lists(name, (int, list))
-    scored = [each for each in values if isinstance(each, list) and len(each) == 2]
-    if not scored and not any(isinstance(each, list) for each in values):
-        return _Found(owners, into.corpus.codes(values), None)
-    if len(scored) != len(values):
-        rows.raise_invalid(0, "a file in which all passages have a score, or none", values)
-    return _Found(owners, into.corpus.codes([number for number, _ in scored]), [score for _, score in scored])
-
-
-def _passages(rows: _Rows, name: str, into: Collector) -> _Found:
-    """Objects of docid and text, and perhaps a title, which is put before the text."""
-    owners, passages = rows.lists(name, (dict,))
-    for place, passage in zip(owners.tolist(), passages, strict=True):
-        if not isinstance(passage.get("docid"), str) or not isinstance(passage.get("text"), str):
-            rows.raise_invalid(place, f"a file with docid and text, strings, in all {name}", passage)
-    texts = [" ".join(filter(None, (each.get("title"), each["text"]))) for each in passages]
-    return _Found(owners, into.corpus.named([each["docid"] for each in passages], texts), None)
-
-
-def _objects(rows: _Rows, name: str, into: Collector) -> _Found:
-    """Objects of id, and perhaps a score; or ids by themselves."""
-    owners, documents = rows.lists(name, (dict, str))
-    objects = [each if isinstance(each, dict) else {"id": each} for each in documents]
-    for place, each in enumerate(objects):
-        if not isinstance(each.get("id"), str):
-            rows.raise_invalid(int(owners[place]), f"a file with an id, a string, in all of {name}", documents[place])
-    scores = [each.get("score") for each in objects]
-    items = into.corpus.codes([each["id"] for each in objects])
-    if all(score is None for score in scores):
-        return _Found(owners, items, None)
-    return _Found(owners, items, [np.nan if score is None else float(score) for score in scores])
-
-
-def _by_label(rows: _Rows, documents: _Found) -> dict[str, _Found]:
-    """Documents of both kinds by their labels; without labels the first of a row is its positive."""
-    owners, scores = documents.owners, rows.scores("scores", documents.owners)
-    if "label" in rows.names:
-        is_positive = rows.labels([row.get("label") for row in rows.rows], owners)
-    elif "labels" in rows.names:
-        is_positive = rows.labels(rows.scores("labels", owners) or [], owners)
-    else:
-        is_positive = np.diff(owners, prepend=-1) != 0
-    found = {}
-    for kind, chosen in ((POSITIVES, is_positive), (NEGATIVES, ~is_positive)):
-        beside = None if scores is None else np.array(scores, np.float32)[chosen]
-        found[kind] = _Found(owners[chosen], documents.items[chosen], beside)
-    return found
-
-
-def _with_common_scores(rows: _Rows, positives: _Found, negatives: _Found) -> dict[str, _Found]:
-    """Positives and negatives, whose scores are in one list a row: that of the positive, then those of negatives."""
-    owners = np.concatenate([positives.owners, negatives.owners])
-    scores = np.empty(len(owners), np.float32)
-    scores[np.argsort(owners, kind="stable")] = rows.scores("scores", owners)
-    own, rest = np.split(scores, [len(positives.owners)])
-    return {POSITIVES: positives._replace(scores=own), NEGATIVES: negatives._replace(scores=rest)}
+    def finished(self, path: Path) -> TrainingFile:
+        """Return everything as arrays; a repeated pair is kept once, with its first score."""
+        occurrences = np.concatenate([np.array(pairs.items, np.int64) for pairs in (self.positives, self.negatives)])
+        for side in (self.queries, self.corpus):
+            side.check_size(len(occurrences))
+        order = np.arange(self.corpus.size)
+        if self.corpus.index:
+            used, first = np.unique(occurrences, return_index=True)
+            order[used[np.argsort(first)]] = np.arange(len(used))
+            self.corpus.renumber(order)
+        anchors, items, scores, counts = self.negatives.distinct(order)
+        places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
+        shape = (self.queries.size, int(places.max(initial=-1)) + 1)
+        ids, values = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
+        ids[anchors, places], values[anchors, places] = items, scores
+        pair_anchors, pair_items, pair_scores, _ = self.positives.distinct(order)
+        by_item = np.lexsort((pair_items, pair_anchors))  # the order of `Positives.pairs`
+        positives = Positives.from_pairs(pair_anchors, pair_items, self.queries.size, self.corpus.size)
+        rows_of_pair = np.maximum(positives.count(anchors), 1) if self.chosen.has_one_positive and len(anchors) else 1
+        query_ids, query_texts = self.queries.names_and_texts(are_texts=self.chosen.text_only)
+        corpus_ids, corpus_texts = self.corpus.names_and_texts(are_texts=self.chosen.text_only)
+        return TrainingFile(
+            path=path,
+            format=self.chosen.name,
+            rows=self.rows,
+            ids=ids,
+            scores=None if np.isnan(scores).all() else values,
+            positives=positives,
+            positive_scores=None if np.isnan(pair_scores).all() else pair_scores[by_item],
+            query_ids=query_ids,
+            query_texts=query_texts,
+            corpus_ids=corpus_ids,
+            corpus_texts=corpus_texts,
+            duplicates=int(np.maximum(counts - rows_of_pair, 0).sum()),
+        )

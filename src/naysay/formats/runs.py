@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
+from itertools import chain
+from math import nan
 from pathlib import Path
 from typing import Any, final
 
@@ -81,27 +84,33 @@ def read_run(
         [[1, 0]]
     """
     check_one_of("unknown", unknown, ("raise", "drop"))
-    width = None if depth is None else check_whole("depth", depth, 1)
+    most = None if depth is None else check_whole("depth", depth, 1)
     queries, documents = _index("query_ids", query_ids), _index("corpus_ids", corpus_ids)
-    parts, tag = [], ""
-    for numbers, fields in _lines(Path(path)):
-        tag = tag or fields[5][0]
-        anchors, items = _codes(fields[0], queries), _codes(fields[2], documents)
+    dropped = Counter[str]()
+    anchors, items, scores, kept_lines = array("q"), array("q"), array("f"), array("q")
+    tag, lines = "", 0
+    for number, fields in _lines(Path(path)):
+        tag = tag or fields[5]
+        lines += 1
+        query, document = queries.get(fields[0]), documents.get(fields[2])
         if unknown == "raise":
-            _check_names("query_ids", numbers, fields[0], anchors)
-            _check_names("corpus_ids", numbers, fields[2], items)
-        parts.append((np.array(numbers), anchors, items, _scores(numbers, fields[4])))
-    if not parts:
-        parts.append((np.empty(0, np.int64),) * 3 + (np.empty(0, np.float32),))
-    lines, anchors, items, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
-    reasons = {"unknown query": anchors < 0, "unknown document": (anchors >= 0) & (items < 0)}
-    kept = (anchors >= 0) & (items >= 0)
-    anchors, items, scores, where = anchors[kept], items[kept], scores[kept], lines[kept]
-    _check_once(anchors, items, where)
-    found, below = _ranked(anchors, items, scores, len(queries), width)
-    dropped = {reason: int(those.sum()) for reason, those in reasons.items() if those.any()}
-    dropped |= {"below depth": below} if below else {}
-    return Run(found, tag, len(lines), dropped)
+            _check_name("query_ids", query, fields[0], number)
+            _check_name("corpus_ids", document, fields[2], number)
+        if query is None:
+            dropped["unknown query"] += 1
+        elif document is None:
+            dropped["unknown document"] += 1
+        else:
+            anchors.append(query)
+            items.append(document)
+            scores.append(_score(fields[4], number))
+            kept_lines.append(number)
+    columns = (np.array(anchors, np.int64), np.array(items, np.int64), np.array(scores, np.float32))
+    _check_once(*columns[:2], np.array(kept_lines, np.int64))
+    found, below_depth = _ranked(*columns, len(queries), most)
+    if below_depth:
+        dropped["below depth"] = below_depth
+    return Run(found, tag, lines, dict(dropped))
 
 
 @public
@@ -179,58 +188,44 @@ def _index(parameter: str, names: Sequence[str] | Vocabulary | int) -> dict[str,
     return {name: row for row, name in enumerate(listed)}
 
 
-def _lines(path: Path) -> Iterator[tuple[list[int], list[tuple[str, ...]]]]:
-    """Yield blocks of (line numbers, six columns)."""
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, six fields)."""
     for numbers, lines in line_blocks(path):
-        fields = [_ASCII_SPACE.split(line.strip(_SPACES)) for line in lines]
-        if {*map(len, fields)} != {6}:
-            place = next(place for place, found in enumerate(fields) if len(found) != 6)
-            got = f"{len(fields[place])} fields in line {numbers[place]}: {shown(lines[place].rstrip())}"
-            raise_invalid("path", _FIELDS, got)
-        yield numbers, list(zip(*fields, strict=True))
+        for number, line in zip(numbers, lines, strict=True):
+            fields = _ASCII_SPACE.split(line.strip(_SPACES))
+            if len(fields) != 6:
+                raise_invalid("path", _FIELDS, f"{len(fields)} fields in line {number}: {shown(line.rstrip())}")
+            yield number, fields
 
 
-def _codes(names: Sequence[str], index: dict[str, int]) -> Ids:
-    return np.fromiter(map(index.get, names, repeat(-1)), np.int64, len(names))
+def _check_name(parameter: str, row: int | None, name: str, number: int) -> None:
+    if row is None:
+        advice = "Pass 'drop' for `unknown` to leave such lines out."
+        raise_invalid(parameter, "all the names in the run", f"no {shown(name)} in line {number}", advice)
 
 
-def _check_names(parameter: str, numbers: list[int], names: Sequence[str], codes: Ids) -> None:
-    unknown = np.flatnonzero(codes < 0)
-    if len(unknown):
-        got = f"no {shown(names[unknown[0]])} in line {numbers[unknown[0]]}"
-        raise_invalid(parameter, "all the names in the run", got, "Pass 'drop' for `unknown` to leave such lines out.")
-
-
-def _scores(numbers: list[int], column: Sequence[str]) -> NDArray[np.float32]:
-    """Return scores as float32; raise for the first that is not a finite number."""
-    with np.errstate(over="ignore"):  # too large for float32 raises below
-        scores = np.array([_number(text) for text in column]).astype(np.float32)
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if len(bad):
-        raise_invalid("path", "a run with finite scores", f"{shown(column[bad[0]])} in line {numbers[bad[0]]}")
-    return scores
-
-
-def _number(text: str) -> float:
+def _score(text: str, number: int) -> float:
     try:
-        return float(text)
+        score = float(text)
     except ValueError:
-        return float("nan")
+        score = nan
+    if not abs(score) <= float(np.finfo(np.float32).max):
+        raise_invalid("path", "a run with finite scores", f"{shown(text)} in line {number}")
+    return score
 
 
 def _check_once(anchors: Ids, items: Ids, lines: Ids) -> None:
     """Raise if a document occurs twice for one query."""
     order = np.lexsort((lines, items, anchors))
-    again = (np.diff(anchors[order]) == 0) & (np.diff(items[order]) == 0)
-    if again.any():
-        later = order[1:][again]
-        first = int(np.argmin(lines[later]))
-        got = f"it again in line {lines[later[first]]} ({len(later)} such line{'s' if len(later) > 1 else ''})"
+    is_again = (np.diff(anchors[order]) == 0) & (np.diff(items[order]) == 0)
+    if is_again.any():
+        first = int(lines[order[1:][is_again]].min())
+        got = f"it again in line {first} ({is_again.sum()} such lines)"
         raise_invalid("path", "a run with a document once for each query", got)
 
 
 def _ranked(anchors: Ids, items: Ids, scores: NDArray[np.float32], n: int, depth: int | None) -> tuple[Found, int]:
-    """Return the candidates in canonical order, and how many were below `depth`."""
+    """Return the candidates, score descending, id ascending; and how many were below `depth`."""
     order = np.lexsort((items, -scores, anchors))
     anchors, items, scores = anchors[order], items[order], scores[order]
     places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)

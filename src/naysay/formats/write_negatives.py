@@ -24,7 +24,8 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.formats import runs
-from naysay.formats._formats import FORMATS, Format, Ids, format_called
+from naysay.formats._blocks import Ids
+from naysay.formats._formats import FORMATS, Format, format_called
 from naysay.formats._labels import Labels, labels_of
 from naysay.formats._writing import Contents, check_place, write_contents
 from naysay.positives import POSITIVE, Positives
@@ -83,7 +84,7 @@ def write_negatives(
     Args:
         path: A file in an existing folder. Its ending decides the kind: .parquet, .jsonl or .hf (a data set on disk).
         format: "triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "tevatron", "tevatron-ids",
-            "nemo", "nemo-inline", "colbert", "colbert-nway", "ids" or "trec".
+            "nemo", "nemo-inline", "ms-swift", "colbert", "colbert-nway", "ids" or "trec".
         ids: (n, k), the negatives of anchor i in row i, -1 empty.
         positives: The known pairs. No negative may be one of them, or be marked to be ignored.
         scores: (n, k). "trec" needs them, the other formats write them if `with_scores`.
@@ -198,7 +199,7 @@ def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) 
         rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {chosen.name!r}"
         raise_invalid("path", rule, repr(str(target)))
     for side, labels in (("query", queries), ("corpus", corpus)):
-        if side in chosen.texts and not labels.has_texts:
+        if side in chosen.texts and labels.texts_of is None:
             advice = "Pass query_texts and corpus_texts, or write row numbers and names with format='ids'."
             raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None, advice)
 

@@ -247,8 +247,8 @@ def _write(
     name = format_called(job.format, "trec")
     by_text = name == "ids"  # rows that the pairs name have no other id
     corpus_name = "" if job.corpus_path is None else Path(job.corpus_path).name
-    queries = _labels("query", ready.tables.queries, "", by_text=by_text)
-    corpus = _labels("corpus", ready.tables.corpus, corpus_name, by_text=by_text)
+    queries = _labels(ready.tables.queries, "", by_text=by_text)
+    corpus = _labels(ready.tables.corpus, corpus_name, by_text=by_text)
     if name == "trec":
         n_lines = runs.write_lines(output, negatives.ids, negatives.scores, queries, corpus, job.tag or _TAG)
         on_progress(len(negatives.ids))
@@ -280,16 +280,11 @@ def _write_review(folder: JobFolder, ready: Ready, job: JobOptions, draft: Path)
     return len(pairs.anchors)
 
 
-def _labels(side: str, given: Side, name: str, *, by_text: bool) -> Labels:
+def _labels(given: Side, name: str, *, by_text: bool) -> Labels:
     """The ids and texts of a side, gathered from disk. `by_text`: whether rows that the pairs name are called so."""
     ids = given.texts if given.named and by_text else given.ids
-    return Labels(
-        side,
-        given.n,
-        ids=None if ids is None else ids.gather,
-        texts=None if given.texts is None else given.texts.gather,
-        name=name,
-    )
+    texts_of = None if given.texts is None else given.texts.gather
+    return Labels(given.n, None if ids is None else ids.gather, texts_of, name=name)
 
 
 def _check_short(negatives: JobNegatives) -> None:
