@@ -160,7 +160,7 @@ def _messages(labels: Labels, documents: Documents) -> Any:
 def _read_messages(cell: Any) -> Read:
     """The contents of several messages are joined by line ends."""
     messages = cell if isinstance(cell, list) and cell else [None]
-    contents = [each.get("content") if isinstance(each, dict) else None for each in messages]
+    contents: list[Any] = [each.get("content") if isinstance(each, dict) else None for each in messages]
     if not all(isinstance(content, str) for content in contents):
         raise_unfit("messages with a content, a string,", cell)
     return Read("\n".join(contents))

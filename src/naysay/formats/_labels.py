@@ -64,17 +64,14 @@ def labels_of(
     side: str, n: int | None, *, ids: Any = None, texts: Any = None, titles: Any = None, name: str = ""
 ) -> Labels:
     """Check names, texts and titles of `n` rows, or of as many as there are strings; `side` is "query" or "corpus"."""
-    gathers: list[Gather | None] = []
-    for parameter, values in ((f"{side}_ids", ids), (f"{side}_texts", texts), (f"{side}_titles", titles)):
-        if values is None:
-            gathers.append(None)
-            continue
-        size, gather = _gather(parameter, values)
-        n = size if n is None else n
-        if size != n:
-            raise_invalid(parameter, f"of {n} strings, one for each row", size)
-        gathers.append(gather)
-    labels = Labels(n or 0, *gathers, name=name)
+    gathers: dict[str, Gather] = {}
+    for what, values in (("ids", ids), ("texts", texts), ("titles", titles)):
+        if values is not None:
+            size, gathers[what] = _gather(f"{side}_{what}", values)
+            n = size if n is None else n
+            if size != n:
+                raise_invalid(f"{side}_{what}", f"of {n} strings, one for each row", size)
+    labels = Labels(n or 0, gathers.get("ids"), gathers.get("texts"), gathers.get("titles"), name)
     if ids is not None and not isinstance(ids, Vocabulary):
         check_distinct(f"{side}_ids", [name for block in labels.name_blocks() for name in block])
     return labels
