@@ -14,7 +14,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
-from naysay.formats.read_negatives import TrainingFile, read_negatives
+from naysay.formats.read_negatives import TrainingFile, read_file
 from naysay.kernels.threads import threads
 from naysay.mining.mined import Mined
 from naysay.mining.problem import Problem
@@ -64,7 +64,7 @@ def training_set(given: Any, format: str | None) -> TrainingSet:
     if isinstance(given, str | Path | Url):
         place = as_place("negatives", given)
         with local("negatives", place) as path:
-            result = replace(_of_file(read_negatives(path, format)), name=str(place), path=place)
+            result = replace(_of_file(read_file(path, format)), name=str(place), path=place)
     elif format is not None:
         raise_invalid("format", "left out where the negatives are not a file", repr(format))
     elif isinstance(given, TrainingFile):

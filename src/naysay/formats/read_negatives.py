@@ -89,7 +89,12 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
         >>> training.format, training.corpus_texts, training.ids.tolist()
         ('triplet', ['a cat', 'a dog'], [[1]])
     """
-    file = open_rows(Path(path))
+    return read_file(Path(path), format)
+
+
+def read_file(path: Path, format: str | None) -> TrainingFile:
+    """`read_negatives` for internal callers, whose errors name them."""
+    file = open_rows(path)
     chosen = format_of(file, format)
     places = chosen.places(file.names)
     collector = _Collector(chosen)
