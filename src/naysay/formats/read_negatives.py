@@ -94,8 +94,9 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
 
 def read_file(path: Path, format: str | None) -> TrainingFile:
     """`read_negatives` for internal callers, whose errors name them."""
+    name = None if format is None else format_called(format)
     file = open_rows(path)
-    chosen = format_of(file, format)
+    chosen = format_of(file, name)
     places = chosen.places(file.names)
     collector = _Collector(chosen)
     for number, row in file.rows:
@@ -186,7 +187,7 @@ def format_of(file: RowFile, name: str | None = None) -> Format:
     is_empty = file.first is None and not file.names
     has_arrays = isinstance(file.first, list)
     if name is not None:
-        chosen = FORMATS[format_called(name)]
+        chosen = FORMATS[name]
         if is_empty or (chosen.arrays == has_arrays and chosen.fits(file.names)):
             return chosen
         wanted = ", ".join(each.name for each in chosen.columns)
