@@ -139,7 +139,9 @@ def test_what_is_written_is_no_part_of_what_is_read(tmp_path):
     for source in (tmp_path, tmp_path / "*.parquet"):
         message = sentence_of(places.check_apart, {"out": tmp_path / "new.parquet"}, {"in": source})
         assert message == f"`out` must be another file than `in`, got '{tmp_path}/new.parquet'."
-    places.check_apart({"out": tmp_path / "new.jsonl"}, {"in": tmp_path})
+    for other in ("new.jsonl", "below/new.parquet"):
+        places.check_apart({"out": tmp_path / other}, {"in": tmp_path})
+        places.check_apart({"out": tmp_path / other}, {"in": tmp_path / "*.parquet"})
     here, there = Url("odd://a/x"), Url("odd://u:pass@a/x")
     assert "another file than" in sentence_of(places.check_apart, {"out": here}, {"in": there})
 

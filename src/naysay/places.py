@@ -6,7 +6,6 @@ the store reports the same version before and after. Messages never show credent
 
 from __future__ import annotations
 
-import fnmatch
 import glob
 import os
 import re
@@ -58,8 +57,6 @@ class Url:
     `given` is the whole text. str() and repr() leave out the user, the password, and the query but for the endpoint and
     the region. The path is literal: %20 is not a space.
     """
-
-    __slots__ = ("given", "host", "path", "query", "scheme", "user")
 
     def __init__(self, given: str) -> None:
         found = _URL.fullmatch(given)
@@ -203,15 +200,10 @@ def _within(seconds: float, ask: Callable[[], _Result]) -> _Result:
     return answers[0]
 
 
-def _seconds(size: int) -> float:
-    """How long a copy of so many bytes may take."""
-    return _ANSWER + size / _SLOWEST
-
-
-def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result], seconds: float = _ANSWER) -> _Result:
-    """`ask()`, whose errors become one sentence without credentials. Each store raises errors of its own."""
+def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result], size: int = 0) -> _Result:
+    """`ask()`, whose errors become one sentence without credentials; with the time that a copy of `size` may take."""
     try:
-        return _within(seconds, ask)
+        return _within(_ANSWER + size / _SLOWEST, ask)
     except (NaysayError, MissingExtraError):
         raise
     except Exception as error:
@@ -409,7 +401,7 @@ def fetch(parameter: str, remote: Remote, folder: Path, stem: str = "copy") -> C
         raise_invalid(parameter, "a file that fits on this disk, where it is copied", got)
     for (path, size, version), target in zip(remote.files, copy.files, strict=True):
         rule = "a file that stays where it is while it is read"
-        now = _asked(parameter, remote.url, rule, partial(_fetch, remote.store, path, target), _seconds(size))
+        now = _asked(parameter, remote.url, rule, partial(_fetch, remote.store, path, target), size)
         count = target.stat().st_size
         if count != size:
             got = f"{count:,} of the {size:,} bytes that the store reports of {remote.shown(path)!r}"
@@ -540,7 +532,7 @@ def _is_part_of(target: Place, source: Place) -> bool:
         return False
     if os.path.isdir(source):
         return os.path.realpath(source) == os.path.realpath(target.parent) and _is_part(target.name)
-    return fnmatch.fnmatch(os.path.realpath(target), os.path.realpath(source))
+    return _fits(os.path.realpath(target), os.path.realpath(source))
 
 
 def write_whole(parameter: str, place: Place, data: bytes) -> None:
@@ -561,7 +553,7 @@ def upload(parameter: str, draft: Path, url: Url) -> None:
     """
     with ThreadPoolExecutor(1) as thread:
         work = partial(_upload, parameter, draft, url)
-        thread.submit(_asked, parameter, url, _WRITE, work, _seconds(draft.stat().st_size)).result()
+        thread.submit(_asked, parameter, url, _WRITE, work, draft.stat().st_size).result()
 
 
 def _upload(parameter: str, draft: Path, url: Url) -> None:

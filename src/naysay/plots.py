@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from naysay.checks import raise_invalid
@@ -70,19 +69,3 @@ def stacked(rows: list[Spec], spacing: int) -> Spec:
             "view": {"stroke": "#cccccc"},
         },
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The characters of a plot: its axes and ticks, the best place, and a range around it."""
-
-    side: str
-    corner: str
-    floor: str
-    tick: str
-    best: str
-    flat: str
-
-
-BLOCK = Marks("│", "└", "─", "┴", "▲", "━")
-PLAIN = Marks("|", "+", "-", "+", "^", "=")
