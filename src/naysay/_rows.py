@@ -5,7 +5,7 @@ All of this is NumPy, so that a first call compiles nothing. A pair is sorted as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,38 +75,14 @@ def refrozen(value: Any) -> Any:
 # ---- Build -----------------------------------------------------------------------------------------------------------
 
 
-def from_pairs(anchors: NDArray[Any], items: NDArray[Any], n_anchors: int, n_items: int) -> tuple[Rows, int]:
-    """Rows ascending and distinct, and how many duplicates were merged."""
-    merged = _sorted_rows(anchors, items, None, n_anchors, n_items)
-    return merged, len(items) - len(merged.indices)
-
-
-def from_csr(indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> tuple[Rows, int]:
-    """The same of rows whose ids are in any order."""
-    n_anchors = len(indptr) - 1
-    return from_pairs(np.repeat(np.arange(n_anchors), np.diff(indptr)), indices, n_anchors, n_items)
-
-
-def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
-    """The union of rows; if a pair is in both, positive wins over ignore."""
-    anchors = np.concatenate([_anchors_of(one), _anchors_of(other)])
-    items = np.concatenate([one.indices, other.indices])
-    ignored = np.concatenate([_ignored(one), _ignored(other)])
-    return _sorted_rows(anchors, items, ignored if ignored.any() else None, n_anchors, n_items)
-
-
-def _anchors_of(rows: Rows) -> NDArray[np.int64]:
-    return np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
-
-
-def _ignored(rows: Rows) -> NDArray[np.bool_]:
-    return np.zeros(len(rows.indices), np.bool_) if rows.relation is None else rows.relation == _IGNORE
-
-
-def _sorted_rows(
-    anchors: NDArray[Any], items: NDArray[Any], ignored: NDArray[np.bool_] | None, n_anchors: int, n_items: int
+def sorted_rows(
+    anchors: NDArray[Any],
+    items: NDArray[Any],
+    n_anchors: int,
+    n_items: int,
+    ignored: NDArray[np.bool_] | None = None,
 ) -> Rows:
-    """Sort the pairs by anchor, then item, keep the first of equals, and count the pairs of each anchor."""
+    """Rows of ascending, distinct items from pairs in any order. A pair that is also positive is not ignored."""
     if n_anchors * n_items < 1 << 62:
         keys = anchors.astype(np.int64) * np.int64(n_items) + items
         if ignored is not None:  # the positive one of two equal pairs comes first
@@ -123,15 +99,20 @@ def _sorted_rows(
         marks = np.zeros(len(items), np.bool_) if ignored is None else ignored
         order = np.lexsort((marks, items, anchors))
         anchors, items, marks = anchors[order], items[order], marks[order]
-        first = np.ones(len(items), np.bool_)
-        first[1:] = (anchors[1:] != anchors[:-1]) | (items[1:] != items[:-1])
+        first = _first_of_equals(anchors) | _first_of_equals(items)
         indptr = offsets(np.bincount(anchors[first], minlength=n_anchors))
         kept_items = items[first]
-        kept_ignored = None if ignored is None else marks[first]
+        kept_ignored = marks[first]
     relation = None
     if kept_ignored is not None and kept_ignored.any():
         relation = np.where(kept_ignored, _IGNORE, _POSITIVE).astype(np.int8)
     return Rows(indptr.astype(np.int64, copy=False), kept_items.astype(index_type(n_items), copy=False), relation)
+
+
+def from_csr(indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> Rows:
+    """The same of rows whose ids are in any order."""
+    n_anchors = len(indptr) - 1
+    return sorted_rows(np.repeat(np.arange(n_anchors), np.diff(indptr)), indices, n_anchors, n_items)
 
 
 def filter_of(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.uint8]:
@@ -182,14 +163,8 @@ def positions(
 def lower_bounds(
     ordered: NDArray[Any], starts: NDArray[np.int64], stops: NDArray[np.int64], wanted: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """The first place in [start, stop) whose value is at least the wanted one: a binary search of all at once."""
-    low, high = starts.copy(), stops.copy()
-    while (low < high).any():
-        middle = (low + high) >> 1
-        smaller = (low < high) & (ordered[np.minimum(middle, len(ordered) - 1)] < wanted)
-        high = np.where(smaller | (low >= high), high, middle)
-        low = np.where(smaller, middle + 1, low)
-    return low
+    """The first place in [start, stop) whose value is at least the wanted one."""
+    return _first_places(starts, stops, lambda places: ordered[np.minimum(places, len(ordered) - 1)] < wanted)
 
 
 def nth_negatives(
@@ -201,15 +176,23 @@ def nth_negatives(
     """
     rows, wanted = anchors.ravel(), ranks.ravel()
     starts, stops = indptr[rows], indptr[rows + 1]
+    last = max(len(indices) - 1, 0)
+    ends = _first_places(starts, stops, lambda places: indices[np.minimum(places, last)] - (places - starts) <= wanted)
+    ids = wanted + (ends - starts)
+    return np.where(wanted < n_items - (stops - starts), ids, -1).reshape(ranks.shape)
+
+
+def _first_places(
+    starts: NDArray[np.int64], stops: NDArray[np.int64], is_before: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+) -> NDArray[np.int64]:
+    """The first place in each [start, stop) for which `is_before` is False: a binary search of all at once."""
     low, high = starts.copy(), stops.copy()
     while (low < high).any():
         middle = (low + high) >> 1
-        before = indices[np.minimum(middle, max(len(indices) - 1, 0))] - (middle - starts) <= wanted
-        before &= low < high
+        before = (low < high) & is_before(middle)
         high = np.where(before | (low >= high), high, middle)
         low = np.where(before, middle + 1, low)
-    found = wanted + (low - starts)
-    return np.where(wanted < n_items - (stops - starts), found, -1).reshape(ranks.shape)
+    return low
 
 
 def counts_of_kind(
@@ -217,9 +200,6 @@ def counts_of_kind(
 ) -> NDArray[np.int64]:
     """How many pairs of the rows from `starts` to `stops` have a relation; the cost is that of these rows."""
     ends = offsets(stops - starts)
-    if ends[-1] >= len(relation):  # in place is cheaper than a copy of as much
-        before = offsets(relation == kind)
-        return np.asarray(before[stops] - before[starts])
     places = np.repeat(starts - ends[:-1], stops - starts) + np.arange(ends[-1])
     return np.diff(offsets(relation[places] == kind)[ends])
 

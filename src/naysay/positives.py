@@ -151,10 +151,10 @@ class Positives:
             raise_invalid(missing, f"given along with `{given}`", None)
         inputs.check_names(anchor_names=anchor_names, item_names=item_names)
         wanted = {"anchors": anchors, "items": items} | ({} if times is None else {"times": times})
-        found = tables.columns(table, **wanted)
+        columns = tables.columns(table, **wanted)
         if before is not None:
-            found = interactions.rows_of(found, interactions.earlier(found["times"], before))
-        return cls._of_columns(found, n_anchors, n_items, anchor_names, item_names)
+            columns = interactions.rows_of(columns, interactions.earlier(columns["times"], before))
+        return cls._of_columns(columns, n_anchors, n_items, anchor_names, item_names)
 
     @classmethod
     def from_parquet(
@@ -170,8 +170,8 @@ class Positives:
     ) -> Positives:
         """From two named columns of Parquet: a file, a folder, a glob or a URL. Other columns are not read."""
         table = tables.read_parquet(path, anchors=anchors, items=items)
-        found = tables.columns(table, anchors=anchors, items=items)
-        return cls._of_columns(found, n_anchors, n_items, anchor_names, item_names)
+        columns = tables.columns(table, anchors=anchors, items=items)
+        return cls._of_columns(columns, n_anchors, n_items, anchor_names, item_names)
 
     @classmethod
     def from_csv(
@@ -189,8 +189,8 @@ class Positives:
         """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
         text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
         table = tables.read_csv(path, delimiter, text, anchors=anchors, items=items)
-        found = tables.columns(table, anchors=anchors, items=items)
-        return cls._of_columns(found, n_anchors, n_items, anchor_names, item_names)
+        columns = tables.columns(table, anchors=anchors, items=items)
+        return cls._of_columns(columns, n_anchors, n_items, anchor_names, item_names)
 
     @classmethod
     def from_recbole(
@@ -231,39 +231,16 @@ class Positives:
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays. Rows need not be sorted; duplicates are merged."""
-        starts, ids, size = inputs.csr_rows(indptr, indices, n_items)
+        starts, items, size = inputs.csr_rows(indptr, indices, n_items)
+        anchors = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         advice = "number those that occur from 0" if n_items is None else ""
-        return cls._of_rows(rows.from_csr(starts, ids, size), size, advice=advice)
+        return cls._of_ids(anchors, items, len(starts) - 1, size, advice=advice)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
         anchors, items, (n_anchors, n_items) = inputs.sparse_pairs(matrix)
-        return cls._of_rows(rows.from_pairs(anchors, items, n_anchors, n_items), n_items)
-
-    @classmethod
-    def _of_rows(
-        cls,
-        sorted_rows: tuple[rows.Rows, int],
-        n_items: int,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
-        *,
-        advice: str = "",
-    ) -> Positives:
-        """From sorted rows and the number of duplicates. With `advice`, unused items are counted, and warned of."""
-        known, duplicates = sorted_rows
-        built = cls(
-            known.indptr,
-            known.indices,
-            n_items,
-            duplicates=duplicates,
-            anchor_names=anchor_names,
-            item_names=item_names,
-        )
-        if advice:
-            built.unused_items = warn_of_gaps("n_items", "item", n_items, built.indices, advice)
-        return built
+        return cls._of_ids(anchors, items, n_anchors, n_items)
 
     @classmethod
     def _of_pairs(
@@ -275,30 +252,38 @@ class Positives:
         anchor_names: Names,
         item_names: Names,
     ) -> Positives:
+        """From ids or names, which are checked."""
         inputs.check_names(anchor_names=anchor_names, item_names=item_names)
         anchor_ids, known_anchors = tables.encode("anchors", to_numpy(anchors), anchor_names)
         item_ids, known_items = tables.encode("items", to_numpy(items), item_names)
         check_lengths(anchors=len(anchor_ids), items=len(item_ids))
         n_rows = inputs.size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
         size = inputs.size_of("n_items", "items", n_items, item_ids, known_items)
-        sorted_rows = rows.from_pairs(anchor_ids, item_ids, n_rows, size)
         advice = inputs.TO_NUMBER["items"] if n_items is None and known_items is None else ""
-        return cls._of_rows(sorted_rows, size, known_anchors, known_items, advice=advice)
+        built = cls._of_ids(anchor_ids, item_ids, n_rows, size, advice=advice)
+        built.anchor_names, built.item_names = known_anchors, known_items
+        return built
 
     @classmethod
     def _of_columns(
-        cls,
-        found: dict[str, Any],
-        n_anchors: int | None,
-        n_items: int | None,
-        anchor_names: Names,
-        item_names: Names,
+        cls, columns: dict[str, Any], n_anchors: int | None, n_items: int | None, anchor_names: Names, item_names: Names
     ) -> Positives:
         """From columns of a table, in which whole numbers are names if there is a vocabulary."""
-        for parameter, known in (("anchors", anchor_names), ("items", item_names)):
-            if isinstance(known, Vocabulary) and not tables.is_text(found[parameter]):
-                found[parameter] = ids_of_names(known, parameter, found[parameter])
-        return cls._of_pairs(found["anchors"], found["items"], n_anchors, n_items, anchor_names, item_names)
+        for parameter, names in (("anchors", anchor_names), ("items", item_names)):
+            if isinstance(names, Vocabulary) and not tables.is_text(columns[parameter]):
+                columns[parameter] = ids_of_names(names, parameter, columns[parameter])
+        return cls._of_pairs(columns["anchors"], columns["items"], n_anchors, n_items, anchor_names, item_names)
+
+    @classmethod
+    def _of_ids(
+        cls, anchors: NDArray[Any], items: NDArray[Any], n_anchors: int, n_items: int, *, advice: str = ""
+    ) -> Positives:
+        """From ids below the sizes. With `advice`, unused items are counted, and warned of if they are many."""
+        known = rows.sorted_rows(anchors, items, n_anchors, n_items)
+        built = cls(known.indptr, known.indices, n_items, duplicates=len(items) - len(known.indices))
+        if advice:
+            built.unused_items = warn_of_gaps("n_items", "item", n_items, built.indices, advice)
+        return built
 
     @classmethod
     def from_edges(
@@ -384,6 +369,11 @@ class Positives:
         return self.indptr, self.indices, self.filter
 
     @property
+    def _ignored(self) -> NDArray[np.bool_]:
+        """(pairs,) which of them are ignored."""
+        return np.zeros(len(self), np.bool_) if self.relation is None else self.relation == IGNORE
+
+    @property
     def nbytes(self) -> int:
         """The memory that the arrays take; names not counted."""
         return sum(getattr(self, name).nbytes for name in _ARRAYS if getattr(self, name) is not None)
@@ -401,22 +391,30 @@ class Positives:
         """All pairs of both, also of new anchors and items. A pair that is positive in one is positive.
 
         The ids of these pairs stay as they are. If both have names, the new names of `other` follow, and its pairs get
-        the ids of their names here. Without names, equal ids are the same anchor or item. Sorted rows are merged, not
-        sorted again, unless `other` gets new ids.
+        the ids of their names here. Without names, equal ids are the same anchor or item.
         """
         check_kind("other", other, Positives, "a Positives")
         anchor_names, anchor_ids = joined_names(self.anchor_names, other.anchor_names)
         item_names, item_ids = joined_names(self.item_names, other.item_names)
         n_anchors = _joined_size("anchor", self.n_anchors, other.n_anchors, anchor_names)
         n_items = _joined_size("item", self.n_items, other.n_items, item_names)
-        mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
-        if anchor_ids is not None or item_ids is not None:
-            theirs = _renumbered(theirs, anchor_ids, item_ids, n_anchors)
-        both, duplicates = rows.merged(mine, theirs, n_anchors, n_items), self.duplicates + other.duplicates
-        union = Positives(both.indptr, both.indices, n_items, relation=both.relation, duplicates=duplicates)
+        their_anchors, their_items = other.pairs()
+        their_anchors = their_anchors if anchor_ids is None else anchor_ids[their_anchors]
+        their_items = their_items if item_ids is None else item_ids[their_items]
+        anchors, items = (np.concatenate(both) for both in zip(self.pairs(), (their_anchors, their_items), strict=True))
+        ignored = np.concatenate([self._ignored, other._ignored])
+        both = rows.sorted_rows(anchors, items, n_anchors, n_items, ignored if ignored.any() else None)
+        union = Positives(
+            both.indptr,
+            both.indices,
+            n_items,
+            relation=both.relation,
+            duplicates=self.duplicates + other.duplicates,
+            anchor_names=anchor_names,
+            item_names=item_names,
+        )
         if max(self, other, key=lambda known: known.n_items).unused_items:  # the number of items was not given
             union.unused_items = unused_ids(n_items, union.indices)
-        union.anchor_names, union.item_names = anchor_names, item_names
         return union
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
@@ -544,19 +542,6 @@ def _joined_size(kind: str, one: int, other: int, names: Vocabulary | None) -> i
         rule = f"of at most {len(names)} {kind}s, as many as have a name"
         raise_invalid("other", rule, f"{max(one, other)} in all", f"Pass {kind} names to its maker, too.")
     return len(names)
-
-
-def _renumbered(
-    known: rows.Rows, anchor_ids: NDArray[np.int64] | None, item_ids: NDArray[np.int64] | None, n_anchors: int
-) -> rows.Rows:
-    """Rows whose anchors and items get other ids, sorted; None keeps them."""
-    anchors = np.repeat(np.arange(len(known.indptr) - 1), np.diff(known.indptr))
-    items = known.indices.astype(np.int64)
-    anchors = anchors if anchor_ids is None else anchor_ids[anchors]
-    items = items if item_ids is None else item_ids[items]
-    order = np.lexsort((items, anchors))
-    indptr = rows.offsets(np.bincount(anchors, minlength=n_anchors))
-    return rows.Rows(indptr, items[order], None if known.relation is None else known.relation[order])
 
 
 class Split(NamedTuple):

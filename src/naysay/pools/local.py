@@ -61,7 +61,7 @@ class Local:
         _check_ids(rows, None if positives is None else positives.n_items)
         if not isinstance(lists, Positives):  # whose rows are in order
             highest = int(rows.indices.max(initial=-1))
-            rows, _ = from_csr(rows.indptr, rows.indices, highest + 1)
+            rows = from_csr(rows.indptr, rows.indices, highest + 1)
         if positives is not None:
             rows = _without_known(rows, positives)
         self.indptr, self.indices = frozen(rows.indptr), frozen(rows.indices)
