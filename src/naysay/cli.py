@@ -24,6 +24,7 @@ from naysay.errors import MissingExtraError, NaysayError
 from naysay.text import printable
 
 _Options = TypeVar("_Options")
+_UsageError: Any = typer.BadParameter.__base__  # which typer exports only by its children
 
 
 class _Commands(TyperGroup):
@@ -36,7 +37,6 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="The negatives that contrastive and embedding models learn from.",
 )
@@ -84,13 +84,20 @@ def _takes(declaration: type[_Options]) -> Callable[[Callable[[_Options], None]]
 
 
 @app.callback(invoke_without_command=True)
-def about(*, version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+def about(
+    ctx: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
     """The negatives that contrastive and embedding models learn from."""
     if version:
         from naysay import __version__
 
         typer.echo(f"naysay {__version__}")
         raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+        raise typer.Exit(2)
 
 
 @app.command()
@@ -219,7 +226,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            _command()(arguments)
+            sys.exit(_command()(arguments, standalone_mode=False) or 0)
         finally:
             if sys.stdout is not None:  # it is None if the shell closed it
                 sys.stdout.flush()
@@ -231,7 +238,7 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(141)
         if KeyboardInterrupt in causes:
             sys.exit(130)
-        if not isinstance(error, NaysayError | MissingExtraError | OSError | MemoryError):
+        if not isinstance(error, (NaysayError, MissingExtraError, OSError, MemoryError, _UsageError)):
             raise
         typer.echo(f"naysay: {_sentence(error)}", err=True)
         sys.exit(2)
@@ -239,6 +246,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _sentence(error: BaseException) -> str:
     """What to print of an error: control characters are escaped, and an error of the system names its file."""
+    if isinstance(error, _UsageError):
+        is_of_command = error.ctx is not None and error.ctx.parent is not None
+        message = error.format_message().replace("argument(s)", "arguments")
+        end = "" if message.endswith((".", "?")) else "."
+        return printable(f"{f'{error.ctx.info_name}: ' if is_of_command else ''}{message}{end}")
     if not isinstance(error, OSError):
         return printable(str(error))
     from naysay.files import disk_reason, shown_path

@@ -202,13 +202,7 @@ def _other_bytes(rng: np.random.Generator, data: bytes) -> bytes:
     if way == 2:
         return data[:place] + rng.bytes(int(rng.integers(1, 40))) + data[place:]
     if way == 3:
-        return (
-            data[:place]
-            + _pick(rng, ["\xff", "\x00", '"', "[" * 5000, "{", "\n", "1e999", "-", "\ufeff"]).encode(
-                "latin-1", "replace"
-            )
-            + data[place:]
-        )
+        return data[:place] + _pick(rng, INSERTED).encode("latin-1") + data[place:]
     if way == 4:
         return data[:place] + data[place + int(rng.integers(1, 40)) :]
     if way == 5:
