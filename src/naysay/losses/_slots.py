@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import torch
@@ -40,11 +40,22 @@ class Slots:
             return torch.full_like(self.positive, math.log(max(1, self.negatives.shape[1])))
         return self.drawn.to(self.positive.dtype).sum(dim=1).clamp_min(1.0).log()
 
+    @property
+    def log_weights(self) -> Tensor | None:
+        """(B, K) log w_j - [log q_j + log K_b], any number where a slot is not kept; None: all 0."""
+        logs = None
+        if self.weights is not None:
+            logs = self.weights.log() if self.kept is None else self.weights.masked_fill(~self.kept, 1.0).log()
+        if self.log_q is not None:
+            correction = self.log_q + self.log_drawn[:, None]
+            logs = -correction if logs is None else logs - correction
+        return logs
+
     def only(self, chosen: Tensor) -> Slots:
         """The same draw, of which only these slots count; K_b stays."""
         kept = chosen if self.kept is None else self.kept & chosen
         weights = None if self.weights is None else self.weights.masked_fill(~kept, 0.0)
-        return Slots(self.positive, self.negatives, kept, weights, self.drawn, self.log_q, self.dtype)
+        return replace(self, kept=kept, weights=weights)
 
     def gaps(self, temperature: Any) -> Tensor:
         """(B, K) (s_j - p) / t. The difference comes first: it is exact for scores that are close, however large."""
@@ -58,17 +69,12 @@ class Slots:
         """
         if logits.shape[1] == 0:
             return self.positive * 0.0
-        if origin is not None and (self.weights is not None or self.log_q is not None):
-            logits, origin = logits - origin[:, None], None
-        if self.weights is not None:
-            logits = logits + self._log_weights(self.weights)
-        if self.log_q is not None:
-            logits = logits - (self.log_q + self.log_drawn[:, None])
+        log_weights = self.log_weights
+        if log_weights is not None:
+            if origin is not None:
+                logits, origin = logits - origin[:, None], None
+            logits = logits + log_weights
         return log_sum_exp(logits, self.kept, origin)
-
-    def _log_weights(self, weights: Tensor) -> Tensor:
-        """(B, K) the log of the weights, 0 where a slot is not kept."""
-        return weights.log() if self.kept is None else weights.masked_fill(~self.kept, 1.0).log()
 
     def log_count(self) -> Tensor:
         """(B,) log of the number of negatives: the sum of the weights, each divided by K_b q_j if log_q is given.
@@ -78,6 +84,22 @@ class Slots:
         if self.weights is None and self.log_q is None:
             return self.counts().sum(dim=1).clamp_min(1.0).log()
         return self.log_sum(torch.zeros_like(self.negatives))
+
+    def log_hard_mean(self, logits: Tensor, beta: float, origin: Tensor | None, *, backprop_weights: bool) -> Tensor:
+        """(B,) log of the mean of e^{logits - origin} by weights w_j e^{beta logits_j}, over q_j if log_q is given."""
+        if logits.shape[1] == 0:
+            return self.positive * 0.0
+        if self.kept is not None:
+            logits = torch.where(self.kept, logits, LOWEST[logits.dtype])
+        highest = logits.detach().amax(dim=1, keepdim=True)
+        below = logits - highest
+        tilt = beta * below
+        log_weights = self.log_weights
+        if log_weights is not None:
+            tilt = tilt + log_weights
+        shares = torch.softmax(tilt if backprop_weights else tilt.detach(), dim=1)
+        log_mean = (shares * below.exp()).sum(dim=1).log()
+        return log_mean + (highest[:, 0] if origin is None else highest[:, 0] - origin)
 
     def counts(self) -> Tensor:
         """(B, K) the weights as numbers, whether or not any were given."""

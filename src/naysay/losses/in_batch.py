@@ -1,4 +1,20 @@
-"""Losses over vectors, with the rest of the batch as negatives, in bounded memory."""
+"""Losses over vectors, with the rest of the batch as negatives, in bounded memory.
+
+Scores are dot products of the vectors as given, so normalise first for cosines. All return losses (N,), unreduced, 0
+for a row with no negatives. What they take in common:
+
+    temperature   t, above 0: a number, or a tensor of one number, which may be learned
+    partner       (N,) the column that is the row's positive
+    mask          True where a column may be a negative: (M,), (N, M), or a function of a slice of rows that returns
+                  (rows, M), which may be called twice for a block. The positive always counts
+    weights       at least 0, in the same three shapes: how often a column counts
+    labels        (N,), or (G, N) for G granularities, whose losses are averaged. -1 is no label and matches nothing
+    key_labels    (M,) or (G, M), the labels of the keys
+    block         scores in memory at once
+
+The (N, M) matrix of scores is never stored: memory is a few copies of a block, and one gradient for each input. The
+result is exact.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +24,13 @@ import torch
 from torch import Tensor
 
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.losses._blocks import BLOCK, Columns, as_batch, as_columns, by_blocks, same_label
+from naysay.losses._blocks import BLOCK, Batch, as_batch
 from naysay.losses._inputs import (
+    as_log_q,
     as_mask,
     as_partner,
     as_temperature,
     as_vectors,
-    check_result,
-    computing_dtype,
-    label_pair,
     without_autocast,
 )
 from naysay.losses._slots import LOWEST, Slots, log_sum_exp, softplus
@@ -53,37 +67,29 @@ def in_batch(
     backprop_weights: bool = True,
     block: int = BLOCK,
 ) -> Tensor:
-    """Compute InfoNCE of each anchor against all keys, without storing the (N, M) matrix of scores.
+    """Compute InfoNCE of each anchor against all keys.
 
     For two views of a batch, in_batch(z, partner=...) with z of both is NT-Xent. For both directions of pairs take the
     mean of in_batch(a, b) and in_batch(b, a).
 
-    Memory: a few copies of the block, and one gradient for each input. Time on the CPU: three products of N x M x d, as
-    for the plain form, and three more if there are several blocks and the rows have different factors in the backward
-    pass (not after .mean() or .sum()). Elsewhere and under torch.compile: four, if there are several blocks. Exact. A
-    function passed as mask or weights may be called twice for a block.
-
-    Chen, Kornblith, Norouzi, Hinton. A Simple Framework for Contrastive Learning of Visual Representations. ICML 2020;
-    the other forms: see `debiased`, `hard_negative_nce` and `eliminate`.
+    Chen, Kornblith, Norouzi, Hinton. A Simple Framework for Contrastive Learning of Visual Representations. ICML 2020.
 
     Args:
-        anchors: (N, d); scores are dot products, so normalise first for cosines.
+        anchors: (N, d).
         keys: (M, d), or None: the anchors are their own keys, and none is a negative of itself.
         partner: (N,) the key that is the anchor's positive. None, with keys only: key i for anchor i.
         negatives: (N, K, d) further negatives.
         negative_mask: (N, K) bool, True where a slot of `negatives` holds one.
-        share_negatives: False: further negatives are those of their own anchor only. True: they are keys for all
-            anchors, after the M. M below then means M + N K.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        mask: True where a key may be a negative: (M,), (N, M), or a function of a slice of rows that returns
-            (rows, M). The positive always counts.
-        weights: At least 0, in the same three shapes.
+        share_negatives: Whether further negatives are keys for all anchors, after the M, so that M below means
+            M + N K; else they are those of their own anchor only.
+        temperature: t.
+        mask: (M,), (N, M) or a function: True where a key may be a negative.
+        weights: In the same shapes, at least 0.
         log_q: (M,) log-probability with which each key came into the batch, as in `info_nce`. K_b is the number of
             keys in `mask` other than the positive; those that `labels` leave out count as drawn.
         positive_log_q: (N,) the same for the anchors' positives, as in `sampled_softmax`; it needs log_q.
         form: "sampled", "refined" or "classic", as in `sampled_softmax`; the last two need log_q.
-        labels: (N,) or (G, N): keys with the anchor's own label are left out, -1 matches nothing; for G granularities,
-            the mean of the losses.
+        labels: (N,) or (G, N): keys with the anchor's own label are left out.
         key_labels: (M,) or (G, M), required with keys and labels; without keys, `labels` are used for both.
         prior: The share of false negatives, as in `debiased`.
         beta: How much more hard negatives count, as in `hard_negative_nce`.
@@ -92,7 +98,7 @@ def in_batch(
         block: Scores in memory at once.
 
     Returns:
-        (N,) losses, unreduced.
+        (N,) losses.
 
     Examples:
         >>> import torch
@@ -100,48 +106,50 @@ def in_batch(
         tensor([0.5514, 0.5514, 0.5514])
     """
     check_debiasing(prior, beta, min_score)
-    check_whole("block", block, 1)
     _check_form(form, log_q, positive_log_q, corrected=bool(prior or beta))
-    given = as_vectors("anchors", anchors)
-    temperature = as_temperature(temperature, given)
-    own = keys is None
-    right = given if keys is None else as_vectors("keys", keys, given)
-    partners = as_partner(partner, len(given), len(right), given.device, own=own)
-    further, valid = _further_negatives(negatives, negative_mask, given)
-    wide, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
-    left = wide / temperature
-    own_log_q = as_positive_log_q(positive_log_q, form, left)
-    own_log_q = None if own_log_q is None else own_log_q.detach()
-
-    filled = None
-    positive = (wide * right[partners]).sum(dim=1)
-    row_inputs = {"positive": positive / temperature}
+    vectors = as_vectors("anchors", anchors)
+    temperature = as_temperature(temperature, vectors)
+    columns = vectors if keys is None else as_vectors("keys", keys, vectors)
+    partners = as_partner(partner, len(vectors), len(columns), vectors.device, own=keys is None)
+    further, valid = _further_negatives(negatives, negative_mask, vectors)
     if further is not None and share_negatives:
-        filled = torch.cat([valid.new_ones(len(right)), valid.flatten()])
-        right = torch.cat([right, further.flatten(0, 1)])
-    elif further is not None:
-        if log_q is not None:
+        filled = torch.cat([valid.new_ones(len(columns)), valid.flatten()])
+        columns, further = torch.cat([columns, further.flatten(0, 1)]), None
+    else:
+        filled = None
+    batch = as_batch(
+        "anchors",
+        vectors,
+        columns,
+        own=keys is None,
+        block=block,
+        temperature=temperature,
+        mask=mask,
+        weights=weights,
+        labels=labels,
+        key_labels=key_labels,
+    )
+    own_log_q = as_positive_log_q(positive_log_q, form, batch.left)
+    if log_q is not None:
+        if further is not None:
             raise_invalid("log_q", "left out with `negatives` that are not shared", "log_q", "Theirs is not known.")
-        with without_autocast(left):
-            row_inputs["further"] = torch.einsum("nd,nkd->nk", left, further)
-
-    columns = as_columns(len(left), len(right), left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
-    granularities = _granularities(labels, key_labels, columns, len(left))
+        log_q = as_log_q(log_q, (len(columns),), batch.left).detach()
+    positive = (vectors.to(batch.right.dtype) * batch.right[partners]).sum(dim=1)
+    row_inputs = {"positive": positive / temperature}
+    if further is not None:
+        with without_autocast(batch.left):
+            row_inputs["further"] = torch.einsum("nd,nkd->nk", batch.left, further.to(batch.left.dtype))
     if prior or beta:
         row_inputs["lowest"] = lowest_gap(min_score, positive, temperature)
 
     def losses_of(scores: Tensor, rows: slice, *inputs: Tensor) -> Tensor:
         of_rows = dict(zip(row_inputs, inputs, strict=True))
-        slots = _columns_as_slots(scores, rows, columns, partners, of_rows["positive"])
+        slots = _columns_as_slots(scores, rows, batch, partners, of_rows["positive"], filled, log_q)
         if "further" in of_rows:
             slots = _with_further(slots, of_rows["further"], valid[rows])
         found = []
-        for row_labels, column_labels in granularities:
-            chosen = slots
-            if row_labels is not None and column_labels is not None:
-                other = ~same_label(row_labels, column_labels, rows)
-                n_further = slots.negatives.shape[1] - columns.size  # these have no labels
-                chosen = slots.only(torch.nn.functional.pad(other, (0, n_further), value=True))
+        for same in batch.same_label(rows):
+            chosen = slots if same is None else _without(slots, same)
             if "lowest" in of_rows:
                 loss = debiased_form(
                     chosen,
@@ -153,13 +161,12 @@ def in_batch(
                     origin=slots.positive,
                 )
             else:
-                log_q_of_rows = None if own_log_q is None else own_log_q[rows]
+                log_q_of_rows = None if own_log_q is None else own_log_q[rows].detach()
                 loss = sampled_form(chosen, slots.negatives, form, log_q_of_rows, slots.positive)
             found.append(chosen.answer(loss))
-        return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)
+        return torch.stack(found).mean(dim=0)
 
-    losses = by_blocks(left, right, losses_of, block, *row_inputs.values())
-    return check_result(losses, "anchors").to(given.dtype)
+    return batch.losses(losses_of, *row_inputs.values())
 
 
 def _check_form(form: str, log_q: Any, positive_log_q: Any, *, corrected: bool) -> None:
@@ -173,45 +180,44 @@ def _check_form(form: str, log_q: Any, positive_log_q: Any, *, corrected: bool) 
 
 
 def _further_negatives(negatives: Any, mask: Any, anchors: Tensor) -> tuple[Tensor | None, Any]:
-    """(N, K, d) vectors in the computing dtype and (N, K) bool, or None and None."""
+    """(N, K, d) vectors and (N, K) bool, or None and None."""
     if negatives is None:
         if mask is not None:
             raise_invalid("negative_mask", "given with negatives", "a mask without them")
         return None, None
-    further = as_vectors("negatives", negatives, anchors, middle=True).to(computing_dtype(anchors))
+    further = as_vectors("negatives", negatives, anchors, middle=True)
     shape = tuple(further.shape[:2])
     if mask is None:
         return further, torch.ones(shape, dtype=torch.bool, device=anchors.device)
     return further, as_mask(mask, shape, anchors.device, "negative_mask")
 
 
-def _granularities(
-    labels: Any, key_labels: Any, columns: Columns, n_rows: int
-) -> list[tuple[Tensor | None, Tensor | None]]:
-    """Labels (N,) of the rows and (M,) of the columns for each granularity; one pair of None without labels."""
-    if labels is None:
-        if key_labels is not None:
-            raise_invalid("key_labels", "given with labels", "key_labels without them")
-        return [(None, None)]
-    pair = label_pair(labels, key_labels, n_rows, columns.size, columns.like.device, own=columns.own)
-    return list(zip(*pair, strict=True))
-
-
-def _columns_as_slots(scores: Tensor, rows: slice, columns: Columns, partner: Tensor, positive: Tensor) -> Slots:
+def _columns_as_slots(
+    scores: Tensor,
+    rows: slice,
+    batch: Batch,
+    partner: Tensor,
+    positive: Tensor,
+    filled: Tensor | None = None,
+    log_q: Tensor | None = None,
+) -> Slots:
     """Columns of a block as the slots of its rows: the partner is the positive, and no negative.
 
     The positive's score is in the block, and was computed row by row before. The value is the one in the block, so that
     equal scores have a gap of 0. The gradient flows through the other, (rows,), which spares passes over the block.
+    `filled` (M,) says which columns hold a vector.
     """
     partner_column = partner[rows, None]
-    drawn = columns.candidates(rows).scatter_(1, partner_column, False)
+    drawn = batch.candidates(rows).scatter_(1, partner_column, False)
+    if filled is not None:
+        drawn &= filled
     positive = scores.detach().gather(1, partner_column)[:, 0] + (positive - positive.detach())
-    weights = columns.weights_of(rows)
+    weights = batch.weights_of(rows)
     kept = drawn
     if weights is not None:
         kept = drawn & (weights > 0)
         weights = weights.masked_fill(~kept, 0.0)
-    log_q = None if columns.log_q is None else columns.log_q.expand_as(scores)
+    log_q = None if log_q is None else log_q.expand_as(scores)
     return Slots(positive, scores, kept, weights, drawn, log_q, scores.dtype)
 
 
@@ -221,6 +227,12 @@ def _with_further(slots: Slots, logits: Tensor, valid: Tensor) -> Slots:
     kept = torch.cat([cast(Tensor, slots.kept), valid], dim=1)  # `_columns_as_slots` always makes it
     negatives = torch.cat([slots.negatives, logits], dim=1)
     return Slots(slots.positive, negatives, kept, weights, drawn=None, log_q=None, dtype=slots.dtype)
+
+
+def _without(slots: Slots, left_out: Tensor) -> Slots:
+    """The same draw without these columns (rows, M); slots beyond the columns stay."""
+    n_further = slots.negatives.shape[1] - left_out.shape[1]
+    return slots.only(torch.nn.functional.pad(~left_out, (0, n_further), value=True))
 
 
 # ---- the margin ------------------------------------------------------------------------------------------------------
@@ -241,27 +253,24 @@ def in_batch_hinge(
 ) -> Tensor:
     """Compute the hinge loss of each anchor against all keys: sum_j max(0, margin + s_ij - s_ip), p its positive.
 
-    With among=m only the m largest terms count; among=1 is the hardest negative of the batch, as in VSE++ and in
-    batch-hard triplets, and None sums all, as in VSE0. For both directions of pairs add in_batch_hinge(a, b) and
-    in_batch_hinge(b, a). The papers sum over rows, so their step grows with the batch; take `.sum()` for that. The
-    hardest negative from the first step on can stall: raise the hardness by lowering `among` during training.
-    Time and memory are those of `in_batch`.
+    For both directions of pairs add in_batch_hinge(a, b) and in_batch_hinge(b, a). The paper sums over rows, so that
+    its step grows with the batch. The hardest negative from the first step on can stall: lower `among` during training.
 
     Faghri, Fleet, Kiros, Fidler. VSE++: Improving Visual-Semantic Embeddings with Hard Negatives. BMVC 2018.
 
     Args:
-        anchors: (N, d); scores are dot products, so normalise first for cosines.
+        anchors: (N, d).
         keys: (M, d), or None: the anchors are their own keys.
         partner: (N,) the key that is the anchor's positive. None, with keys only: key i for anchor i.
         margin: At least 0.
-        among: How many of the largest terms count; None: all.
-        mask: As in `in_batch`: True where a key may be a negative.
+        among: How many of the largest terms count: 1 is VSE++ and batch-hard triplets, None, all, is VSE0.
+        mask: (M,), (N, M) or a function: True where a key may be a negative.
         labels: (N,) or (G, N): keys with the anchor's own label are left out, such as captions of one image.
-        key_labels: (M,) or (G, M), required with keys and labels; without keys, `labels` are used for both.
+        key_labels: (M,) or (G, M), required with keys and labels.
         block: Scores in memory at once.
 
     Returns:
-        (N,) losses, unreduced; 0 for a row with no negatives.
+        (N,) losses.
 
     Examples:
         >>> import torch
@@ -269,37 +278,38 @@ def in_batch_hinge(
         tensor([1.2000, 1.2000, 1.2000])
     """
     check_number("margin", margin, at_least=0, finite=True)
-    check_whole("block", block, 1)
     if among is not None:
         check_whole("among", among, 1)
-    given = as_vectors("anchors", anchors)
+    vectors = as_vectors("anchors", anchors)
+    columns = vectors if keys is None else as_vectors("keys", keys, vectors)
     own = keys is None
-    right = given if keys is None else as_vectors("keys", keys, given)
-    partners = as_partner(partner, len(given), len(right), given.device, own=own)
-    left, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
-    columns = as_columns(len(left), len(right), left, own=own, mask=mask)
-    granularities = _granularities(labels, key_labels, columns, len(left))
+    partners = as_partner(partner, len(vectors), len(columns), vectors.device, own=own)
+    batch = as_batch("anchors", vectors, columns, own=own, block=block, mask=mask, labels=labels, key_labels=key_labels)
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
         partner_column = partners[rows, None]
-        candidates = columns.candidates(rows).scatter_(1, partner_column, False)
+        candidates = batch.candidates(rows).scatter_(1, partner_column, False)
         violations = (scores - scores.gather(1, partner_column) + margin).relu()
         found = []
-        for row_labels, column_labels in granularities:
-            counted = candidates
-            if row_labels is not None and column_labels is not None:
-                counted = candidates & ~same_label(row_labels, column_labels, rows)
+        for same in batch.same_label(rows):
+            counted = candidates if same is None else candidates & ~same
             terms = violations.masked_fill(~counted, 0.0)
-            if among is not None and among < columns.size:
+            if among is not None and among < len(columns):
                 terms = terms.topk(among, dim=1).values
             found.append(terms.sum(dim=1))
         return torch.stack(found).mean(dim=0)
 
-    losses = by_blocks(left, right, losses_of, block)
-    return check_result(losses, "anchors").to(given.dtype)
+    return batch.losses(losses_of)
 
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+def _batch_with_queue(z: Any, keys: Any, block: Any, **options: Any) -> Batch:
+    """A batch whose columns are its own rows (N, d), then keys (M, d)."""
+    vectors = as_vectors("z", z)
+    columns = vectors if keys is None else torch.cat([vectors, as_vectors("keys", keys, vectors)])
+    return as_batch("z", vectors, columns, own=True, block=block, **options)
 
 
 @public
@@ -324,38 +334,35 @@ def eliminate(
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
 
     Args:
-        z: (N, d), used as given: normalise first for cosines.
+        z: (N, d).
         partner: (N,) i', the row of i's positive, which stays whatever its label.
-        labels: (N,) pseudo-labels, or (G, N) for G granularities: the mean of the G losses. -1 is no label and
-            matches nothing, not even -1.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        keys: (M, d) more columns, of a queue for example.
-        key_labels: (M,) or (G, M) labels of the keys; without them keys have no label.
-        mask: True where a column may be a negative: (N + M,), (N, N + M), or a function of a slice of rows that
-            returns (rows, N + M); columns are z, then keys. With a queue, mask the anchor's own older entries:
-            mask=lambda rows: ids[rows, None] != ids_of_columns.
-        weights: At least 0, in the same three shapes.
-        block: Scores in memory at once; time and memory as in `in_batch`.
+        labels: (N,) or (G, N) pseudo-labels.
+        temperature: t.
+        keys: (M, d) more columns after those of z, of a queue for example.
+        key_labels: (M,) or (G, M); without them keys have no label.
+        mask: (N + M,), (N, N + M) or a function: True where a column may be a negative. With a queue, mask the
+            anchor's own older entries: mask=lambda rows: ids[rows, None] != ids_of_columns.
+        weights: In the same shapes, at least 0.
+        block: Scores in memory at once.
 
     Returns:
-        (N,) losses, unreduced.
+        (N,) losses.
 
     Examples:
         >>> import torch
-        >>> z = torch.eye(4)
-        >>> eliminate(z, [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2: one negative left
+        >>> eliminate(torch.eye(4), [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2: one negative left
         tensor([0.6931, 0.6931, 0.0000, 1.0986])
     """
-    batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
-    partners = batch.partner(partner)
-
+    labelled = {"labels": labels, "key_labels": key_labels}
+    batch = _batch_with_queue(z, keys, block, temperature=temperature, mask=mask, weights=weights, **labelled)
+    partners = as_partner(partner, len(z), len(z), batch.left.device, own=True)
     positives = (batch.left * batch.right[partners]).sum(dim=1)
 
     def losses_of(scores: Tensor, rows: slice, positive: Tensor) -> Tensor:
-        slots = _columns_as_slots(scores, rows, batch.columns, partners, positive)
+        slots = _columns_as_slots(scores, rows, batch, partners, positive)
         found = []
-        for row_labels, column_labels in zip(batch.labels, batch.key_labels, strict=True):
-            others = slots.only(~same_label(row_labels, column_labels, rows))
+        for same in batch.same_label(rows):
+            others = slots if same is None else slots.only(~same)
             found.append(others.answer(softplus(others.log_sum(slots.negatives, slots.positive))))
         return torch.stack(found).mean(dim=0)
 
@@ -386,31 +393,30 @@ def attract(
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
 
     Args:
-        z: (N, d), used as given: normalise first for cosines.
+        z: (N, d).
         partner: (N,) the row of each anchor's positive.
-        labels: (N,) pseudo-labels, or (G, N) for G granularities: the mean of the G losses. -1 matches nothing.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        keys: (M, d) more columns, of a queue for example.
-        key_labels: (M,) or (G, M) labels of the keys; without them keys have no label.
-        mask: True where a column counts, as in `eliminate`.
-        weights: How often a column counts, also among the positives; as in `eliminate`.
-        block: Scores in memory at once; time and memory as in `in_batch`.
+        labels: (N,) or (G, N) pseudo-labels.
+        temperature: t.
+        keys: (M, d) more columns after those of z, of a queue for example.
+        key_labels: (M,) or (G, M); without them keys have no label.
+        mask: (N + M,), (N, N + M) or a function: True where a column counts.
+        weights: In the same shapes: how often a column counts, also among the positives.
+        block: Scores in memory at once.
 
     Returns:
-        (N,) losses, unreduced.
+        (N,) losses.
 
     Examples:
         >>> import torch
-        >>> z = torch.eye(4)
-        >>> attract(z, [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3
+        >>> attract(torch.eye(4), [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3
         tensor([1.0986, 1.0986, 1.0986, 1.0986])
     """
-    batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
-    partners = batch.partner(partner)
-    names = batch.labels, batch.key_labels
+    labelled = {"labels": labels, "key_labels": key_labels}
+    batch = _batch_with_queue(z, keys, block, temperature=temperature, mask=mask, weights=weights, **labelled)
+    partners = as_partner(partner, len(z), len(z), batch.left.device, own=True)
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
-        return _several_positives(scores, rows, batch.columns, *names, partner=partners, apart=False)
+        return _several_positives(scores, rows, batch, partner=partners, apart=False)
 
     return batch.losses(losses_of)
 
@@ -435,19 +441,19 @@ def sup_con(
     Khosla et al. Supervised Contrastive Learning. NeurIPS 2020.
 
     Args:
-        z: (N, d), used as given: normalise first for cosines.
-        labels: (N,) classes, or (G, N) for G granularities: the mean of the losses. -1 is no class.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        z: (N, d).
+        labels: (N,) or (G, N) classes.
+        temperature: t.
         denominator: "all": over every s but i, as in the paper (its L_out). "negatives": over p and those of other
             classes, so that positives do not compete: NT-Xent with labels.
-        keys: (M, d) more columns, of a queue for example.
-        key_labels: (M,) or (G, M) classes of the keys; without them keys have no class.
-        mask: True where a column counts, as in `eliminate`.
-        weights: At least 0, as in `eliminate`.
-        block: Scores in memory at once; time and memory as in `in_batch`.
+        keys: (M, d) more columns after those of z, of a queue for example.
+        key_labels: (M,) or (G, M); without them keys have no class.
+        mask: (N + M,), (N, N + M) or a function: True where a column counts.
+        weights: In the same shapes, at least 0.
+        block: Scores in memory at once.
 
     Returns:
-        (N,) losses, unreduced.
+        (N,) losses.
 
     Examples:
         >>> import torch
@@ -455,32 +461,23 @@ def sup_con(
         tensor([0.6931, 0.6931, 0.0000])
     """
     check_one_of("denominator", denominator, ("all", "negatives"))
-    batch = as_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
-    names, apart = (batch.labels, batch.key_labels), denominator == "negatives"
+    labelled = {"labels": labels, "key_labels": key_labels}
+    batch = _batch_with_queue(z, keys, block, temperature=temperature, mask=mask, weights=weights, **labelled)
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
-        return _several_positives(scores, rows, batch.columns, *names, partner=None, apart=apart)
+        return _several_positives(scores, rows, batch, partner=None, apart=denominator == "negatives")
 
     return batch.losses(losses_of)
 
 
-def _several_positives(
-    scores: Tensor,
-    rows: slice,
-    columns: Columns,
-    labels: Tensor,
-    key_labels: Tensor,
-    *,
-    partner: Tensor | None,
-    apart: bool,
-) -> Tensor:
+def _several_positives(scores: Tensor, rows: slice, batch: Batch, *, partner: Tensor | None, apart: bool) -> Tensor:
     """(rows,) the mean over a row's positives of -log softmax; 0 for a row without a positive.
 
     Positives are the columns with the row's label, and the partner whatever its label. The denominator has all columns,
     or, if `apart`, that positive and the columns that are no positives.
     """
-    counted = columns.candidates(rows)
-    weights = columns.weights_of(rows)
+    counted = batch.candidates(rows)
+    weights = batch.weights_of(rows)
     if partner is not None:
         partner_column = partner[rows, None]
         counted = counted.scatter_(1, partner_column, True)
@@ -494,8 +491,8 @@ def _several_positives(
         logits = scores + weights.masked_fill(~counted, 1.0).log()
     log_all = None if apart else log_sum_exp(logits, counted)
     found = []
-    for row_labels, column_labels in zip(labels, key_labels, strict=True):
-        positive = counted & same_label(row_labels, column_labels, rows)
+    for same in batch.same_label(rows):
+        positive = counted & cast(Tensor, same)
         if partner is not None:
             positive = positive.scatter(1, partner_column, True)
         count = positive.to(scores.dtype) if weights is None else weights * positive
@@ -520,23 +517,23 @@ def invariant_spreading(
     """Compute -log P(i' | i) - weight * sum over j other than i, i' of log(1 - P(j | i)).
 
     P(j | i) is the softmax of z_i.z_j / t over all rows but i; i' is the other view of i. weight=0 is NT-Xent. The
-    second term pushes on every negative whose probability is not small, not only through the denominator. Time and
-    memory are those of `in_batch`; exact also where a probability is close to 1.
+    second term pushes on every negative whose probability is not small, not only through the denominator. It is exact
+    also where a probability is close to 1.
 
     Ye, Zhang, Yuen, Chang. Unsupervised Embedding Learning via Invariant and Spreading Instance Feature. CVPR 2019.
     The paper sums log(1 - P(i | j)) over j, its code this form: both have the same total over a batch. The code also
     takes no gradient through the keys; here all vectors get theirs.
 
     Args:
-        z: (N, d), used as given: normalise first for cosines.
+        z: (N, d).
         partner: (N,) i', the row of i's other view.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        temperature: t.
         weight: Of the second term, at least 0.
-        mask: True where a column may be a negative: (N,), (N, N), or a function of a slice of rows.
+        mask: (N,), (N, N) or a function: True where a column may be a negative.
         block: Scores in memory at once.
 
     Returns:
-        (N,) losses, unreduced; 0 for a row with no negatives.
+        (N,) losses.
 
     Examples:
         >>> import torch
@@ -544,16 +541,13 @@ def invariant_spreading(
         tensor([1.9095, 1.9095, 1.9095, 1.9095])
     """
     check_number("weight", weight, at_least=0, finite=True)
-    check_whole("block", block, 1)
-    given = as_vectors("z", z)
-    wide = given.to(computing_dtype(given))
-    left = wide / as_temperature(temperature, given)
-    partners = as_partner(partner, len(wide), len(wide), wide.device, own=True)
-    columns = as_columns(len(wide), len(wide), wide, own=True, mask=mask)
+    vectors = as_vectors("z", z)
+    partners = as_partner(partner, len(vectors), len(vectors), vectors.device, own=True)
+    batch = as_batch("z", vectors, vectors, own=True, block=block, temperature=temperature, mask=mask)
 
     def losses_of(scores: Tensor, rows: slice) -> Tensor:
         partner_column = partners[rows, None]
-        candidates = columns.candidates(rows).scatter_(1, partner_column, True)
+        candidates = batch.candidates(rows).scatter_(1, partner_column, True)
         # The likeliest column is apart: only its probability can be near 1, where 1 - P has no digits left. The others
         # have at most 1/2.
         top = scores.detach().masked_fill(~candidates, LOWEST[scores.dtype]).argmax(dim=1, keepdim=True)
@@ -568,5 +562,4 @@ def invariant_spreading(
         spread = log_not_top[:, 0] + log_not_others.sum(dim=1)
         return (found - weight * spread).masked_fill(~rest.any(dim=1), 0.0)
 
-    losses = by_blocks(left, wide, losses_of, block)
-    return check_result(losses, "z").to(given.dtype)
+    return batch.losses(losses_of)

@@ -1,4 +1,8 @@
-"""Losses that compare a positive with its negatives one by one: sums and means over pairs."""
+"""Losses that compare a positive with its negatives one by one: sums and means over pairs.
+
+They take scores, higher is closer. `mask` (B, K) is True where a slot holds a negative; `weights` (B, K), at least 0,
+say how often it counts. They return losses (B,), unreduced, 0 for a row with no negatives.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,11 @@ def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any =
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -55,11 +59,11 @@ def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any
         positive: (B,) scores, higher is closer.
         negatives: (B, K) scores.
         margin: At least 0.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -76,7 +80,7 @@ def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any
 def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
     """Compute binary cross-entropy over a positive and its negatives: -log sigmoid(p) - sum_j w_j log sigmoid(-s_j).
 
-    Skip-gram's negative sampling. A row with no negatives gives 0: a positive alone would only raise all scores.
+    Skip-gram's negative sampling.
 
     Mikolov, Sutskever, Chen, Corrado, Dean. Distributed Representations of Words and Phrases and their
     Compositionality. NeurIPS 2013.
@@ -84,11 +88,11 @@ def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weight
     Args:
         positive: (B,) scores as logits.
         negatives: (B, K) scores as logits.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -115,8 +119,7 @@ def gbce(
 
     k is the sum of a row's weights, or its number of negatives without weights. Few negatives make a model
     overconfident: sigmoid(p) tends to 1 for many items, and the order among the best is lost. sigmoid(p)^beta corrects
-    that. In the paper's notation beta = alpha ((1 - 1 / alpha) t + 1 / alpha) with the sampling rate
-    alpha = k / (n - 1), which is the same. The paper divides a row by k + 1; here it is a sum, as in `sampled_bce`.
+    that. The paper divides a row by k + 1; here it is a sum, as in `sampled_bce`.
 
     Petrov and Macdonald. gSASRec: Reducing Overconfidence in Sequential Recommendation Trained with Negative Sampling.
     RecSys 2023.
@@ -127,11 +130,11 @@ def gbce(
         n_items: The number of items that negatives were drawn from, at least 2.
         calibration: t of the paper, in [0, 1]: 0 is `sampled_bce`; 1 makes the predicted probabilities those of
             full data.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -168,11 +171,11 @@ def self_adversarial(
         alpha: Inverse temperature of the weights a_j = w_j e^{alpha f_j} / sum_i w_i e^{alpha f_i}, which take no
             gradient; at least 0, which is the mean.
         margin: gamma of the paper: triples of a larger distance are classified as false.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -205,10 +208,9 @@ def bounded_margin(
 ) -> Tensor:
     """Compute the mean over slots of max(0, s_j - p + low) + max(0, p - s_j - high).
 
-    It is 0 while the positive is ahead by `low` to `high`. For negatives that are alike but not the same, such as a
-    sentence and its negation: they must not become equal, and must not be pushed away like any other sentence. Add it
-    to a contrastive loss with a small factor (5e-4 to 1e-3 in the paper's code); soft negatives are not in that loss's
-    denominator.
+    It is 0 while the positive is ahead by `low` to `high`: for negatives that are alike but not the same, such as a
+    sentence and its negation. Add it to a contrastive loss with a small factor (5e-4 to 1e-3 in the paper's code); soft
+    negatives are not in that loss's denominator.
 
     Wang, Li, Huang, Dou, Kong, Shao. SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative
     Samples. 2022.
@@ -218,11 +220,11 @@ def bounded_margin(
         negatives: (B, K) scores.
         low: The smallest gap.
         high: The largest gap, at least `low`.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -249,8 +251,7 @@ def margin_mse(
 ) -> Tensor:
     """Compute the mean over slots of ((p - s_j) - (T_p - T_j))^2, T the scores of a teacher.
 
-    A false negative has a small or negative gap by the teacher, and is then not pushed away. So it needs no threshold
-    for false negatives, but a teacher that scores every pair.
+    A false negative has a small or negative gap by the teacher, and is then not pushed away.
 
     Hofstätter, Althammer, Schröder, Sertkan, Hanbury. Improving Efficient Neural Ranking Models with Cross-Architecture
     Knowledge Distillation. 2020.
@@ -260,11 +261,11 @@ def margin_mse(
         negatives: (B, K) scores.
         teacher_positive: (B,) the teacher's scores, in any unit that the model can reach.
         teacher_negatives: (B, K) the teacher's scores.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -297,11 +298,10 @@ def normalised_hardness(
 ) -> Tensor:
     """Compute log sum_j w_j e^{scale z_j + shift}, z_j the standardised margins m_j = s_j - p + margin of the row.
 
-    z = (m - mean) / deviation, where mean and deviation (divided by K) take no gradient. So the gradient is a softmax
-    over the row with a temperature that adapts to the spread of its scores. Where there is no spread (one negative, or
-    equal scores: a deviation below 1e-3, or below 1e-3 of the row's largest |s_j - p|) it is z = m - mean. The value
-    does not depend on the positive's score, only the gradient does; compare gradients, not values. `shift` and `margin`
-    change no gradient.
+    z = (m - mean) / deviation, where mean and deviation (divided by K) take no gradient: the gradient is a softmax over
+    the row with a temperature that adapts to the spread of its scores. Where there is no spread (a deviation below
+    1e-3, or below 1e-3 of the row's largest |s_j - p|) it is z = m - mean. The value does not depend on the positive's
+    score, only the gradient does. `shift` and `margin` change no gradient.
 
     Mao, Wang, Wu, Lan. Boosting the Speed of Entity Alignment 10x: Dual Attention Matching Network with Normalized
     Hard Sample Mining. WWW 2021. It uses minus squared distances as scores, all entities as negatives, and adds both
@@ -313,11 +313,11 @@ def normalised_hardness(
         margin: Added to the margins.
         scale: Above 0; how much the hardest count.
         shift: Added to the exponents.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch

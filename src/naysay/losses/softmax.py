@@ -1,4 +1,15 @@
-"""Losses that find the positive among its negatives: InfoNCE and what was made of it."""
+"""Losses that find the positive among its negatives: InfoNCE and what was made of it.
+
+They take scores, higher is closer, and return losses (B,), unreduced, 0 for a row with no negatives.
+
+    temperature   t, above 0: a number, or a tensor of one number, which may be learned
+    mask          (B, K) bool, True where a slot holds a negative
+    weights       (B, K), at least 0: how often a slot counts
+    log_q         (B, K) the log-probability with which each negative was drawn, as `Negatives.log_q` has it. Each
+                  e^{s_j/t} is then divided by K_b q_j, so that a sum over K draws is an unbiased estimate of the sum
+                  over all items that could have been drawn. K_b is the number of the row's slots in `mask`, whatever
+                  their weights: a slot that was drawn and is distrusted afterwards has weight 0, and counts as drawn
+"""
 
 from __future__ import annotations
 
@@ -37,11 +48,9 @@ def info_nce(
 ) -> Tensor:
     """Compute InfoNCE: -p/t + log(e^{p/t} + sum_j w_j exp(s_j/t - [log q_j + log K_b])).
 
-    The bracket is there only if log_q is given. Then the sum over K draws is an unbiased estimate of the sum over all
-    items that could have been drawn, so the loss estimates the full softmax. K_b is the number of the row's slots in
-    `mask`, whatever their weights: a slot that was drawn and is distrusted afterwards has weight 0, and still counts as
-    drawn. The positive is always in the row, so it is not corrected. For rows drawn without replacement see
-    `distinct_log_q`, for other corrections `sampled_softmax`.
+    The bracket is there only if log_q is given: the loss then estimates the full softmax. K_b is the number of the
+    row's slots in `mask`. The positive is always in the row, so it is not corrected. For rows drawn without replacement
+    see `distinct_log_q`, for other corrections `sampled_softmax`.
 
     van den Oord, Li, Vinyals. Representation Learning with Contrastive Predictive Coding. 2018; the correction: Bengio
     and Senecal. Adaptive Importance Sampling to Accelerate Training of a Neural Probabilistic Language Model. 2008.
@@ -49,16 +58,16 @@ def info_nce(
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
-        log_q: (B, K) log-probability with which each negative was drawn, as `Negatives.log_q` has it.
+        temperature: t.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
+        log_q: (B, K) log-probabilities of the draws.
         attract: (B, K) bool, True where a slot is a further positive, such as `negatives.relation == 1`. It is then no
             negative, whether in the mask or not. The loss of a row is the mean over its positives, each against the
             same negatives and not against the other positives.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -101,8 +110,7 @@ def sampled_softmax(
         refined   sg(1 - P) * (-p/t + log sum_j e^{s_j/t - log Q'_j}),  sg without gradient
 
     Both have the gradient -(1 - P) dp + sum_j (e^{s'_j} / (e^{p/t} + sum_i e^{s'_i})) ds_j, which is that of the full
-    softmax with the sum over all items replaced by its estimate. A frequent item is drawn more often, so its score is
-    lowered. K_b is the number of the row's slots in `mask`, as in `info_nce`.
+    softmax with the sum over all items replaced by its estimate.
 
     Bengio and Senecal 2008 (sampled); Yi et al. Sampling-Bias-Corrected Neural Modeling for Large Corpus Item
     Recommendations. RecSys 2019 (classic); Khrylchenko et al. Correcting the LogQ Correction: Revisiting Sampled
@@ -111,19 +119,19 @@ def sampled_softmax(
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        log_q: (B, K) log-probability with which each negative was drawn.
+        log_q: (B, K) log-probabilities of the draws.
         positive_log_q: (B,) the same for the positive. None: negatives were drawn from all items but the positive, as
             by every pool here.
         form: "sampled" is `info_nce` with log_q. "refined" has the same gradient and the paper's own value. With
             positive_log_q, both use Q' = q / (1 - q_p), the probability given that the positive is not drawn.
             "classic" corrects the positive too, s - log q for all; it needs positive_log_q and is biased, because the
             positive is in the row with probability 1.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        mask: (B, K) bool, True where a slot holds a negative; False for draws of the positive itself.
-        weights: (B, K) weights of the slots, at least 0.
+        temperature: t.
+        mask: (B, K) bool, the slots that hold a negative; False for draws of the positive itself.
+        weights: (B, K), at least 0.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -188,16 +196,16 @@ def decoupled(
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        temperature: t.
         sigma: None: v = 1. A number: v_b = 2 - B softmax over the batch of p_b / sigma, without gradient, which
             reduces the weight of positives that are close already (DCLW, 0.5 in the paper). A row then depends on
             the batch.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
-        log_q: (B, K) log-probability of each draw; K_b is the number of slots in `mask`, as in `info_nce`.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
+        log_q: (B, K) log-probabilities of the draws.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -245,13 +253,13 @@ def gist(
         guide_negatives: (B, K) the guide's scores of the negatives.
         margin: At least 0; the threshold is g_p - margin.
         relative: Whether the threshold is g_p - |g_p| margin instead.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
-        log_q: (B, K) log-probability of each draw, as in `info_nce`; a slot that the guide leaves out counts as drawn.
+        temperature: t.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
+        log_q: (B, K) log-probabilities of the draws; a slot that the guide leaves out counts as drawn.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -306,13 +314,13 @@ def debiased(
         prior: tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`.
         min_score: The lowest possible score, -1 for a cosine: g, a mean of e^{s/t}, is at least e^{min_score/t}. -inf
             for scores without a bound.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
-        log_q: (B, K) log-probability of each draw; K_b is the number of slots in `mask`, as in `info_nce`.
+        temperature: t.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
+        log_q: (B, K) log-probabilities of the draws.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -341,9 +349,7 @@ def hard_negative_nce(
     weights: Any = None,
     log_q: Any = None,
 ) -> Tensor:
-    """Compute `debiased` with a mean that weighs hard negatives more.
-
-    mean_j e^{s_j/t} becomes sum_j u_j e^{s_j/t} / sum_j u_j, with u_j = w_j e^{beta s_j/t}.
+    """Compute `debiased` with a mean that weighs hard negatives more: by u_j = w_j e^{beta s_j/t}.
 
     Raising a low negative can lower this mean, and so the loss. Known as HCL.
 
@@ -357,13 +363,13 @@ def hard_negative_nce(
         min_score: The lowest possible score, -1 for a cosine, -inf for none.
         backprop_weights: Whether gradients flow through u, as in the authors' code. False treats u as constant, which
             is the paper's importance sampling.
-        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
-        mask: (B, K) bool, True where a slot holds a negative.
-        weights: (B, K) weights of the slots, at least 0.
-        log_q: (B, K) log-probability of each draw; K_b is the number of slots in `mask`, as in `info_nce`.
+        temperature: t.
+        mask: (B, K) bool, the slots that hold a negative.
+        weights: (B, K), at least 0.
+        log_q: (B, K) log-probabilities of the draws.
 
     Returns:
-        (B,) losses, unreduced; 0 for a row with no negatives.
+        (B,) losses.
 
     Examples:
         >>> import torch
@@ -408,10 +414,7 @@ def debiased_form(
     """
     log_count = slots.log_count()
     if beta:
-        tilt = beta * (logits if backprop_weights else logits.detach())
-        tilt_origin = None if origin is None else beta * (origin if backprop_weights else origin.detach())
-        both = None if origin is None or tilt_origin is None else origin + tilt_origin
-        log_mean = slots.log_sum(logits + tilt, both) - slots.log_sum(tilt, tilt_origin)
+        log_mean = slots.log_hard_mean(logits, beta, origin, backprop_weights=backprop_weights)
     else:
         log_mean = slots.log_sum(logits, origin) - log_count
     return softplus(log_count + torch.maximum(_log_of_true_ones(log_mean, prior), lowest))
