@@ -74,3 +74,22 @@ def test_a_ring_over_a_whole_queue_is_the_ring_over_as_many_candidates():
         assert set(whole.ids[row].tolist()) == set((4 + np.argsort(-score[row])[:4]).tolist())
     as_many = PercentileRange(filled(), StoredVectors(), 8, keep=(0.5, 1.0)).sample(query, 4, rng=ns.rng_for(0))
     assert np.array_equal(np.sort(whole.ids), np.sort(as_many.ids))
+
+
+@pytest.mark.parametrize("as_torch", [False, True])
+def test_an_item_with_two_entries_comes_once_by_its_newest(as_torch):
+    """With candidates=None, too. An entry of the anchor itself is not used: an older one stands for its item."""
+    memory = ns.pools.Memory(6)
+    pushed = np.array([[5.0], [9.0], [1.0], [2.0], [3.0], [8.0]])
+    memory.push([7, 8, 7, 8, 9, 7], owners=[-1, -1, -1, 0, -1, 1], vectors=pushed)
+    query = ns.Query([0, 1], vectors=np.ones((2, 1)))
+    if as_torch:
+        query = ns.Query(torch.tensor([0, 1]), vectors=torch.ones((2, 1), dtype=torch.float64))
+    drawn = Dynamic(memory, StoredVectors("dot"), None).sample(query, 4, rng=ns.rng_for(0)).numpy()
+    assert drawn.ids.tolist() == [[8, 7, 9, -1], [9, 8, 7, -1]]
+    assert drawn.scores.tolist() == [[9.0, 8.0, 3.0, 0.0], [3.0, 2.0, 1.0, 0.0]]
+    assert drawn.dropped == {"exhausted": 2}
+    independent = ns.pools.Memory(6, distinct=False)
+    independent.restore(memory.state())
+    drawn = Dynamic(independent, StoredVectors("dot"), None).sample(query, 5, rng=ns.rng_for(0)).numpy()
+    assert drawn.ids.tolist() == [[8, 7, 7, 9, 7], [8, 7, 9, 8, 7]]

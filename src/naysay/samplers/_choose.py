@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import EMPTY, PER_SLOT, gather, like_query, where
+from naysay._slots import EMPTY, PER_SLOT, gather, like_query, repeated, where
 from naysay.arrays import is_torch, module_of, need_torch, of_type, to_numpy, to_torch
 from naysay.checks import raise_invalid, shown
 from naysay.kernels.random import uniforms
@@ -82,13 +82,29 @@ def candidates_of(pool: Pool, query: Query, n: int | None, rng: np.random.Genera
 
     A pool may have draw_candidates(query, n, *, rng) beside draw: the same without log_q, which no choice can keep.
     """
-    if n is None and not isinstance(pool, InBatch | Memory):
+    all_entries = n is None
+    if all_entries and not isinstance(pool, InBatch | Memory):
         raise_invalid("candidates", "a number unless the pool is Memory or InBatch", None)
     draw: Callable[..., Negatives] = getattr(pool, "draw_candidates", pool.draw)
     drawn = draw(query, n, rng=rng)
+    if all_entries and getattr(pool, "distinct", False):
+        drawn = replace(drawn, ids=_without_duplicates(drawn.ids))
     if drawn.shape[1] == 0:  # an empty memory: a slot to choose from, which is empty
         drawn = draw(query, 1, rng=rng)
     return drawn.like(query)
+
+
+def _without_duplicates(ids: Ids) -> Ids:
+    """(B, n) the same, where each column is one id or -1: of an id in several columns only the last stays in a row."""
+    id_of_column = ids.max(axis=0, initial=-1)
+    _, place, counts = np.unique(id_of_column, return_inverse=True, return_counts=True)
+    duplicated = np.flatnonzero((counts[place] > 1) & (id_of_column >= 0))
+    if not len(duplicated):
+        return ids
+    newest_first = ids[:, duplicated[::-1]]
+    once = ids.copy()
+    once[:, duplicated[::-1]] = np.where(repeated(newest_first), -1, newest_first)
+    return once
 
 
 def rows_of(query: Query, index: Ids) -> Query:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, final
 
+from naysay.arrays import is_torch, module_of
 from naysay.checks import check_kind, check_number, check_one_of, check_whole, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT
 from naysay.text import described
@@ -81,6 +82,17 @@ def check_function(parameter: str, function: object, form: str, *, optional: boo
     """Raise if it cannot be called, such as "embed(ids)"; with `optional` it may be None."""
     if not callable(function) and not (optional and function is None):
         raise_invalid(parameter, f"a function {form}", type(function).__name__)
+
+
+def check_returned(parameter: str, values: Any, like: Array, shape: tuple[int, ...], *, boolean: bool = False) -> None:
+    """Raise unless a user's function returned finite numbers, or booleans, in the array type of `like`."""
+    kind = f"{'a tensor' if is_torch(like) else 'a NumPy array'} of {'bool' if boolean else 'numbers'}"
+    returned = f"{getattr(values, 'dtype', type(values).__name__)} of shape {tuple(getattr(values, 'shape', ()))}"
+    is_boolean = str(getattr(values, "dtype", "")).endswith("bool")
+    if is_torch(values) != is_torch(like) or tuple(getattr(values, "shape", ())) != shape or is_boolean != boolean:
+        raise_invalid(parameter, f"a function that returns {kind} of shape {shape}", returned)
+    if not boolean and not bool(module_of(values).isfinite(values).all()):
+        raise_invalid(parameter, "a function that returns finite numbers", "infinity or NaN")
 
 
 # ---- settings that may change with the step -------------------------------------------------------------
