@@ -1,4 +1,7 @@
-"""Samplers that draw from all items by the model, without scoring all of them: by ranks of factors, or by a chain."""
+"""Samplers that draw from all items by the model, without scoring all of them: by ranks of factors, or by a chain.
+
+Draws are independent, so that an item may come twice. log_q is None.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,6 @@ __all__ = ["AdaptiveOversampling", "MarkovChain"]
 
 _REDRAWS = 8  # of a slot that hit something known, before it is drawn exactly
 _NUMBERS_AT_ONCE = 1 << 21  # held by an exact draw: 16 MB
-_BELOW_ONE = 1 - 1e-12  # the next row begins at 1
 
 
 # ---- by ranks of factors --------------------------------------------------------------------------------
@@ -55,12 +57,11 @@ class AdaptiveOversampling(MadeOf, Independent):
         p(f | a) = |v_f| sigma_f / sum,    p(j | a) = sum_f p(f | a) p(rank_f(j)) over what is not known of a
 
     where rank_f counts from the highest value of f if v_f > 0, and from the lowest if not. For an anchor of all zeros
-    every factor is equally likely. Draws are independent. A known item is redrawn a few times, and then exactly from
-    the formula, so work is bounded. log_q is None, because the sum over the known items is not computed.
+    every factor is equally likely. A known item is redrawn a few times, and then exactly from the formula.
 
     Ranks are those of the last `update`. The paper sorts again every n log n draws, so that a draw costs O(d) with the
-    sorting included; `due` says when that is. `state` has the ranks: 4 bytes per item and factor. The ranking depends
-    on the axes: rotated factors give other negatives for the same scores.
+    sorting included; `due` says when that is. The ranking depends on the axes: rotated factors give other negatives for
+    the same scores.
 
     Rendle and Freudenthaler. Improving Pairwise Learning for Item Recommendation from Implicit Feedback. WSDM 2014.
 
@@ -68,19 +69,16 @@ class AdaptiveOversampling(MadeOf, Independent):
         positives: What is excluded, exactly: positives and ignored pairs.
         item_factors: (n_items, d) the items' current vectors, NumPy or torch; `update` sets later ones.
         embed: embed(anchors (B,)) -> (B, d), the anchors' current vectors, for a score that is the dot product.
-        scale: lambda, above 0, in ranks: p(r) is proportional to exp(-r / lambda), r = 1 ... n. It may be a function
-            of the step.
+        scale: lambda, above 0, in ranks, or a function of the step: p(r) is proportional to exp(-r / lambda).
         on_short: "pad" or "raise", if every item is known of an anchor.
 
     Examples:
         >>> import numpy as np, naysay as ns
-        >>> items = np.arange(10.0)[:, None] * [1.0, -1.0]
         >>> known = ns.Positives.from_pairs([0, 1], [9, 0], n_items=10)
-        >>> users = np.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> items, users = np.arange(10.0)[:, None] * [1.0, -1.0], np.eye(2)
         >>> sampler = AdaptiveOversampling(known, items, lambda anchors: users[anchors], scale=0.1)
-        >>> sampler.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids
-        array([[8, 8, 8],
-               [1, 1, 1]])
+        >>> sampler.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids.tolist()
+        [[8, 8, 8], [1, 1, 1]]
     """
 
     _made_of = ("embed",)
@@ -99,30 +97,33 @@ class AdaptiveOversampling(MadeOf, Independent):
         self._lock = Lock()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """Draw (B, K) negatives. Draws are independent, so an item may come twice."""
+        """Draw (B, K) negatives."""
         check_query(query)
         anchors = anchors_of(query, self.positives.n_anchors)
         n_items, scale = self.positives.n_items, self._scale(query.step)
         counts, width = wanted_slots(k, len(query), rng)
         ranking = self._ranking  # an update in another thread does not change that of this call
         vectors = self._vectors(query, len(ranking.spread))
-        some_free = n_items - self.positives.count(anchors, relation="any") > 0
+        has_free = self.positives.count(anchors, relation="any") < n_items
         ids = np.full((len(anchors), width), -1, np.int64)
         generator = generator_of(key_from(rng))
-        rows, slots = np.nonzero(in_use(counts, width) & some_free[:, None])
+        rows, slots = np.nonzero(in_use(counts, width) & has_free[:, None])
         with self._lock:
             self._draws += len(rows)
         for _ in range(_REDRAWS):
-            if not len(rows):
-                break
             ranks = _ranks(n_items, scale, generator.random(len(rows)))
-            found = ranking.items(vectors, rows, ranks, generator.random(len(rows)))
-            known = self.positives.contains(anchors[rows], found, relation="any")
-            ids[rows[~known], slots[~known]] = found[~known]
+            items = ranking.items(vectors[rows], ranks, generator.random(len(rows)))
+            known = self.positives.contains(anchors[rows], items, relation="any")
+            ids[rows[~known], slots[~known]] = items[~known]
             rows, slots = rows[known], slots[known]
-        if len(rows):
-            chances = generator.random(len(rows))
-            ids[rows, slots] = self._exact_items(ranking, anchors, vectors, scale, rows, chances)
+        rows_at_once = max(1, _NUMBERS_AT_ONCE // n_items)
+        for start in range(0, len(rows), rows_at_once):
+            block = slice(start, start + rows_at_once)
+            log_chances = ranking.log_chances(vectors[rows[block]], scale)
+            every = np.broadcast_to(np.arange(n_items), log_chances.shape)
+            known = self.positives.contains(anchors[rows[block]], every, relation="any")
+            noise = generator.gumbel(size=log_chances.shape)  # the highest of log-chances + noise is an exact draw
+            ids[rows[block], slots[block]] = np.where(known, -np.inf, log_chances + noise).argmax(axis=1)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts)).like(query)
 
     def _vectors(self, query: Query, dim: int) -> Floats:
@@ -134,29 +135,6 @@ class AdaptiveOversampling(MadeOf, Independent):
             raise_invalid("embed", f"a function that returns shape {shape}", f"shape {vectors.shape}")
         check_all("embed", vectors, np.isfinite(vectors), "a function that returns finite numbers")
         return vectors
-
-    def _exact_items(
-        self, ranking: _Ranking, anchors: Ids, vectors: Floats, scale: float, rows: Ids, chances: Floats
-    ) -> Ids:
-        """(m,) items drawn by the formula over what is not known: O(d n) per anchor, a block of them at a time.
-
-        rows (m,) are the anchors of the draws, by place, ascending; chances (m,) a number in [0, 1) for each.
-        """
-        n_items = self.positives.n_items
-        distinct, which = np.unique(rows, return_inverse=True)
-        items = np.empty(len(rows), np.int64)
-        at_once = max(1, _NUMBERS_AT_ONCE // n_items)
-        for start in range(0, len(distinct), at_once):
-            block = distinct[start : start + at_once]
-            every = np.broadcast_to(np.arange(n_items), (len(block), n_items))
-            free = ~self.positives.contains(anchors[block], every, relation="any")
-            until = np.cumsum(ranking.weights(vectors[block], free, scale), axis=1)
-            until = until / until[:, -1:] + np.arange(len(block))[:, None]  # row b lies between b and b + 1
-            in_block = (which >= start) & (which < start + len(block))
-            row = which[in_block] - start
-            places = np.searchsorted(until.ravel(), np.minimum(chances[in_block], _BELOW_ONE) + row, side="right")
-            items[in_block] = places - row * n_items
-        return items
 
     def update(self, item_factors: Any) -> None:
         """Rank the items again by their current vectors (n_items, d): O(d n log n)."""
@@ -172,7 +150,7 @@ class AdaptiveOversampling(MadeOf, Independent):
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
-        """The ranks, and how many negatives were drawn by them."""
+        """The ranks, 4 bytes per item and factor, and how many negatives were drawn by them."""
         with self._lock:
             ranking, draws = self._ranking, self._draws
         return {"order": ranking.order.copy(), "spread": ranking.spread.copy(), "draws": draws}
@@ -210,45 +188,31 @@ class _Ranking(NamedTuple):
         return cls(order.astype(np.int32 if n_items < 1 << 31 else np.int64), columns.std(axis=1))
 
     def shares(self, vectors: Floats) -> Floats:
-        """(B, d) |v_f| sigma_f; 1 for every factor where a row has nothing but zeros."""
+        """(m, d) |v_f| sigma_f; 1 for every factor where a row has nothing but zeros."""
         shares = np.abs(vectors) * self.spread
         return np.where(shares.any(axis=1, keepdims=True), shares, 1.0)
 
-    def items(self, vectors: Floats, rows: Ids, ranks: Ids, chances: Floats) -> Ids:
-        """(m,) the item of rank `ranks` (m,), from 0, on a factor of the anchor in `rows` (m,), drawn by `chances`."""
-        until = np.cumsum(self.shares(vectors), axis=1)[rows]
+    def items(self, vectors: Floats, ranks: Ids, chances: Floats) -> Ids:
+        """(m,) the item of rank `ranks` (m,), from 0, on a factor that is drawn for each row by `chances` (m,)."""
+        until = np.cumsum(self.shares(vectors), axis=1)
         factor = np.count_nonzero(until <= (chances * until[:, -1])[:, None], axis=1)
         factor = np.minimum(factor, until.shape[1] - 1)
-        from_highest = vectors[rows, factor] > 0
+        from_highest = vectors[np.arange(len(vectors)), factor] > 0
         place = np.where(from_highest, ranks, self.order.shape[1] - 1 - ranks)
         return np.asarray(self.order[factor, place], np.int64)
 
-    def weights(self, vectors: Floats, free: NDArray[np.bool_], scale: float) -> Floats:
-        """(B, n) the chances of all items up to a number for each row, 0 for what is not free (B, n).
-
-        Ranks count from the best that is free: else all could vanish, where the known items rank high and scale is
-        small.
-        """
+    def log_chances(self, vectors: Floats, scale: float) -> Floats:
+        """(m, n) log sum_f p(f) exp(-rank_f / scale) of all items, up to a number for each row."""
         n_items = self.order.shape[1]
-        shares = self.shares(vectors)
-        shares = shares / shares.sum(axis=1, keepdims=True)
-        best = np.full((len(vectors), 1), n_items)
-        for factor in range(len(self.order)):
-            counts = free & (shares[:, factor, None] > 0)
-            ranks = np.where(counts, self._ranks(vectors, factor), n_items)
-            best = np.minimum(best, ranks.min(axis=1, keepdims=True))
-        weights = np.zeros((len(vectors), n_items))
-        for factor in range(len(self.order)):
-            behind = np.minimum(best - self._ranks(vectors, factor), 0)
-            weights += shares[:, factor, None] * np.exp(behind / scale)
-        return np.where(free, weights, 0.0)
-
-    def _ranks(self, vectors: Floats, factor: int) -> Ids:
-        """(B, n) the rank of every item on a factor, in the direction of each anchor."""
-        n_items = self.order.shape[1]
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(self.shares(vectors))
+        log_chances = np.full((len(vectors), n_items), -np.inf)
         rank = np.empty(n_items, np.int64)
-        rank[self.order[factor]] = np.arange(n_items)
-        return np.where(vectors[:, factor, None] > 0, rank, n_items - 1 - rank)
+        for factor, order in enumerate(self.order):
+            rank[order] = np.arange(n_items)
+            ranks = np.where(vectors[:, factor, None] > 0, rank, n_items - 1 - rank)
+            log_chances = np.logaddexp(log_chances, log_shares[:, factor, None] - ranks / scale)
+        return log_chances
 
 
 def _ranks(n: int, scale: float, chances: Floats) -> Ids:
@@ -272,9 +236,8 @@ class MarkovChain(Independent):
         min(1, target(y) q(x | y) / (target(x) q(y | x))),
         q(y | x) = uniform / n_free + (1 - uniform) [y in N(x)] / |N(x)|
 
-    q is that of the mixture, whichever part proposed y. A known item has target 0. After `steps` proposals each slot is
-    the state one proposal later, so that a row may repeat an item. The chain of an anchor goes on where it was:
-    `observe` stores its last state. log_q is None; the target is reached only in the limit.
+    A known item has target 0. After `steps` proposals each slot is the state one proposal later. The chain of an anchor
+    goes on where it was: `observe` stores its last state. The target is reached only in the limit.
 
     Yang et al. Understanding Negative Sampling in Graph Representation Learning. KDD 2020 (MCNS, power 0.25). Its code
     jumps to proposals without acceptance after the first steps, and cannot reach the first item.
@@ -329,7 +292,10 @@ class MarkovChain(Independent):
         if lists.ndim != 2 or len(lists) != n_items or lists.dtype.kind not in "iu":
             raise_invalid("neighbours", f"ids of shape ({n_items}, m)", f"{lists.dtype} of shape {lists.shape}")
         check_range("neighbours", lists.ravel(), n_items, "items", least=-1)
-        self._near = lists.astype(np.int64) if lists.shape[1] else np.full((n_items, 1), -1)
+        lists = lists if lists.shape[1] else np.full((n_items, 1), -1)
+        filled_first = np.argsort(lists < 0, axis=1, kind="stable")
+        self._near = np.take_along_axis(lists.astype(np.int64), filled_first, axis=1)
+        self._degrees = np.count_nonzero(lists >= 0, axis=1)
         self._free = Everything(self.positives, distinct=False)
         self._lock = Lock()
         self._last = np.full(self.positives.n_anchors, -1, np.int64)
@@ -363,14 +329,7 @@ class MarkovChain(Independent):
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts)).like(query)
 
     def observe(self, query: Query, negatives: Any, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Let each anchor's chain go on from the last of its negatives.
-
-        Args:
-            query: The anchors.
-            negatives: What `sample` returned.
-            positive_scores: Not used.
-            vectors: Not used.
-        """
+        """Let each anchor's chain go on from the last of the negatives that `sample` returned; the rest is not used."""
         check_query(query)
         anchors, ids = anchor_ids(query), np.asarray(to_numpy(negatives.ids))
         check_range("negatives", ids.ravel(), self.positives.n_items, "items", least=-1)
@@ -395,20 +354,17 @@ class MarkovChain(Independent):
     def _is_known(self, anchors: Ids, ids: Ids) -> NDArray[np.bool_]:
         return self.positives.contains(anchors, np.maximum(ids, 0)[:, None], relation="any")[:, 0]
 
-    def _neighbour(self, state: Ids, uniform: Floats) -> Ids:
+    def _neighbour(self, state: Ids, chances: Floats) -> Ids:
         """One neighbour of each state; -1 if it has none."""
-        near = self._near[np.maximum(state, 0)]
-        counts = (near >= 0).sum(axis=1)
-        filled_first = np.argsort(near < 0, axis=1, kind="stable")
-        place = np.minimum((uniform * counts).astype(np.int64), np.maximum(counts - 1, 0))
-        rows = np.arange(len(near))
-        chosen = near[rows, filled_first[rows, place]]
-        return np.where((counts > 0) & (state >= 0), chosen, -1)
+        item = np.maximum(state, 0)
+        place = (chances * self._degrees[item]).astype(np.int64)
+        has_some = (state >= 0) & (self._degrees[item] > 0)
+        return np.where(has_some, self._near[item, place], -1)
 
     def _log_q(self, there: Ids, here: Ids, n_free: Ids) -> Floats:
         """(B,) the log-probability that the mixture proposes `there` from `here`."""
-        near = self._near[np.maximum(here, 0)]
-        share = (near == there[:, None]).sum(axis=1) / np.maximum((near >= 0).sum(axis=1), 1)
+        item = np.maximum(here, 0)
+        share = (self._near[item] == there[:, None]).sum(axis=1) / np.maximum(self._degrees[item], 1)
         return np.asarray(np.log(self.uniform / n_free + (1 - self.uniform) * share))
 
     def _log_target(self, query: Query, ids: Ids) -> Floats:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
 from naysay._slots import partners
-from naysay._state import Entry
-from naysay.arrays import for_checkpoints, need_torch, to_torch
+from naysay.arrays import need_torch, to_torch
 from naysay.checks import check_number, check_whole, public
-from naysay.rng import generator_of, key_from, rng_for
+from naysay.rng import generator_of, key_from
 from naysay.samplers._settings import Embed, FromSampler, check_base, check_function
 from naysay.samplers._vectors import anchor_vectors, checked, item_vectors, stack_last
-from naysay.samplers.learned import check_generator_parts, climb, read_with_parameters, set_parameters, state_of
+from naysay.samplers.learned import Trained
 from naysay.types import Negatives, Query, Sampler, check_query
 
 __all__ = ["Generated"]
@@ -24,7 +23,7 @@ __all__ = ["Generated"]
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Generated(FromSampler):
+class Generated(Trained, FromSampler):
     """Replace the vectors of a sampler's negatives by generator(anchor, positive, negative, noise). In torch.
 
     `observe` makes one step of the generator's optimiser, which ascends
@@ -39,8 +38,6 @@ class Generated(FromSampler):
     Wang et al. Instance-wise Hard Negative Example Generation for Contrastive Learning in Unpaired Image-to-Image
     Translation. ICCV 2021 (NEGCUT: noise and diversity); Hu, Fang, Shi. Adversarial Learning on Heterogeneous
     Information Networks. KDD 2019 (HeGAN: from the anchor and noise).
-
-    Cost: embed of (B, K + 1), and the generator on (B, K).
 
     Args:
         base: The sampler that starts: its ids are the first parents, the positives the second.
@@ -71,7 +68,7 @@ class Generated(FromSampler):
         (1, 2, 4)
     """
 
-    needs_main_process = True  # its draws depend on what it was taught in the training loop
+    restore = Trained.restore  # its own, so that errors name this class
 
     base: Sampler
     embed: Embed
@@ -89,14 +86,12 @@ class Generated(FromSampler):
     def __post_init__(self) -> None:
         check_base("base", self.base)
         check_function("embed", self.embed, "embed(ids)")
-        check_generator_parts(self.generator, self.optimizer)
+        self._start(self.generator)
         check_function("loss", self.loss, "loss(anchors, positives, made)")
         check_function("embed_anchors", self.embed_anchors, "embed_anchors(anchors)", optional=True)
         for name in ("pull", "stay", "diversity"):
             check_number(name, getattr(self, name), at_least=0, finite=True)
         check_whole("noise", self.noise, 1 if self.diversity else 0)
-        check_whole("seed", self.seed, 0)
-        self._steps = 0
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives of the sampler, with vectors of the generator; the query has positives."""
@@ -110,17 +105,10 @@ class Generated(FromSampler):
         return replace(drawn, vectors=made, parents=parents, log_q=None).like(query)
 
     def observe(self, query: Query, negatives: Any, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Make one step of the generator on the negatives that `sample` returned.
-
-        Args:
-            query: The anchors, with positives.
-            negatives: What `sample` returned.
-            positive_scores: Not used.
-            vectors: Not used.
-        """
+        """Make one step of the generator on the negatives that `sample` returned; the rest is not used."""
         check_query(query)
         drawn = negatives.to(query.device or "cpu")
-        rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
+        rng = self._next_rng()
         with need_torch().enable_grad():
             inputs = self._inputs(query, drawn)
             anchors, positives, others = inputs
@@ -132,18 +120,7 @@ class Generated(FromSampler):
             if self.diversity:
                 with_other_noise = self._make(inputs, rng)
                 aim = aim + self.diversity * ((made - with_other_noise).abs() * filled).mean()
-            climb(self.optimizer, aim)
-
-    @for_checkpoints
-    def state(self) -> dict[str, Any]:
-        """The generator's parameters, and the number of steps. Save the optimiser's moments yourself."""
-        return {"steps": self._steps, **state_of(self.optimizer)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        read = read_with_parameters(state, self.optimizer, {"steps": Entry(whole=True)})
-        set_parameters(self.optimizer, read)
-        self._steps = int(read["steps"])
+            self._climb(aim)
 
     def _inputs(self, query: Query, drawn: Negatives) -> tuple[Any, Any, Any]:
         """Vectors of anchors, positives and negatives (B, K, d), in torch, without gradient."""

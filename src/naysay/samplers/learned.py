@@ -7,8 +7,8 @@ gets tensors of ids on the device of those parameters. `observe` makes one step 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, final
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,23 +54,73 @@ Generator = Callable[[Any, Any], Any]  # generator(anchors (B,), candidates (B, 
 # ---- generators, and what an optimiser trains -----------------------------------------------------------
 
 
-def check_generator_parts(generator: object, optimizer: object) -> None:
-    """Raise unless these are a function, and a torch optimiser."""
-    need_torch()
-    check_function("generator", generator, "generator(anchors, candidates)")
-    if not hasattr(optimizer, "param_groups"):
-        raise_invalid("optimizer", "a torch optimiser", type(optimizer).__name__)
+class Trained:
+    """What samplers with a generator share: one step of its optimiser, and a state that has its parameters."""
+
+    needs_main_process = True  # its draws depend on what it was taught in the training loop
+    _numbers: ClassVar[dict[str, type]] = {"steps": int}  # what `state` has beside the parameters
+
+    optimizer: Any
+    seed: int
+    _steps: int
+
+    def _start(self, generator: object) -> None:
+        """Check what all of them take, and begin at step 0."""
+        need_torch()
+        check_function("generator", generator, "generator(anchors, candidates)")
+        if not hasattr(self.optimizer, "param_groups"):
+            raise_invalid("optimizer", "a torch optimiser", type(self.optimizer).__name__)
+        check_whole("seed", self.seed, 0)
+        self._lock = Lock()
+        for name, kind in self._numbers.items():
+            setattr(self, f"_{name}", kind())
+
+    def _next_rng(self) -> np.random.Generator:
+        """The source of randomness of the next step."""
+        rng = rng_for(self.seed, self._steps)
+        self._steps += 1
+        return rng
+
+    def _climb(self, aim: Any) -> None:
+        """One step of the optimiser that raises `aim`."""
+        self.optimizer.zero_grad()
+        (-aim).backward()
+        self.optimizer.step()
+
+    def _parameters(self) -> dict[str, Any]:
+        """{"generator_groupG_parameterP": parameter} of the optimiser."""
+        groups = enumerate(self.optimizer.param_groups)
+        return {f"generator_group{g}_parameter{p}": one for g, group in groups for p, one in enumerate(group["params"])}
+
+    @for_checkpoints
+    def state(self) -> dict[str, Any]:
+        """The generator's parameters, and what is counted. Save the optimiser's moments yourself."""
+        with self._lock:
+            counted = {name: getattr(self, f"_{name}") for name in self._numbers}
+            return {**counted, **{name: to_numpy(value).copy() for name, value in self._parameters().items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        entries = {name: Entry(whole=kind is int) for name, kind in self._numbers.items()}
+        entries |= {name: Entry(tuple(value.shape)) for name, value in self._parameters().items()}
+        read = read_state(state, entries)
+        torch = need_torch()
+        with self._lock, torch.no_grad():
+            for name, value in self._parameters().items():
+                value.copy_(torch.as_tensor(read[name]))
+            for name, kind in self._numbers.items():
+                setattr(self, f"_{name}", kind(read[name]))
 
 
 def _logits(generator: Generator, optimizer: Any, anchors: Ids, candidates: Ids) -> Any:
     """(B, n) the generator's logits of candidates (B, n), or (B, n, 3); a tensor of 64 bits."""
     torch = need_torch()
     device = optimizer.param_groups[0]["params"][0].device
-    given = generator(torch.as_tensor(anchors, device=device), torch.as_tensor(candidates, device=device))
-    shape = candidates.shape[:2]
-    if tuple(getattr(given, "shape", ())) != shape:
-        raise_invalid("generator", f"one that returns shape {shape}", f"shape {tuple(getattr(given, 'shape', ()))}")
-    return given.to(dtype_for(given.device, torch.float64))
+    logits = generator(torch.as_tensor(anchors, device=device), torch.as_tensor(candidates, device=device))
+    shape, returned = candidates.shape[:2], tuple(getattr(logits, "shape", ()))
+    if returned != shape:
+        raise_invalid("generator", f"one that returns shape {shape}", f"shape {returned}")
+    return logits.to(dtype_for(logits.device, torch.float64))
 
 
 def _softmax(logits: Any, eligible: NDArray[np.bool_]) -> tuple[Any, Any]:
@@ -87,56 +137,22 @@ def _softmax(logits: Any, eligible: NDArray[np.bool_]) -> tuple[Any, Any]:
     return chance, torch.log_softmax(lowered, dim=1).masked_fill(~allowed, 0.0)
 
 
-def climb(optimizer: Any, aim: Any) -> None:
-    """One step of an optimiser that raises `aim`."""
-    optimizer.zero_grad()
-    (-aim).backward()
-    optimizer.step()
-
-
-def _parameters(optimizer: Any) -> dict[str, Any]:
-    """{"generator_groupG_parameterP": parameter} of a torch optimiser."""
-    groups = enumerate(optimizer.param_groups)
-    return {f"generator_group{g}_parameter{p}": value for g, group in groups for p, value in enumerate(group["params"])}
-
-
-def state_of(optimizer: Any) -> dict[str, Any]:
-    """Copies of what an optimiser trains. Its own moments are not in them."""
-    return {name: to_numpy(value).copy() for name, value in _parameters(optimizer).items()}
-
-
-def read_with_parameters(state: Any, optimizer: Any, entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """The checked entries of a state, and the parameters of an optimiser in it; nothing is changed yet."""
-    weights = {name: Entry(tuple(value.shape)) for name, value in _parameters(optimizer).items()}
-    return read_state(state, {**entries, **weights})
-
-
-def set_parameters(optimizer: Any, read: Mapping[str, Any]) -> None:
-    """Set what an optimiser trains to what was read."""
-    torch = need_torch()
-    with torch.no_grad():
-        for name, value in _parameters(optimizer).items():
-            value.copy_(torch.as_tensor(read[name]))
-
-
 # ---- over candidates ------------------------------------------------------------------------------------
 
 
 @final
 @public
 @dataclass(eq=False, repr=False)
-class Learned(Independent):
+class Learned(Trained, Independent):
     """Draw negatives from softmax(generator / temperature) over candidates of a pool; `observe` trains the generator.
 
     The generator ascends E r = sum_j p_j r_j, r the reward of a candidate by the model in training, such as its score:
-    it learns to propose what the model takes for a positive. `observe` draws candidates of its own and makes one step.
-    The baseline "exact" scores all candidates: the gradient has no noise. "running" draws `slots` candidates and takes
-    the mean of (r_j - b) d log p_j, with b the mean reward of the epoch before; `update` ends an epoch (KBGAN). Both
-    have the same expectation. The gradient of entropy * H(p) is added.
+    it learns to propose what the model takes for a positive. The baseline "exact" scores all candidates: the gradient
+    has no noise. "running" draws `slots` candidates and takes the mean of (r_j - b) d log p_j, with b the mean reward
+    of the epoch before; `update` ends an epoch (KBGAN). Both have the same expectation.
 
-    With candidates=None all items that are not known compete, and log_q is exact: log p. With a number it is None,
-    because candidates are random, and so it is for triples of two sides. All candidates of a triple replace one side,
-    which is drawn by the pool's chances. Draws are independent.
+    With candidates=None all items that are not known compete, and log_q is exact: log p. With a number it is None, and
+    so it is for triples of two sides. All candidates of a triple replace one side, drawn by the pool's chances.
 
     Wang et al. IRGAN. SIGIR 2017; Cai and Wang. KBGAN: Adversarial Learning for Knowledge Graph Embeddings. NAACL 2018.
     The published codes do not exclude known positives from what the generator proposes. Evidence for such samplers is
@@ -152,7 +168,7 @@ class Learned(Independent):
         temperature: Of the softmax; above 0, or a function of the step.
         baseline: "exact" or "running".
         slots: Draws per row in `observe`, for "running".
-        entropy: The weight of the entropy.
+        entropy: The weight of the entropy of p, which is added to the aim.
         seed: Of the draws in `observe`.
         on_short: "pad" or "raise".
 
@@ -168,7 +184,9 @@ class Learned(Independent):
         True
     """
 
-    needs_main_process = True  # its draws depend on what it was taught in the training loop
+    _numbers: ClassVar[dict[str, type]] = {"steps": int, "mean": float, "sum": float, "count": int}
+    restore = Trained.restore  # its own, so that errors name this class
+    _mean, _sum, _count = 0.0, 0.0, 0  # the reward of the last epoch, and of this one so far
 
     pool: Pool
     generator: Generator
@@ -182,16 +200,14 @@ class Learned(Independent):
     entropy: float = 0.0
     seed: int = 0
     on_short: str = "pad"
-    _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
         check_pool(self.pool)
-        check_generator_parts(self.generator, self.optimizer)
+        self._start(self.generator)
         check_function("reward", self.reward, "reward(anchors, ids)")
         check_one_of("baseline", self.baseline, ("exact", "running"))
         check_on_short(self.on_short)
         check_whole("slots", self.slots, 1)
-        check_whole("seed", self.seed, 0)
         check_number("entropy", self.entropy, at_least=0, finite=True)
         self._n_candidates = whole("candidates", self.candidates, optional=True)
         self._temperature = number("temperature", self.temperature, above=0, finite=True)
@@ -201,9 +217,6 @@ class Learned(Independent):
         self._one_sided: dict[int, Pool] = {}
         if isinstance(self.pool, Corruption):
             self._one_sided = {side: self.pool.one_side(SIDES[side]) for side in self.pool.sides}
-        self._lock = Lock()
-        self._steps = 0
-        self._mean, self._sum, self._count = 0.0, 0.0, 0
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives, the first drawn first."""
@@ -215,27 +228,19 @@ class Learned(Independent):
         order = draw_independent(chance, width, generator_of(key_from(rng)))
         kept = np.take_along_axis(drawn.ids >= 0, order, axis=1)
         answer = take(drawn, (order, kept), counts, width, self.on_short)
-        if (
-            self._n_candidates(query.step) is None and len(self._one_sided) < 2
-        ):  # the chance of a side is not known here
+        all_compete = self._n_candidates(query.step) is None
+        if all_compete and len(self._one_sided) < 2:  # the chance of a side is not known here
             likely = np.where(answer.ids >= 0, np.take_along_axis(chance, order, axis=1), 1.0)
             answer = replace(answer, log_q=np.log(likely))
         return answer.like(query)
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Train the generator by one step on the query's anchors. Call it once a step.
-
-        Args:
-            query: The anchors.
-            negatives: Not used: candidates are drawn anew, so that sampling may happen elsewhere.
-            positive_scores: Not used.
-            vectors: Not used.
-        """
+        """Train the generator by one step on the query's anchors, with candidates of its own; the rest is not used."""
         check_query(query)
         if not len(query):
             return
         with self._lock, need_torch().enable_grad():
-            rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
+            rng = self._next_rng()
             drawn = self._draw(query, rng)
             chance, log_chance = self._chances(query, drawn)
             if self.baseline == "exact":
@@ -243,7 +248,7 @@ class Learned(Independent):
             else:
                 aim = self._drawn_reward(query, drawn, chance, log_chance, rng)
             entropy = -(chance * log_chance).sum(dim=1)
-            climb(self.optimizer, (aim + self.entropy * entropy).mean())
+            self._climb((aim + self.entropy * entropy).mean())
 
     def _expected_reward(self, query: Query, drawn: Negatives, chance: Any) -> Any:
         """(B,) E r = sum_j p_j r_j."""
@@ -275,23 +280,6 @@ class Learned(Independent):
     def mean_reward(self) -> float:
         """The mean reward of the last epoch that ended; 0 before."""
         return self._mean
-
-    @for_checkpoints
-    def state(self) -> dict[str, Any]:
-        """The generator's parameters, and what the baseline counts. Save the optimiser's moments yourself."""
-        with self._lock:
-            own = {"steps": self._steps, "mean": self._mean, "sum": self._sum, "count": self._count}
-            return {**own, **state_of(self.optimizer)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        count = Entry(whole=True)
-        own = {"steps": count, "mean": Entry(), "sum": Entry(), "count": count}
-        read = read_with_parameters(state, self.optimizer, own)
-        with self._lock:
-            set_parameters(self.optimizer, read)
-            self._steps, self._count = int(read["steps"]), int(read["count"])
-            self._mean, self._sum = float(read["mean"]), float(read["sum"])
 
     def _check_all_compete(self) -> None:
         if self._known is None:
@@ -353,14 +341,14 @@ class Learned(Independent):
 @final
 @public
 @dataclass(eq=False, repr=False)
-class GraphPolicy(Independent):
+class GraphPolicy(Trained, Independent):
     """Draw the end of a path of `hops` steps; each step by softmax(generator(node, neighbour)) over some neighbours.
 
     A path begins at the anchor, or at the row's positive. Only ends that are allowed count: nodes of `items` that are
-    neither the anchor nor the positive nor known of the anchor. Steps that lead to no allowed end have probability 0,
-    so that nothing is replaced afterwards. `observe` scores the ends of all paths over `width` neighbours a step and
-    makes one step of the optimiser up the exact gradient of the expected reward. log_q is None: the neighbours are
-    random where a node has more than `width`. Cost: width^hops logits and, to learn, scores per row.
+    neither the anchor nor the positive nor known of the anchor. Steps that lead to no allowed end have probability 0.
+    `observe` scores the ends of all paths and makes one step of the optimiser up the exact gradient of the expected
+    reward. log_q is None: the neighbours are random where a node has more than `width`. Cost: width^hops logits and, to
+    learn, scores per row.
 
     Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops,
     item, entity, item, from the positive; its policy also sees the user). Its code takes the highest action and trains
@@ -396,7 +384,7 @@ class GraphPolicy(Independent):
         [[2, 2], [3, 3]]
     """
 
-    needs_main_process = True  # its draws depend on what it was taught in the training loop
+    restore = Trained.restore  # its own, so that errors name this class
 
     graph: Positives
     generator: Generator
@@ -411,18 +399,16 @@ class GraphPolicy(Independent):
     items: Any = None
     seed: int = 0
     on_short: str = "pad"
-    _lock: Lock = field(init=False)
 
     def __post_init__(self) -> None:
         check_kind("graph", self.graph, Positives, "a square Positives")
         n = self.graph.n_items
         if self.graph.n_anchors != n:
             raise_invalid("graph", "square", f"{self.graph.n_anchors} x {n}")
-        check_generator_parts(self.generator, self.optimizer)
+        self._start(self.generator)
         check_function("reward", self.reward, "reward(anchors, ids)")
         check_whole("hops", self.hops, 1, 4)
         check_whole("width", self.width, 1)
-        check_whole("seed", self.seed, 0)
         check_one_of("start", self.start, ("anchor", "positive"))
         check_one_of("stop", self.stop, ("fixed", "return"))
         check_on_short(self.on_short)
@@ -434,8 +420,6 @@ class GraphPolicy(Independent):
         if allowed.shape != (n,) or allowed.dtype != bool:
             raise_invalid("items", f"bool of shape ({n},)", f"{allowed.dtype} of shape {allowed.shape}")
         self._allowed, self._edges = allowed, positive_rows(self.graph)
-        self._lock = Lock()
-        self._steps = 0
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) ends of paths."""
@@ -450,39 +434,18 @@ class GraphPolicy(Independent):
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts)).like(query)
 
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Train the generator by one step on paths of the query's anchors.
-
-        Args:
-            query: The anchors; with positives if paths begin there.
-            negatives: Not used: all paths over the drawn neighbours are scored.
-            positive_scores: Not used.
-            vectors: Not used.
-        """
+        """Train the generator by one step on paths of the query's anchors; the rest is not used."""
         check_query(query)
         if not len(query):
             return
         torch = need_torch()
         with self._lock, torch.enable_grad():
-            rng, self._steps = rng_for(self.seed, self._steps), self._steps + 1
-            nodes, chance = self._ends(query, rng)
+            nodes, chance = self._ends(query, self._next_rng())
             ends = Negatives(np.where(to_numpy(chance) > 0, nodes, -1))
             given = to_numpy(score_slots(self.reward, query, ends.like(query).ids))
             rewards = np.where(ends.ids >= 0, np.asarray(given, np.float64), 0.0)
             expected = chance * torch.as_tensor(rewards, device=chance.device).to(chance.dtype)
-            climb(self.optimizer, expected.sum(dim=1).mean())
-
-    @for_checkpoints
-    def state(self) -> dict[str, Any]:
-        """The generator's parameters, and the number of steps. Save the optimiser's moments yourself."""
-        with self._lock:
-            return {"steps": self._steps, **state_of(self.optimizer)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        read = read_with_parameters(state, self.optimizer, {"steps": Entry(whole=True)})
-        with self._lock:
-            set_parameters(self.optimizer, read)
-            self._steps = int(read["steps"])
+            self._climb(expected.sum(dim=1).mean())
 
     # Paths are trees, level by level: level h has (B, width^h) nodes, -1 for none. The children of node m of a level
     # are the nodes m * width to (m + 1) * width - 1 of the next one.
