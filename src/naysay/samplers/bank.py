@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay._lock import Lock
-from naysay._slots import PER_SLOT, blanked, gather
+from naysay._slots import blanked
 from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, need_torch, to_numpy
 from naysay.checks import (
@@ -24,7 +24,7 @@ from naysay.checks import (
     raise_invalid,
     shown,
 )
-from naysay.samplers._choose import draw_k
+from naysay.samplers._choose import draw_k, take_kept
 from naysay.samplers._settings import check_pool
 from naysay.samplers._vectors import unit
 from naysay.text import described
@@ -40,11 +40,7 @@ class Bank:
 
     Call `observe` once a step with the vectors of the query's positives. An item that was never observed has no vector:
     it is left out, its slot stays empty, and `dropped` counts it as "unseen". The answer has `vectors` (B, K, d), 0 in
-    empty slots, without gradients. log_q is the pool's once all items were observed, None before. If an id comes twice
-    in a batch, the last row counts.
-
-    Cost: n_items x d numbers, which are the whole state, and a copy of the vectors of a draw. `Memory` keeps the last
-    few batches instead, which are fresher, at the cost of their number.
+    empty slots, without gradients. log_q is the pool's once all items were observed, None before.
 
     Wu, Xiong, Yu, Lin. Unsupervised Feature Learning via Non-Parametric Instance Discrimination. CVPR 2018.
 
@@ -100,10 +96,9 @@ class Bank:
             drawn = replace(drawn, log_q=None)
         n_unseen = int(np.count_nonzero(filled & ~known))
         if n_unseen:
-            order = np.argsort(~known, axis=1, kind="stable")  # filled slots move to the front of their row
-            arrays = {name: getattr(drawn, name) for name in PER_SLOT}
-            moved = {name: gather(array, order) for name, array in arrays.items() if array is not None}
-            drawn = replace(drawn, **moved, dropped={**drawn.dropped, "unseen": n_unseen})
+            counts = np.count_nonzero(known, axis=1)
+            in_front = take_kept(drawn.like(query), known, query, counts, drawn.shape[1], "pad")
+            drawn = replace(in_front, dropped={**drawn.dropped, "unseen": n_unseen})
         return blanked(drawn).like(query)
 
     def observe(
@@ -167,9 +162,8 @@ def _checked(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
 def momentum_update(online: Any, target: Any, momentum: float = 0.999) -> None:
     """Move each parameter of `target` towards `online`, in place: slow <- momentum * slow + (1 - momentum) * fast.
 
-    Buffers (running means, counters) are copied. MoCo's code does not touch the buffers and lets the slow encoder
-    collect its own. No gradient is recorded, and `target` needs none. Call it once a step, before the slow encoder is
-    used. Cost: one pass over the parameters.
+    Buffers (running means, counters) are copied; MoCo's code lets the slow encoder collect its own. No gradient is
+    recorded, and `target` needs none. Call it once a step, before the slow encoder is used.
 
     He, Fan, Wu, Xie, Girshick. Momentum Contrast for Unsupervised Visual Representation Learning. CVPR 2020.
 
@@ -194,12 +188,11 @@ def momentum_update(online: Any, target: Any, momentum: float = 0.999) -> None:
     check_number("momentum", momentum, at_least=0, at_most=1)
     if online is target:
         raise_invalid("target", "another module than online", "the same", "Make it by copy.deepcopy(online).")
-    fast, slow = dict(online.state_dict(keep_vars=True)), dict(target.state_dict(keep_vars=True))
-    shapes = [{name: tuple(value.shape) for name, value in module.items()} for module in (fast, slow)]
-    unequal = [name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name)]
-    if unequal:
-        got = f"{shown(unequal[0])} of shape {shapes[1].get(unequal[0])}"
-        raise_invalid("target", f"of the shapes of online, which has {shapes[0].get(unequal[0])}", got)
+    fast, slow = (module.state_dict(keep_vars=True) for module in (online, target))
+    for name in {**fast, **slow}:
+        shapes = [tuple(values[name].shape) if name in values else None for values in (fast, slow)]
+        if shapes[0] != shapes[1]:
+            raise_invalid("target", f"of the shapes of online, which has {shapes[0]}", f"{shown(name)} of {shapes[1]}")
     learnt = dict(target.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for name, value in slow.items():

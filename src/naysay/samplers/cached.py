@@ -29,7 +29,7 @@ from naysay.pools._slots import (
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from, rng_for
-from naysay.samplers._choose import Floats, Ids, pick, rows_of, softened, take, wanted_slots
+from naysay.samplers._choose import Floats, Ids, draw_independent, pick, rows_of, softened, take, wanted_slots
 from naysay.samplers._settings import FromPool, check_on_short, check_pool, number
 from naysay.samplers.scores import positive_scores
 from naysay.types import RELATION, SIDES, Array, Negatives, Pool, Query, check_query, positive_ids
@@ -44,15 +44,15 @@ class Cached(FromPool):
     """Take negatives from a cache of `size` ids per anchor, which each step renews by score.
 
     `observe`, once a step, renews the caches of the batch's anchors: candidates are the cached ids and `fresh` draws
-    from the pool, and `size` of them stay, without repeats. An anchor that comes twice in a batch is renewed once.
-    `sample` takes k of the cached ids. It changes nothing, and an anchor whose cache is empty gets its negatives from
-    the pool. With choose="uniform" log_q is exact given the cache: -log(m - slot) of m cached ids without the row's own
-    positive; otherwise it is None. With size = fresh = 1 and a fixed model the update is Barker's Markov chain: the
-    cached id is a draw from softmax(score / temperature) over all free items.
+    from the pool, and `size` of them stay, without repeats. `sample` takes k of the cached ids and changes nothing; an
+    anchor whose cache is empty gets its negatives from the pool. With choose="uniform" log_q is exact given the cache:
+    -log(m - slot) of m cached ids without the row's own positive; otherwise, and for triples, it is None. With
+    size = fresh = 1 and a fixed model the update is Barker's Markov chain: the cached id is a draw from
+    softmax(score / temperature) over all free items.
 
     Triples (pool=Corruption) have a cache for each (relation, tail), with heads, and each (head, relation), with tails.
-    All negatives of a row replace one side, drawn by the pool's chances (`choice="bernoulli"`), and log_q of the first
-    slot contains that chance. A triple with a key that is in no known triple has no cache, and draws from the pool.
+    All negatives of a row replace one side, drawn by the pool's chances (`choice="bernoulli"`). A triple with a key
+    that is in no known triple has no cache, and draws from the pool.
 
     With history=H the choice "top" takes the highest P + bonus * std(P) of P = sigmoid(score - score of the positive).
     The deviation is over the last H epochs (divided by their number) for ids that were cached in at least two of them,
@@ -63,7 +63,7 @@ class Cached(FromPool):
     records whole pools, here only cached ids have a history). Both codes let an id enter the cache twice.
 
     Cost: 8 bytes for each of the places of all anchors, and 4 more per epoch of history. `sample` scores nothing if
-    choose="uniform", else (B, size). `observe` scores (B, size + fresh), for triples once for each side.
+    choose="uniform", else (B, size); `observe` scores (B, size + fresh).
 
     Args:
         pool: Where fresh ids come from. It must have `positives` or `n_anchors`, or be a `Corruption`.
@@ -154,7 +154,7 @@ class Cached(FromPool):
         """Draw (B, K) negatives; the highest first if choose="top", else the first drawn first."""
         check_query(query)
         counts, width = wanted_slots(k, len(query), rng, size=self.size)
-        rows, place, log_side = self._rows.of_one_side(query, rng)
+        rows, place = self._rows.of_one_side(query, rng)
         bonus = self._bonus(query.step)
         with self._lock:
             held = self._held(rows)
@@ -162,7 +162,17 @@ class Cached(FromPool):
         ids = _without(held, self._rows.excluded(query, place))
         by_pool, pool_log_q = self._rows.fill_by_pool(query, place, counts, ids, rng)
         if self.choose == "uniform":
-            return self._uniform(query, ids, counts, width, place, log_side, by_pool, pool_log_q, rng)
+            taken, log_q = draw_filled(ids, counts, width, key_from(rng), distinct=True)
+            taken[by_pool] = ids[by_pool, :width]  # the pool has chosen for these rows
+            if pool_log_q is not None:
+                log_q[by_pool] = pool_log_q[by_pool, :width]
+                log_q = np.where(taken >= 0, log_q, 0.0)
+            return Negatives(
+                taken,
+                log_q=None if pool_log_q is None else log_q,
+                side=self._rows.side(place[:, None], taken),
+                dropped=shortfall(self.on_short, taken, counts),
+            ).like(query)
         candidates = Negatives(ids, side=self._rows.side(place[:, None], ids)).like(query)
         scores = score_slots(self.score, query, candidates.ids, candidates.side)
         values = softened(scores, self._temperature(query.step), rng) if self.choose == "softmax" else scores
@@ -171,36 +181,9 @@ class Cached(FromPool):
             deviations = _deviation(_moved(held, ids_scores, ids), positive_scores_then)
             own = positive_scores(self.score, query)
             values = _with_bonus(scores, own, like_query(bonus * deviations, query))
-        if by_pool.any():  # the pool has chosen for these rows: their order stays
+        if by_pool.any():  # the order of what the pool has chosen stays
             values = _falling(values, like_query(by_pool, query))
         return take(candidates, pick(values, scores > -np.inf, width), counts, width, self.on_short, scores)
-
-    def _uniform(
-        self,
-        query: Query,
-        ids: Ids,
-        counts: Ids,
-        width: int,
-        place: Ids,
-        log_side: Floats | None,
-        by_pool: NDArray[np.bool_],
-        pool_log_q: Floats | None,
-        rng: np.random.Generator,
-    ) -> Negatives:
-        """Any k of the ids (B, size), with log_q; in rows `by_pool` the pool's draw and log_q."""
-        taken, log_q_drawn = draw_filled(ids, counts, width, key_from(rng), distinct=True)
-        taken[by_pool] = ids[by_pool, :width]
-        log_q = None
-        if pool_log_q is not None:
-            log_q_drawn[by_pool] = pool_log_q[by_pool, :width]
-            if log_side is not None:
-                log_q_drawn[:, :1] += log_side[:, None]
-            log_q = like_query(np.where(taken >= 0, log_q_drawn, 0.0), query)
-        side = self._rows.side(place[:, None], taken)
-        if side is not None:
-            side = like_query(np.where(taken >= 0, side, np.int8(-1)), query)
-        dropped = shortfall(self.on_short, taken, counts)
-        return Negatives(like_query(taken, query), log_q=log_q, side=side, dropped=dropped)
 
     def _held(self, rows: Ids) -> Ids:
         """(B, size) the cached ids; none where the row is -1, which only keys of triples can be."""
@@ -213,11 +196,8 @@ class Cached(FromPool):
     def observe(self, query: Query, negatives: Any = None, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Renew the caches of the query's anchors. Call it once a step.
 
-        Args:
-            query: The anchors; with positives if there is a `history`.
-            negatives: Not used.
-            positive_scores: (B,) the scores of the positives, for a history; computed if not given.
-            vectors: Not used.
+        With a `history` the query has positives, and `positive_scores` (B,) are computed if not given. The rest is not
+        used.
         """
         check_query(query)
         rows = self._rows.of(query)
@@ -336,19 +316,14 @@ class _Rows:
         rows = index.rows(triples_of(query, self.corruption.known))
         return np.where(rows == self.n_rows - 1, -1, rows)
 
-    def of_one_side(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Ids, Floats | None]:
-        """(B,) each: the row of the cache, the place of its side, and the log of its chance, None for anchors."""
+    def of_one_side(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """(B,) each: the row of the cache, and the place of its side, which is drawn."""
         rows = self.of(query)
         place = np.zeros(len(rows), np.int64)
-        if self.corruption is None:
-            return rows[:, 0], place, None
-        chance = self.corruption.chance[triples_of(query, self.corruption.known)[:, RELATION]]
-        if rows.shape[1] > 1:
-            until = np.cumsum(chance, axis=1)
-            drawn = generator_of(key_from(rng)).random(len(rows))
-            place = (drawn[:, None] * until[:, -1:] >= until[:, :-1]).sum(axis=1)
-        at = np.arange(len(rows)), place
-        return rows[at], place, np.log(chance[at])
+        if self.corruption is not None and rows.shape[1] > 1:
+            chance = self.corruption.chance[triples_of(query, self.corruption.known)[:, RELATION]]
+            place = draw_independent(chance, 1, generator_of(key_from(rng)))[:, 0]
+        return rows[np.arange(len(rows)), place], place
 
     def excluded(self, query: Query, place: Ids) -> Ids | None:
         """(B, 1) the id that a negative of the row must not be: its positive, or the triple's own part."""
@@ -358,20 +333,21 @@ class _Rows:
         return None if query.positives is None else positive_ids(query)[:, None]
 
     def side(self, places: Ids, ids: Ids) -> NDArray[np.int8] | None:
-        """(B, n) the sides of `ids` (B, n) as `Negatives.side` has them, from places (B, 1); None for anchors."""
+        """(B, n) the sides of `ids` (B, n), from places (B, 1); -1 where a slot is empty, None for anchors."""
         if self.corruption is None:
             return None
-        return np.asarray(np.array(self.corruption.sides, np.int8)[np.broadcast_to(places, ids.shape)])
+        sides = np.array(self.corruption.sides, np.int8)[places]
+        return np.where(ids >= 0, sides, np.int8(-1))
 
     def fill_by_pool(
         self, query: Query, place: Ids, counts: Ids, ids: Ids, rng: np.random.Generator
     ) -> tuple[NDArray[np.bool_], Floats | None]:
         """Write draws of the pool into the rows of `ids` (B, size) that are empty.
 
-        Returns which rows those are (B,), and the pool's log_q (B, size), None if it has none.
+        Returns which rows those are (B,), and the pool's log_q (B, size), None if it has none, and for triples.
         """
         empty = ids[:, 0] < 0  # rows are filled from the left
-        log_q: Floats | None = np.zeros(ids.shape)
+        log_q: Floats | None = np.zeros(ids.shape) if self.corruption is None else None
         for at, pool in enumerate(self.pools):
             index = np.flatnonzero(empty & (place == at))
             if len(index) == 0:

@@ -48,12 +48,11 @@ class Mixed:
 
     With shares s of sum 1, part p gets floor(S_p k + u) - floor(S_(p-1) k + u) slots of a row, where S are the running
     sums and u ~ U(0, 1) is drawn once for the row: s_p k on average, exactly so where the S_p k are whole, and k in
-    all. A part that gets no slot in the batch is not called. Slots are in the order of the parts.
+    all. Slots are in the order of the parts.
 
-    `source` (B, K) says which part a slot came from; a part's own source is not kept. `scores` and `suspicion` are kept
-    if all parts have them; `weights`, `relation` and `parents` if one has, the others' slots then get 1, 0 (negative)
-    and (-1, -1); `vectors` and `side` must come from all parts or from none. `dropped` adds up. log_q is None, because
-    the parts' are those of their own draws. Cost: that of the parts, and a sort of K ids per row for the duplicates.
+    `source` (B, K) says which part a slot came from. `scores` and `suspicion` are kept if all parts have them;
+    `weights`, `relation` and `parents` if one has, the others' slots then get 1, 0 (negative) and (-1, -1); `vectors`
+    and `side` must come from all parts or from none. `dropped` adds up. log_q is None.
 
     Args:
         parts: {name: sampler}; the names become `source_names`.

@@ -35,15 +35,13 @@ class Judged(MadeOf):
     """Draw candidates from a sampler, score them with a detector, and apply a policy.
 
     `suspicion` (B, K) is stored with the negatives. With "drop", `dropped` counts the suspicious candidates that come
-    before the last one taken, under the name of the detector with the largest suspicion (ties: the first);
-    {"exhausted": n} counts slots for which the sampler had no candidate. The sampler's own counts are those of its
-    larger draw. log_q is None after "drop", the sampler's own after "reweight", and as `naysay.detectors.ignore` says
-    after "ignore" and "attract".
+    before the last one taken, under the name of the detector with the largest suspicion (ties: the first). log_q is
+    None after "drop", the sampler's own after "reweight", and as `naysay.detectors.ignore` says after "ignore" and
+    "attract".
 
     Detectors and samplers that learn must see the candidates before the policy: a quantile of the remaining ones would
-    fall at every step. So if a part learns, the candidates of the last `sample` of each thread are kept, and `observe`
-    replaces the negatives that `sample` returned by them. It recognises them by their ids, on any device and in any
-    thread. Candidates of at most 16 threads are kept.
+    fall at every step. So if a part learns, the candidates of the last `sample` of each thread (16 at most) are kept,
+    and `observe` replaces the negatives that `sample` returned by them.
 
     Cost: the sampler's for refill * k candidates, and the detector's for as many. Nothing is drawn twice.
 

@@ -1,6 +1,7 @@
 """Synthetic negatives: vectors that are mixed from candidates, from the positive, or from the anchor.
 
-A slot carries the id of its first parent; `parents` has both. Score the `vectors`, not the ids. log_q is None.
+An answer has `vectors` (B, K, d): score these, not the ids. A slot carries the id of its first parent; `parents` has
+both. log_q is None. Numbers and intervals may be functions of the step.
 """
 
 from __future__ import annotations
@@ -91,13 +92,11 @@ class MoCHi(FromPool):
     """Take the n_hard candidates that are nearest to the anchor, and mix k new vectors from them.
 
     Near means the dot product with the query's vectors (B, d), which should have length 1. i and j are uniform among
-    the n_hard, and differ unless there is only one. With b below 1/2 the anchor's part is always the smaller one. Every
-    number may be a function of the step, so that mixing can start late: use `anchor_share`, or the shares of `Mixed`.
+    the n_hard, and differ unless there is only one.
 
-    The answer has `vectors` (B, K, d) of length 1, **without gradients**, as in the paper. `ids` and parents[..., 0]
-    are i; parents[..., 1] is j, or -1 for the anchor, which is not an item; `source` says which kind; `scores` are
-    q . vectors. The paper adds them to the queue's own negatives: use `Mixed`. Cost: the draw, B dot products with the
-    candidates (for a whole Memory one matrix product, no copy per row), a partial sort, O(B k d) for the mixing.
+    The vectors have length 1 and **no gradients**, as in the paper. The parents are i and j, or i and -1 for the
+    anchor, which is not an item; `source` says which kind; `scores` are q . vectors. The paper adds them to the queue's own
+    negatives: use `Mixed`, whose shares also let mixing start late.
 
     Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020;
     Giakoumoglou and Stathaki. SynCo: Synthetic Hard Negatives for Contrastive Visual Representation Learning. 2024.
@@ -106,8 +105,7 @@ class MoCHi(FromPool):
         pool: Where candidates come from: `Memory`, with its own vectors, or any pool with `embed`.
         embed: embed(ids) -> (..., d), the items' vectors; None uses those that the pool returns.
         n_hard: How many of the nearest candidates are mixed.
-        candidates: How many candidates to draw; None: everything in the pool, if its draw takes n=None (`Memory`,
-            `InBatch`).
+        candidates: How many to draw; None: everything in a `Memory` or `InBatch`.
         embed_anchors: embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
         anchor_share: The share of a row's slots that are mixed with the anchor, spread evenly, from 0 to 1.
         mix: (low, high) of a in pairs: unit(a n_i + (1 - a) n_j), a ~ U(mix), i != j.
@@ -223,20 +221,16 @@ class MixKG(FromPool):
     """Take the n_hard hardest candidates by one of two criteria, and mix k pairs of them.
 
     v = a e_i + (1 - a) e_j,  a ~ U(mix),  i != j uniform among the n_hard (i = j if there is only one). The paper
-    has both criteria; `Mixed` of two samplers combines them. The answer has `vectors` (B, K, d), which replace the
-    entity's, and through which gradients flow into embed. `ids` and parents[..., 0] are i, parents[..., 1] is j; `side`
-    is the pool's; scores are None. Numbers may be functions of the step. Cost: the draw, one call of score (or embed)
-    for (B, candidates), a partial sort, and embed of the 2 B k parents.
+    has both criteria; `Mixed` of two samplers combines them. The vectors replace the entity's, and gradients flow
+    through them into embed. The parents are i and j; `side` is the pool's; scores are None.
 
     Che, Yang, Shao, Zhang, Tao. MixKG: Mixing for Harder Negative Samples in Knowledge Graph. 2022 (arXiv 2202.09606).
 
     Args:
-        pool: Where candidates come from: `Corruption` of one side (for two sides put two of these in `Mixed`), or any
-            pool.
-        score: score(triples (B, 3), corrupted (B, n, 3)) -> (B, n), higher is closer; on a pool of items
-            score(anchors (B,), ids (B, n)) -> (B, n); None if by="entity".
+        pool: `Corruption` of one side (for two sides put two of these in `Mixed`), or any pool.
+        score: As in `Dynamic`; None if by="entity".
         embed: embed(ids) -> (..., d), the vectors of the entities.
-        candidates: How many candidates to draw.
+        candidates: How many to draw.
         n_hard: How many of them are mixed.
         by: "score": the hardest are those that the model scores highest. "entity": those with the highest cosine to
             the correct entity, which is the triple's own or the query's positive.
@@ -337,15 +331,14 @@ class MixGCF(FromPool):
     alpha is the same for all candidates of a layer and does not change the argmax, so the choice is made first, and
     only the chosen ones are mixed.
 
-    The answer has `vectors` (B, K, d), and **gradients flow** through them into embed, for candidates and positive.
-    `ids` and parents[..., 0] are the candidate chosen at layer 0, parents[..., 1] the positive; `scores` are
-    e_a . vectors without gradients. With mix=(0, 0) and one layer it is DNS. `mix` and `candidates` may be functions of
-    the step. Cost: O(B k (M + layers) layers d) in time and memory.
+    **Gradients flow** through the vectors into embed, for candidates and positive. The parents are the candidate chosen
+    at layer 0, and the positive; `scores` are e_a . vectors without gradients. With mix=(0, 0) and one layer it is DNS.
+    Cost: O(B k (M + layers) layers d) in time and memory.
 
     Huang, Dong, Ding, Yang, Feng, Wang, Tang. MixGCF. KDD 2021.
 
     Args:
-        pool: Where candidates come from. It excludes known positives.
+        pool: Where candidates come from.
         embed: embed(ids) -> (..., layers, d), the items' vectors at each layer of a graph network, layer 0 first;
             (..., d) is one layer.
         candidates: M, how many candidates each negative is made from.
