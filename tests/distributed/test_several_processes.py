@@ -19,7 +19,7 @@ def found(run_processes):
 
 
 CHECKS = ("tensors_and_scores_in_shares", "few_rows_in_shares", "pushes_as_one", "online_as_one", "clusters_as_one")
-CHECKS += ("a_judge_learns_as_one",)
+CHECKS += ("a_judge_learns_as_one", "model_as_one")
 SAME = [
     *((2, name) for name in METHODS),
     *((3, name) for name in AMONG_THREE),
@@ -33,10 +33,10 @@ def test_it_is_that_of_one_process(found, size, check):
 
 
 def test_only_the_first_process_holds_all_rows(found):
-    """Beside their own rows, as a share of 61 MB: the first holds all of them, another some blocks of 4 MB."""
+    """Beside their own rows, as a share of 31 MB: the first holds all of them, another some blocks of 4 MB."""
     first, *others = (process["held"] for process in found)
     assert first > 0.9
-    assert max(others) < 0.6
+    assert max(others) < 0.8
 
 
 def test_states_of_two_processes_go_on_in_three_as_in_one(found):
@@ -46,47 +46,45 @@ def test_states_of_two_processes_go_on_in_three_as_in_one(found):
             assert difference(process["states"][name], state) == "", name
 
 
-SENTENCES = {
-    "rng": "WholeBatch.sample: `rng` must be the same in all processes, got others. Pass rng_for(seed, step), without "
-    "a rank. `data.loader` draws by rank: give it the sampler itself.",
-    "k": "WholeBatch.sample: `k` must be the same in all processes, got {1, 2}.",
-    "kinds of k": "WholeBatch.sample: `k` must be the same in all processes, got {1, one per row}.",
-    "step": "WholeBatch.sample: `query` must be of one step in all processes, got {0, 1}.",
-    "positives": "WholeBatch.sample: `positives` must be given in all processes, got {None, an array}.",
-    "a bad query": "WholeBatch.sample: `query` must be a Query, got list. Write naysay.Query(anchors).",
-    "no generator": "WholeBatch.sample: `rng` must be a numpy Generator, got 7. Pass rng=naysay.rng_for(seed, step).",
-    "width": "observe_all: `vectors` must be of one width in all processes, got {(2,), (3,)}.",
-    "rows": "observe_all: `vectors` must be a row for each of the 2 of the query, got shape (3, 2).",
-    "negatives": "observe_all: `negatives` must be given in all processes, got {none, negatives}.",
-    "shares": "`ids` must be of one shape in all processes, got {(2, 1), (3, 1)}. Use it inside WholeBatch.",
-    "missing": "update_on_first: `ids` must be all of 0 to 3 over all processes, got no 2 (1 missing).",
-    "below 0": "update_on_first: `ids` must be at least 0, got -1.",
-    "widths": "update_on_first: `rows` must be of one width in all processes, got {(2,), (3,)}.",
-    "dtypes": "update_on_first: `rows` must be of one dtype in all processes, got {float32, float64}.",
-    "whole numbers": "update_on_first: `rows` must be floating-point numbers of shape (n, d), got int64 of shape (4, "
-    "2).",
-    "collapsed": "Incremental.update: `features` must be different vectors, got 4 rows within 1e-05 of their norm. Is "
-    "the encoder trained?",
-    "unchanged": (0, 0),
+# The parameter that the error names in all processes, where one of them has something else.
+PARAMETERS = {
+    "rng": "rng",
+    "k": "k",
+    "kinds of k": "k",
+    "step": "query",
+    "positives": "positives",
+    "a bad query": "query",
+    "no generator": "rng",
+    "width": "vectors",
+    "rows": "vectors",
+    "negatives": "negatives",
+    "shares": "ids",
+    "missing": "ids",
+    "too few": "ids",
+    "below 0": "ids",
+    "widths": "rows",
+    "dtypes": "rows",
+    "whole numbers": "rows",
+    "collapsed": "features",
 }
 
 
-def of_all(sentence, size):
-    """A sentence with what each process has: all the first, but the last process the second."""
-    before, brace, rest = sentence.partition("{")
-    if not brace:
-        return sentence
-    values, after = rest.split("}")
-    most, last = values.rsplit(", (", 1) if ", (" in values else values.rsplit(", ", 1)
-    last = f"({last}" if ", (" in values else last
-    return before + ", ".join([most] * (size - 1) + [last]) + after
+@pytest.mark.parametrize("size", [2, 3])
+def test_what_does_not_fit_raises_the_same_error_in_all_processes(found, size):
+    for process in found[:size]:
+        raised = process[size, "refusals"]
+        assert {case: raised[case] for case in PARAMETERS} == PARAMETERS
+        assert raised["unchanged"] == (0, 0)
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("case", SENTENCES)
-def test_what_does_not_fit_raises_one_sentence_in_all_processes(found, size, case):
-    expected = SENTENCES[case] if case == "unchanged" else of_all(SENTENCES[case], size)
-    assert [process[size, "refusals"][case] for process in found[:size]] == [expected] * size
+def test_rows_come_in_the_order_of_ranks(found, size):
+    everyone = [0, 1, 10, 11, 12, 20, 21, 22, 23][: 5 if size == 2 else 9]
+    for rank, process in enumerate(found[:size]):
+        ids, first, has_gradients, no_rows, raised = process[size, "gathers"]
+        assert (ids, first) == (everyone, (0, 2, 5)[rank])
+        assert (has_gradients, no_rows) == (False, (0, 3))
+        assert raised == ["vectors"] * 4
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -96,8 +94,6 @@ def test_an_error_of_the_sampler_or_the_update_reaches_all(found, size):
     assert {one["update"] for one in others} == {"the first process failed: ZeroDivisionError(1)"}
     short = "Everything.draw: row 0 has 2 candidates left of the 3 requested"
     assert all(one["short"].startswith(short) for one in (first, *others))
-    few = f"update_on_first: `ids` must be all of 0 to 1000000000000 over all processes, got {2 * size} of them."
-    assert all(one["too few"] == few for one in (first, *others))
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -107,15 +103,10 @@ def test_an_error_of_the_model_of_one_process_reaches_all(found, size):
     assert others == [f"RuntimeError: process {size - 1} failed: IndexError('of this process')"] * (size - 1)
 
 
-def test_a_backend_without_the_operation_and_a_worker_raise_one_sentence(found):
-    rule = (
-        "`group` must be of a backend that exchanges tensors of this device, such as gloo for the CPU, got cuda:gloo."
-    )
-    names = ("gather_rows", "observe_all", "update_on_first")
-    worker = "observe_all: `group` must be used in the main process, got a worker of a DataLoader. Set workers=0."
+def test_a_backend_without_the_operation_and_a_worker_raise(found):
     for process in found:
-        assert process["backends"] == [f"{name}: {rule}" for name in names]
-        assert process["a worker"] == worker
+        assert process["backends"] == ["group"] * 3
+        assert process["a worker"] == "group"
 
 
 # ---- one process ----------------------------------------------------------------------------------------

@@ -23,7 +23,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from catalog_programs import run
 
 SECONDS = 240  # for all processes to start, meet and end, on a busy machine
-METHODS = [method.name for question in ("where", "which") for method in catalog.methods(question) if not method.like]
+# The first method of each pool that is drawn from as it is, and of each sampler.
+METHODS = [
+    *{
+        tuple(method.parts.split("(")[: 2 if method.question == "where" else 1]): method.name
+        for question in ("which", "where")
+        for method in reversed(catalog.methods(question))
+        if not method.like
+    }.values()
+]
 AMONG_THREE = ("uniform", "corruption", "cached", "learned", "in-batch", "memory-queue", "mixed-sources", "judged")
 SHARES = {1: (), 2: (0.3,), 3: (0.5, 0.5)}  # where a batch is cut; of three processes the second has no rows
 N, ITEMS, WIDTH = 40, 90, 6
@@ -56,9 +64,12 @@ def difference(one, other):
 
 
 def refusal(call, *arguments, **named):
+    """The parameter that an error names, or the error if it names none; "" without an error."""
     try:
         call(*arguments, **named)
-    except (NaysayError, RuntimeError) as error:
+    except NaysayError as error:
+        return error.parameter or str(error)
+    except RuntimeError as error:
         return str(error)
     return ""
 
@@ -237,7 +248,7 @@ def clusters_as_one(place, n=500):
 
 def held_while_updating(place):
     """The most memory that a process needs for an update, beside its own rows, as a share of all rows."""
-    n, width = 120_000, 128
+    n, width = 60_000, 128
     detector = ns.detectors.Incremental(n, 2, accept=1.0, iterations=1)
     mine = np.arange(n)[place[0] :: place[1]]
     rows = np.random.default_rng(0).standard_normal((len(mine), width), np.float32)
@@ -297,6 +308,41 @@ def loss_as_one(place, loss):
 
 
 LOSSES = {"in_batch": pairs, "in_batch_hinge": hinge, "sup_con": labelled, "eliminate": eliminated}
+
+
+def model_as_one(place):
+    """A DistributedDataParallel model has the gradient of the mean over the whole batch."""
+    whole = [torch.from_numpy(np.random.default_rng(seed).standard_normal((N, WIDTH))) for seed in (0, 1)]
+    weight = torch.from_numpy(np.random.default_rng(2).standard_normal((3, WIDTH))).requires_grad_()
+    pairs(*(part @ weight.T for part in whole), lambda given: (given, 0)).mean().backward()
+    layer = torch.nn.Linear(WIDTH, 3, bias=False).double()
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+    model = torch.nn.parallel.DistributedDataParallel(layer, process_group=place[2])
+    rows = own_rows(place, N)
+    made = model(torch.cat([part[rows] for part in whole]))
+    half = len(made) // 2
+    losses = pairs(made[:half], made[half:], lambda given: gather_rows(given, place[2]))
+    (losses.sum() * place[1] / N).backward()
+    apart = float((layer.weight.grad - weight.grad).abs().max())
+    return "" if apart < 1e-12 else f"{apart:g}"
+
+
+def gathers(place):
+    """`gather_rows` of ids, without gradients, of no rows, and what raises in all processes."""
+    rank, size, group = place
+    last = rank == size - 1
+    ids = gather_rows(torch.arange(2 + rank) + 10 * rank, group)
+    with torch.no_grad():
+        plain = gather_rows(torch.ones(2, 3, requires_grad=True), group).rows.requires_grad
+    none = gather_rows(torch.empty(0, 3), group).rows.shape
+    raised = [
+        refusal(gather_rows, torch.ones(2, 3 + last), group),
+        refusal(gather_rows, torch.ones(2, 3) if last else torch.ones(2), group),
+        refusal(gather_rows, torch.ones(2, 3, dtype=torch.float64 if last else torch.float32), group),
+        refusal(gather_rows, torch.ones(2, 3, requires_grad=last), group),
+    ]
+    return ids.rows.tolist(), ids.first, plain, tuple(none), raised
 
 
 # ---- states, and what is rejected -----------------------------------------------------------------------
@@ -447,7 +493,7 @@ def work(rank, folder):
                 found[size, name] = answer(loss_as_one, place, loss)
             for check in (
                 *(tensors_and_scores_in_shares, few_rows_in_shares, pushes_as_one, online_as_one, clusters_as_one),
-                *(a_judge_learns_as_one, refusals),
+                *(a_judge_learns_as_one, model_as_one, gathers, refusals),
             ):
                 found[size, check.__name__] = answer(check, place)
             if size == 2:

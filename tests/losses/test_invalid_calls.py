@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from loss_calls import BATCH_LOSSES, BLOCKS, LOG_Q, PARTNER, ROWS, SLOT_LOSSES, SLOTS, SOFTMAX, random
+from loss_calls import BATCH_LOSSES, BLOCKS, LOG_Q, ROWS, SLOT_LOSSES, SLOTS, SOFTMAX, random
 
 from naysay import losses
 from naysay.errors import NaysayError
@@ -273,31 +273,6 @@ def test_a_guide_hides_no_score(score):
     assert_invalid("negatives", losses.gist, POSITIVE, changed(NEGATIVES, (0, 0), score), **guide)
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_a_number_may_be_numpys(kind):
-    for loss, setting, value in (
-        (losses.hinge, "margin", 0.5),
-        (losses.info_nce, "temperature", 0.5),
-        (losses.decoupled, "sigma", 0.5),
-        (losses.debiased, "prior", 0.125),
-        (losses.hard_negative_nce, "beta", 0.5),
-        (losses.self_adversarial, "alpha", 0.5),
-        (losses.gist, "margin", 0.5),
-    ):
-        assert loss(*SCORES, **{setting: kind(value)}).tolist() == loss(*SCORES, **{setting: value}).tolist()
-
-
-@pytest.mark.parametrize("name", SLOT_LOSSES)
-def test_lists_arrays_and_tensors_are_options(name):
-    mask, weights = random(ROWS, SLOTS, seed=7) > 0, torch.arange(ROWS * SLOTS).reshape(ROWS, SLOTS) % 4
-    expected = SLOT_LOSSES[name](*SCORES, mask=mask, weights=weights)
-    frozen = mask.numpy().copy()
-    frozen.flags.writeable = False
-    for option in (mask.tolist(), frozen, mask.numpy()[::-1][::-1]):
-        for counts in (weights.tolist(), weights.numpy().astype(np.float32), weights.numpy().astype(np.int8)):
-            assert SLOT_LOSSES[name](*SCORES, mask=option, weights=counts).tolist() == expected.tolist()
-
-
 def test_half_precision_does_not_move_the_threshold_of_a_guide():
     """1 <= 1 - 0.001 is false, though bfloat16 cannot tell the two apart: it is compared in float32."""
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
@@ -309,9 +284,3 @@ def test_half_precision_does_not_move_the_threshold_of_a_guide():
 def test_log_q_of_certainty_may_be_rounded():
     for certain in (0.0, 1e-7):
         losses.info_nce(*SCORES, log_q=np.full((ROWS, SLOTS), certain))
-
-
-def test_partners_may_be_numpy():
-    z = random(40, 3)
-    wanted = losses.in_batch(z, partner=PARTNER)
-    assert torch.equal(losses.in_batch(z, partner=PARTNER.numpy()), wanted)

@@ -55,24 +55,6 @@ def test_gradients_of_supervised_contrast(denominator, uneven):
 # ---- laws -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", [eliminate, attract])
-def test_without_an_accepted_label_both_are_plain(loss):
-    z, partner, _, keys, _ = world()
-    nobody = np.full(len(z), -1)
-    wanted = in_batch(z, torch.cat([z, keys]), partner=partner, temperature=0.5, mask=~torch.eye(10, 14).bool())
-    torch.testing.assert_close(loss(z, partner, nobody, temperature=0.5, keys=keys), wanted, **CLOSE)
-    torch.testing.assert_close(loss(z, partner, np.arange(10), temperature=0.5, keys=keys), wanted, **CLOSE)
-
-
-@pytest.mark.parametrize("loss", [eliminate, attract])
-def test_granularities_are_the_mean_of_the_losses(loss):
-    z, partner, labels, keys, key_labels = world(granularities=3)
-    given = {"temperature": 0.5, "keys": keys}
-    apart = [loss(z, partner, a, key_labels=b, **given) for a, b in zip(labels, key_labels, strict=True)]
-    whole = loss(z, partner, labels, key_labels=key_labels, **given)
-    torch.testing.assert_close(whole, torch.stack(apart).mean(dim=0), **CLOSE)
-
-
 def test_elimination_is_in_batch_with_labels():
     z, partner, labels, _, _ = world(granularities=2)
     wanted = in_batch(z, partner=partner, labels=labels, temperature=0.5)
@@ -147,14 +129,6 @@ def test_supervised_contrast_in_plain_loops(denominator):
         assert found[i].item() == pytest.approx(wanted, rel=1e-12, abs=1e-15)
 
 
-def test_two_views_with_their_number_as_the_class_are_nt_xent():
-    z, partner, _, _, _ = world(rows=8)
-    labels = np.minimum(np.arange(8), partner)
-    wanted = in_batch(z, partner=partner, temperature=0.5)
-    for denominator in ("all", "negatives"):
-        torch.testing.assert_close(sup_con(z, labels, temperature=0.5, denominator=denominator), wanted, **CLOSE)
-
-
 @pytest.mark.parametrize("name", ["eliminate", "attract", "all", "negatives"])
 def test_low_precision_and_extreme_scores(name):
     z, partner, labels, keys, key_labels = world()
@@ -168,8 +142,3 @@ def test_low_precision_and_extreme_scores(name):
     values = call(large, labels)
     assert values.isfinite().all()
     assert torch.autograd.grad(values.sum(), large)[0].isfinite().all()
-
-
-def test_a_temperature_has_to_be_given():
-    with pytest.raises(TypeError, match="temperature"):
-        eliminate(torch.eye(2), [1, 0], [0, 1])

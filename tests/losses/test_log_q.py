@@ -17,7 +17,6 @@ from naysay.pools import Everything
 
 N_ITEMS, POSITIVE, ROWS, K = 50, 7, 200_000, 8
 KNOWN = ns.Positives.from_pairs([0], [POSITIVE], n_anchors=1, n_items=N_ITEMS)
-NOTHING = ns.Positives.from_pairs([], [], n_anchors=1, n_items=N_ITEMS)
 SCORES = np.random.default_rng(5).normal(0.0, 1.0, N_ITEMS)
 SCORES[POSITIVE] = 3.0
 RANKS = np.random.default_rng(6).permutation(N_ITEMS)
@@ -25,9 +24,6 @@ RANKS = np.where(RANKS == 0, RANKS[POSITIVE], RANKS)
 RANKS[POSITIVE] = 0  # the positive is the most popular item, which is when its own log_q matters most
 POPULARITY = 1.0 / (1.0 + RANKS)
 WEIGHTS = {"uniform": None, "popularity": POPULARITY, "popular": np.where(RANKS < 25, POPULARITY, 0.0)}
-FREE = np.arange(N_ITEMS) != POSITIVE
-SUM = float(np.exp(SCORES[FREE]).sum())
-BOTH = pytest.mark.parametrize("weights", ["uniform", "popularity"])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,108 +39,6 @@ def drawn(weights, distinct, *, rows=ROWS, k=K, seed=0, known=KNOWN):
     """`rows` rows of k negatives for the one anchor."""
     pool = Everything(known, WEIGHTS[weights], distinct=distinct)
     return pool.draw(ns.Query(np.zeros(rows, np.int64)), k, rng=ns.rng_for(seed))
-
-
-def log_q_of(ids, weights, free=FREE):
-    """The log-probability of any item under a pool, which may not be the one that drew it."""
-    each = np.ones(N_ITEMS) if WEIGHTS[weights] is None else WEIGHTS[weights]
-    with np.errstate(divide="ignore"):
-        return np.log(each[ids] / each[free].sum())
-
-
-def sums(loss, ids, **options):
-    """What each row takes for the sum over the negatives: (e^loss - 1) e^p."""
-    positive = torch.full((len(ids),), SCORES[POSITIVE], dtype=torch.float64)
-    values = loss(positive, torch.tensor(SCORES[ids]), temperature=1.0, **options)
-    return torch.expm1(values).numpy() * math.exp(SCORES[POSITIVE])
-
-
-def error(found, truth=SUM):
-    """(z, relative error) of the mean over rows."""
-    gap = found.mean() - truth
-    return gap / (found.std() / math.sqrt(len(found))), gap / truth
-
-
-def unbiased(found, truth=SUM, within=0.01):
-    z, relative = error(found, truth)
-    assert abs(z) < 4
-    assert abs(relative) < within
-
-
-def biased(found, size, truth=SUM):
-    """By about `size`, relative, and beyond all doubt."""
-    z, relative = error(found, truth)
-    assert abs(z) > 20
-    assert relative == pytest.approx(size, rel=0.05)
-
-
-# ---- with replacement ------------------------------------------------------------------------------------------------
-
-
-def test_the_wrong_sign_is_far_off():
-    """Adding log q where it is to be taken off, which libraries have shipped. It cannot be said with log_q= at all."""
-    negatives = drawn("popularity", distinct=False)
-    zero = torch.zeros(ROWS, dtype=torch.float64)
-    added = torch.tensor(SCORES[negatives.ids] + negatives.log_q - math.log(K))
-    z, relative = error(torch.expm1(info_nce(zero, added)).numpy())
-    assert z < -1e5
-    assert relative < -0.99
-    with pytest.raises(ns.NaysayError, match="`log_q` must be finite and at most 0"):
-        sums(info_nce, negatives.ids, log_q=-negatives.log_q)
-
-
-def test_weights_leave_k_as_it_is():
-    """A weight of each item's own: sum_i w_i e^{s_i}, also where that is 0. So what is distrusted after the draw."""
-    trust = np.random.default_rng(0).choice([0.0, 0.5, 1.0], N_ITEMS)
-    negatives = drawn("popularity", distinct=False)
-    truth = float((trust * np.exp(SCORES))[FREE].sum())
-    weighted = sums(info_nce, negatives.ids, log_q=negatives.log_q, weights=trust[negatives.ids])
-    unbiased(weighted, truth, within=0.02)
-
-
-# ---- several samplers ------------------------------------------------------------------------------------------------
-
-
-def two_samplers(first):
-    """Five slots of one sampler and three uniform ones: ids, and the log_q of all of them under each of the two."""
-    parts = [drawn(first, False, k=5, seed=1), drawn("uniform", False, k=3, seed=2)]
-    ids = np.concatenate([part.ids for part in parts], axis=1)
-    by_sampler = [log_q_of(ids, first), log_q_of(ids, "uniform")]
-    assert np.allclose(by_sampler[0][:, :5], parts[0].log_q)
-    assert np.allclose(by_sampler[1][:, 5:], parts[1].log_q)
-    return ids, by_sampler, np.concatenate([part.log_q for part in parts], axis=1)
-
-
-def test_parts_that_are_corrected_separately():
-    """Each slot by the sampler that drew it: noisier if all items are in reach, biased if they are not.
-
-    With the K of its own part as well, every part is an estimate of the whole sum, and their sum is twice that.
-    """
-    ids, by_sampler, own = two_samplers("popularity")
-    apart, mixed = sums(info_nce, ids, log_q=own), sums(info_nce, ids, log_q=mixture_log_q(by_sampler, [5, 3]))
-    unbiased(apart)
-    assert apart.std() > 1.1 * mixed.std()
-    each = sums(info_nce, ids[:, :5], log_q=own[:, :5]) + sums(info_nce, ids[:, 5:], log_q=own[:, 5:])
-    biased(each, 1.0)
-    ids, _, own = two_samplers("popular")
-    reached = float(np.exp(SCORES)[FREE & (RANKS < 25)].sum())
-    biased(sums(info_nce, ids, log_q=own), 5 / 8 * (reached / SUM - 1))
-
-
-# ---- without replacement ---------------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_distinct_rows_need_their_own_log_q(weights):
-    """As drawn, slot j estimates the sum over what is left after j slots: too low, by 3.5 of 49 items if uniform."""
-    negatives = drawn(weights, distinct=True)
-    unbiased(sums(info_nce, negatives.ids, log_q=distinct_log_q(negatives.log_q)))
-    raw = sums(info_nce, negatives.ids, log_q=negatives.log_q)
-    if weights == "uniform":
-        biased(raw, -(K - 1) / 2 / FREE.sum())
-    else:
-        assert error(raw)[0] < -20
-        assert error(raw)[1] < -0.03
 
 
 # ---- every row that can be drawn from six items ----------------------------------------------------------------------
@@ -233,59 +127,6 @@ def test_all_rows_of_guided():
     by_guide = {"guide_positive": np.full(len(rows), 0.5), "guide_negatives": guide[rows]}
     found = expected(rows, chances, gist, log_q=np.log(q[rows]), **by_guide)
     assert found == pytest.approx(math.fsum(np.exp(SMALL[guide <= 0.5])), rel=1e-12)
-
-
-# ---- the gradient of the full softmax --------------------------------------------------------------------------------
-
-FULL = np.exp(SCORES) / np.exp(SCORES).sum() - ~FREE  # softmax minus one-hot
-DRAWS = 400_000
-
-
-def mean_gradient(negatives, **options):
-    """(n_items,) the gradient in the scores of all items, a mean over rows; draws of the positive are masked."""
-    rows = len(negatives.ids)
-    positive = torch.full((rows,), SCORES[POSITIVE], dtype=torch.float64, requires_grad=True)
-    scores = torch.tensor(SCORES[negatives.ids], requires_grad=True)
-    mask = negatives.ids != POSITIVE
-    sampled_softmax(positive, scores, log_q=negatives.log_q, mask=mask, **options).sum().backward()
-    found = np.bincount(negatives.ids.ravel(), scores.grad.numpy().ravel(), N_ITEMS) / rows
-    found[POSITIVE] += positive.grad.mean().item()
-    return found
-
-
-def distance(found):
-    """Half the sum of what is off: 0 if all is right, 1 at most."""
-    return np.abs(found - FULL).sum() / 2
-
-
-@BOTH
-@pytest.mark.parametrize("form", ["sampled", "refined"])
-def test_the_gradient_tends_to_that_of_the_full_softmax(weights, form):
-    off = []
-    for k in (4, 64, 1024, 16_384):
-        negatives = drawn(weights, distinct=False, rows=DRAWS // k, k=k)
-        off.append(distance(mean_gradient(negatives, form=form)))
-    assert off[0] > 0.05  # the estimate stands in a denominator: unbiased for the sum is not for its inverse
-    assert off[0] > 5 * off[1]
-    assert max(off[2:]) < 0.01  # what is left is the noise of so many draws
-
-
-def test_which_forms_are_consistent():
-    """Draws from all items, hits of the positive masked, K = 10,000: refined is right, classic is not.
-
-    Classic never gives the positive its share: -log q_p does not grow with K, as the sum of the others does.
-    """
-    negatives = drawn("popularity", distinct=False, rows=50, k=10_000, known=NOTHING)
-    own = np.full(50, log_q_of(np.array([POSITIVE]), "popularity", np.ones(N_ITEMS, bool))[0])
-    off = {
-        form: distance(mean_gradient(negatives, form=form, positive_log_q=own))
-        for form in ("sampled", "refined", "classic")
-    }
-    assert off["sampled"] < 0.01
-    assert off["refined"] == pytest.approx(off["sampled"], rel=1e-9)
-    positive = np.exp(SCORES[POSITIVE]) / np.exp(SCORES).sum()
-    assert off["classic"] == pytest.approx(positive, rel=0.01)
-    assert distance(mean_gradient(negatives)) > 0.03  # not told that hits were masked: Q for Q'
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------

@@ -10,12 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from slots_in_loops import LOSSES, TEMPERATURES, Batch, batches
 from slots_in_loops import decoupled as decoupled_in_loops
-from slots_in_loops import info_nce as info_nce_in_loops
 from slots_in_loops import sampled_softmax as sampled_softmax_in_loops
 
 from naysay import losses
-from naysay.testing import PromiseBroken, check_loss
-from naysay.testing.losses import PROMISES
 
 EACH = pytest.mark.parametrize("name", list(LOSSES))
 
@@ -88,30 +85,6 @@ def test_decoupled_in_loops(batch, temperature, sigma):
     found = losses.decoupled(*batch.tensors(), **batch.options(), temperature=temperature, sigma=sigma)
     expected = batch.map(decoupled_in_loops, temperature=temperature, sigma=sigma, batch=batch.positive)
     close(found, expected, 30.0)
-
-
-@given(batches(False), TEMPERATURES, st.sampled_from([0.0, 0.05, 0.5]), st.booleans(), st.booleans(), st.data())
-@settings(max_examples=40)
-def test_guided_in_loops(batch, temperature, margin, relative, by_itself, data):
-    """The mask of a row loses the slots that the guide finds closer than its positive, less the margin."""
-    values = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5]) | st.floats(-1.0, 1.0)
-    guide = batch.positive if by_itself else [data.draw(values) for _ in batch.positive]
-    guides = batch.negatives if by_itself else [[data.draw(values) for _ in row] for row in batch.negatives]
-    kept = []
-    for row, scores in enumerate(guides):
-        threshold = guide[row] - (abs(guide[row]) * margin if relative else margin)
-        trusted = [score <= threshold for score in scores]
-        kept.append(
-            [a and b for a, b in zip(trusted, (batch.mask or guides)[row], strict=True)] if batch.mask else trusted
-        )
-    given_guide = {}
-    if not by_itself:
-        shaped = np.array(guides, np.float64).reshape(batch.tensors()[1].shape)
-        given_guide = {"guide_positive": np.array(guide, np.float64), "guide_negatives": torch.tensor(shaped)}
-    setting = {"margin": margin, "relative": relative, "temperature": temperature}
-    found = losses.gist(*batch.tensors(), **batch.options(), **given_guide, **setting)
-    trusted = Batch(batch.positive, batch.negatives, kept, batch.weights, None)
-    close(found, trusted.map(info_nce_in_loops, temperature=temperature))
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------
@@ -215,23 +188,12 @@ def test_hardness_with_constant_weights(batch, temperature, prior, beta):
 # ---- laws that all of them keep --------------------------------------------------------------------------------------
 
 
-WEIGHED = {
-    "decoupled, weighted": functools.partial(losses.decoupled, sigma=0.5),
-    "hard_negative_nce, constant weights": functools.partial(losses.hard_negative_nce, backprop_weights=False),
-    "self_adversarial": functools.partial(losses.self_adversarial, alpha=1.5, margin=1.0),
-    "gist, relative": functools.partial(losses.gist, margin=0.2, relative=True, temperature=0.5),
-}
-PLAIN = UNTEMPERED | SOFTMAX | WEIGHED  # what takes no log_q, or need not
-
-
 def refined(positive, negatives, **options):
     own = np.linspace(-3.0, -0.2, len(positive))
     return losses.sampled_softmax(positive, negatives, **options, positive_log_q=own, form="refined")
 
 
 WITH_LOG_Q = SOFTMAX | {"sampled": losses.sampled_softmax, "refined": refined}
-PLAINLY = pytest.mark.parametrize("name", list(PLAIN))
-CORRECTLY = pytest.mark.parametrize("name", list(WITH_LOG_Q))
 
 
 def answers(loss, batch):
@@ -250,52 +212,6 @@ def same(one, other):
     near(one[1], other[1])
 
 
-def repeated(row, times, filler):
-    """Every slot as often as its weight says, then `filler` up to the length of the longest row."""
-    slots = [value for value, often in zip(row, times, strict=True) for _ in range(often)]
-    return slots + [filler] * (18 - len(slots))
-
-
-@PLAINLY
-@given(batch=batches(False, st.integers(0, 3)))
-@settings(max_examples=25)
-def test_a_weight_is_a_slot_that_often(name, batch):
-    """And what a slot gets of the gradient is the sum of what its copies get."""
-    assume(batch.weights is not None and batch.negatives)
-    masks = [[True] * len(row) for row in batch.negatives] if batch.mask is None else batch.mask
-    pairs = list(zip(batch.negatives, masks, batch.weights, strict=True))
-    longer = Batch(
-        batch.positive,
-        [repeated(row, times, 0.0) for row, _, times in pairs],
-        [repeated(mask, times, False) for _, mask, times in pairs],
-        None,
-        None,
-    )
-    once, often = answers(PLAIN[name], batch), answers(PLAIN[name], longer)
-    same(once, often)
-    near(once[2].sum(dim=1), often[2].sum(dim=1))
-
-
-@PLAINLY
-@given(batch=batches(False), place=st.integers(0, 6), weightless=st.booleans())
-@settings(max_examples=25)
-def test_an_empty_slot_changes_nothing(name, batch, place, weightless):
-    """Masked, or of weight 0."""
-
-    def with_one(rows, default, value):
-        rows = [[default] * len(row) for row in batch.negatives] if rows is None else rows
-        return [[*row[:place], value, *row[place:]] for row in rows]
-
-    more = Batch(
-        batch.positive,
-        with_one(batch.negatives, 0.0, 9.0),
-        with_one(batch.mask, True, weightless),
-        with_one(batch.weights, 1.0, 0.0 if weightless else 1.0),
-        None,
-    )
-    same(answers(PLAIN[name], batch), answers(PLAIN[name], more))
-
-
 @pytest.mark.parametrize("name", [name for name in WITH_LOG_Q if name not in ("gist", "refined")])
 @given(batch=batches(False))
 @settings(max_examples=25)
@@ -306,26 +222,6 @@ def test_log_q_of_one_in_k_is_none(name, batch):
     corrected = Batch(batch.positive, batch.negatives, batch.mask, batch.weights, log_q)
     plain = losses.info_nce if name == "sampled" else WITH_LOG_Q[name]
     same(answers(plain, batch), answers(WITH_LOG_Q[name], corrected))
-
-
-@pytest.mark.parametrize("name", [*PLAIN, "sampled", "refined"])
-@given(data=st.data())
-@settings(max_examples=25)
-def test_the_order_of_slots_and_rows_does_not_matter(name, data):
-    corrected = name not in PLAIN or (name in SOFTMAX and data.draw(st.booleans()))
-    batch = data.draw(batches(corrected))
-    slots = data.draw(st.permutations(range(len(batch.negatives[0]) if batch.negatives else 0)))
-    rows = data.draw(st.permutations(range(len(batch.positive)))) if name != "refined" else range(len(batch.positive))
-
-    def turned(values):
-        return None if values is None else [[values[row][slot] for slot in slots] for row in rows]
-
-    parts = (turned(values) for values in (batch.negatives, batch.mask, batch.weights, batch.log_q))
-    other = Batch([batch.positive[row] for row in rows], *parts)
-    found, moved = (answers((PLAIN | WITH_LOG_Q)[name], each) for each in (batch, other))
-    if len(rows):
-        same([values[list(rows)] for values in found[:2]], moved)
-        near(found[2][list(rows)][:, list(slots)], moved[2])
 
 
 @pytest.mark.parametrize(("name", "log_q"), [way for way in WAYS if way[0] not in UNTEMPERED])
@@ -354,66 +250,6 @@ def test_a_temperature_may_be_learnt(name, log_q, shape):
 
 
 # ---- how they are related --------------------------------------------------------------------------------------------
-
-
-@given(batches(None, lowest=-1.0), TEMPERATURES, st.sampled_from([-1.0, -2.0, -math.inf]), st.booleans())
-@settings(max_examples=25)
-def test_no_prior_and_no_beta_is_info_nce(batch, temperature, min_score, backprop_weights):
-    """Where no score is below `min_score`."""
-    setting = {"temperature": temperature, "prior": 0.0, "min_score": min_score}
-    hard = functools.partial(losses.hard_negative_nce, beta=0.0, backprop_weights=backprop_weights, **setting)
-    plain = answers(functools.partial(losses.info_nce, temperature=temperature), batch)
-    for loss in (hard, functools.partial(losses.debiased, **setting)):
-        found = answers(loss, batch)
-        same(found, plain)
-        near(found[2], plain[2])
-
-
-@given(batches(None), TEMPERATURES, st.floats(0.0, 0.6), st.sampled_from([-1.0, -3.0, -math.inf]), st.booleans())
-@settings(max_examples=25)
-def test_no_beta_is_debiased(batch, temperature, prior, min_score, backprop_weights):
-    setting = {"temperature": temperature, "prior": prior, "min_score": min_score}
-    hard = answers(
-        functools.partial(losses.hard_negative_nce, beta=0.0, backprop_weights=backprop_weights, **setting), batch
-    )
-    debiased = answers(functools.partial(losses.debiased, **setting), batch)
-    same(hard, debiased)
-    near(hard[2], debiased[2])
-
-
-@given(batches(False), st.integers(2, 50))
-@settings(max_examples=25)
-def test_gbce_without_calibration_is_sampled_bce(batch, n_items):
-    found = answers(functools.partial(losses.gbce, n_items=n_items, calibration=0.0), batch)
-    plain = answers(losses.sampled_bce, batch)
-    same(found, plain)
-    near(found[2], plain[2])
-
-
-@given(batches(False, st.just(1.0)), st.floats(-2.0, 2.0))
-@settings(max_examples=25)
-def test_self_adversarial_of_alpha_0_is_half_the_mean(batch, margin):
-    """Half of binary cross-entropy with weights of 1 / K, on scores above -margin."""
-    positive, negatives = batch.tensors()
-    options = batch.options()
-    mask = torch.as_tensor(options.get("mask", np.ones(negatives.shape, bool)))
-    weights = (1.0 / mask.sum(dim=1, keepdim=True).clamp_min(1).double()).expand(negatives.shape)
-    expected = losses.sampled_bce(positive + margin, negatives + margin, mask=mask, weights=weights) / 2
-    near(losses.self_adversarial(positive, negatives, alpha=0.0, margin=margin, mask=mask), expected)
-
-
-@given(batches(False))
-@settings(max_examples=25)
-def test_info_nce_of_one_negative_is_bpr(batch):
-    """MixGCF's loss, log(1 + sum_j exp(s_j - p)), is BPR for K = 1."""
-
-    def first(values):
-        return None if values is None else [row[:1] for row in values]
-
-    unweighted = Batch(batch.positive, first(batch.negatives), first(batch.mask), None, None)
-    found, pairs = answers(losses.info_nce, unweighted), answers(losses.bpr, unweighted)
-    same(found, pairs)
-    near(found[2], pairs[2])
 
 
 def test_a_threshold_is_a_tie_kept_and_a_relative_one_has_its_sign():
@@ -462,47 +298,6 @@ def with_own(loss, **settings):
         return loss(positive, negatives, positive_log_q=own, **settings, **options)
 
     return bound
-
-
-# (loss, needs_log_q, the promises it does not make)
-KEPT = {
-    "bpr": (losses.bpr, False, ()),
-    "hinge": (losses.hinge, False, ()),
-    "sampled_bce": (losses.sampled_bce, False, ()),
-    "gbce": (functools.partial(losses.gbce, n_items=20), False, ()),
-    "info_nce": (functools.partial(losses.info_nce, temperature=0.1), False, ()),
-    "info_nce, log_q": (losses.info_nce, True, ()),
-    "sampled": (losses.sampled_softmax, True, ()),
-    "sampled, hits": (with_own(losses.sampled_softmax), True, ()),
-    "refined": (functools.partial(losses.sampled_softmax, form="refined"), True, ("gradient",)),
-    "classic": (with_own(losses.sampled_softmax, form="classic"), True, ()),
-    "decoupled": (losses.decoupled, False, ()),
-    "decoupled, log_q": (losses.decoupled, True, ()),
-    "decoupled, weighted": (functools.partial(losses.decoupled, sigma=0.5), False, ("rows", "monotone", "gradient")),
-    "debiased": (losses.debiased, False, ()),
-    "debiased, log_q": (functools.partial(losses.debiased, min_score=-math.inf), True, ()),
-    "hard_negative_nce": (losses.hard_negative_nce, False, ("monotone",)),
-    "hard_negative_nce, log_q": (losses.hard_negative_nce, True, ("monotone",)),
-    "hard_negative_nce, constant weights": (
-        functools.partial(losses.hard_negative_nce, backprop_weights=False),
-        False,
-        ("monotone", "gradient"),
-    ),
-    "self_adversarial": (losses.self_adversarial, False, ("monotone", "gradient")),
-    "gist": (functools.partial(losses.gist, margin=0.1, temperature=0.5), False, ("monotone",)),
-    "gist, log_q": (functools.partial(losses.gist, margin=0.1, temperature=0.5), True, ("monotone",)),
-}
-
-
-@pytest.mark.parametrize("name", list(KEPT))
-def test_promises(name):
-    """All are kept but those that are not made, and each of those breaks."""
-    loss, needs_log_q, without = KEPT[name]
-    check_loss(loss, needs_log_q=needs_log_q, without=without)
-    for promise in without:
-        with pytest.raises(PromiseBroken) as caught:
-            check_loss(loss, needs_log_q=needs_log_q, without=set(PROMISES) - {promise})
-        assert caught.value.promise == promise
 
 
 def test_refined_is_monotone_in_its_gradient_only():

@@ -60,24 +60,6 @@ def test_draws_follow_the_marginal_however_they_are_made(anchor, rounds, monkeyp
     assert taken.dropped == {}
 
 
-def test_the_test_would_see_a_wrong_sign():
-    sampler = AdaptiveOversampling(KNOWN, ITEMS, lambda anchors: -USERS[anchors], 3.0)
-    taken = sampler.sample(ns.Query(np.zeros(5000, np.int64)), 4, rng=ns.rng_for(0))
-    assert far_off(taken.ids.ravel(), marginal(0, 3.0, KNOWN)) > 10
-    assert far_off(taken.ids.ravel(), marginal(0, 3.0, KNOWN, users=-USERS)) < 1
-
-
-def test_turning_all_vectors_leaves_scores_and_changes_what_is_drawn():
-    """Factors are the axes of the space: the same model turned about is oversampled in another way."""
-    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(D, D)))[0]
-    users, items = USERS @ turn, ITEMS @ turn
-    assert users @ items.T == pytest.approx(USERS @ ITEMS.T)
-    sampler = AdaptiveOversampling(KNOWN, items, lambda anchors: users[anchors], 3.0)
-    found = sampler.sample(ns.Query(np.zeros(5000, np.int64)), 4, rng=ns.rng_for(0)).ids[:, 0]
-    assert far_off(found, marginal(0, 3.0, KNOWN, users, items)) < 1
-    assert far_off(found, marginal(0, 3.0, KNOWN)) > 3
-
-
 def test_a_negative_factor_ranks_from_the_lowest():
     items = np.arange(12.0)[:, None]
     known = ns.Positives.from_pairs([], [], 2, 12)

@@ -106,9 +106,9 @@ def test_barkers_law_one_step_and_in_the_long_run(temperature):
     np.testing.assert_allclose(law @ kernel, law, atol=1e-15)
     if temperature == 1.0:  # the golden values of the specification
         np.testing.assert_allclose(law, [0.069090, 0.113911, 0.187807, 0.025417, 0.510513, 0.093262], atol=5e-7)
-    chains = 6 * 4000
+    chains = 6 * 2000
     sampler = Cached(nothing_known(chains), fixed(LOGITS), 1, 1, temperature=temperature)
-    starts, everyone = np.repeat(np.arange(6), 4000), ns.Query(np.arange(chains))
+    starts, everyone = np.repeat(np.arange(6), 2000), ns.Query(np.arange(chains))
     put(sampler, np.arange(chains), starts[:, None])
     for step in range(40):
         sampler.observe(everyone)
@@ -116,34 +116,10 @@ def test_barkers_law_one_step_and_in_the_long_run(temperature):
         if step == 0:
             for start in range(6):
                 seen = np.bincount(now[starts == start], minlength=6)
-                assert chisquare(seen, 4000 * kernel[start]).pvalue > 1e-5
+                assert chisquare(seen, 2000 * kernel[start]).pvalue > 1e-5
     assert chisquare(np.bincount(now, minlength=6), chains * law).pvalue > 1e-5
     free = sampler.sample(everyone, 1, rng=ns.rng_for(1)).ids[:, 0]
     assert np.array_equal(free, now)
-
-
-def test_two_of_six_stay_with_the_chances_of_draws_without_repeats():
-    """With all items fresh, the cache is two draws without repeats from the softmax: by enumeration."""
-    rows, weight = 12_000, np.exp(LOGITS)
-    sampler = Cached(nothing_known(rows), fixed(LOGITS), 2, 6)
-    sampler.observe(ns.Query(np.arange(rows)))
-    seen = dict.fromkeys(permutations(range(6), 2), 0)
-    for pair in sampler.cache.tolist():
-        seen[tuple(pair)] += 1
-    total = weight.sum()
-    chances = [weight[a] / total * weight[b] / (total - weight[a]) for a, b in seen]
-    assert chisquare(list(seen.values()), rows * np.array(chances)).pvalue > 1e-5
-
-
-def test_the_score_of_a_cache_never_falls_if_the_highest_stay():
-    sampler = Cached(POOL, by_table, 3, 2, keep="top")
-    before = np.full(N_ANCHORS, -np.inf)
-    for _ in range(8):
-        sampler.observe(ns.Query(range(N_ANCHORS)))
-        ids = sampler.cache
-        scores = np.where(ids >= 0, by_table(np.arange(N_ANCHORS), np.maximum(ids, 0)), 0.0).sum(axis=1)
-        assert (scores >= before).all()
-        before = scores
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])  # softmax weights of exp(1e4) overflow if they are not shifted
@@ -152,7 +128,7 @@ def test_no_id_enters_twice_and_none_that_is_known(scale, distinct):
     """NSCaching and SRNS keep duplicates, so a cache shrinks as scores peak; NSCaching keeps known triples, too."""
     pool = ns.pools.Everything(KNOWN, distinct=distinct)
     sampler = Cached(pool, lambda anchors, ids: scale * by_table(anchors, ids), 3, 6, choose="softmax")
-    for step in range(30):
+    for step in range(14):
         query = ns.Query(np.arange(N_ANCHORS))
         sampler.observe(query)
         ids = sampler.cache
@@ -164,17 +140,6 @@ def test_no_id_enters_twice_and_none_that_is_known(scale, distinct):
                 assert len(filled) == min(3, N_ITEMS - KNOWN.count([anchor])[0])
         drawn = sampler.sample(query, 3, rng=ns.rng_for(0, step))
         assert np.isfinite(drawn.scores).all()
-
-
-def test_an_anchor_that_comes_twice_is_renewed_once():
-    calls = []
-
-    def score(anchors, ids):
-        calls.append(anchors.tolist())
-        return by_table(anchors, ids)
-
-    Cached(POOL, score, 2, 2).observe(ns.Query([3, 1, 3, 1, 0]))
-    assert calls == [[0, 1, 3]]
 
 
 def test_a_lazy_cache_is_renewed_in_every_nth_epoch():
@@ -264,19 +229,19 @@ def test_one_thread_renews_while_another_draws():
     sampler.observe(query)
 
     def renew():
-        for step in range(60):
+        for step in range(30):
             parity[0] = step % 2
             sampler.observe(query)
             sampler.update()
 
     def draw():
-        for step in range(300):
+        for step in range(100):
             ids = sampler.sample(query, 4, rng=ns.rng_for(0, step)).ids
             assert (ids >= 0).all()
             assert (ids % 2 == ids[:, :1] % 2).all()
 
     def save():
-        for _ in range(100):
+        for _ in range(40):
             sampler.restore(sampler.state())
 
     in_threads(renew, draw, save)

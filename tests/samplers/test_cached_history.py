@@ -127,12 +127,3 @@ def test_a_positive_that_is_not_known_has_no_deviation():
     ids = [item for item in sampler.cache[0].tolist() if item != 8]
     best = max(ids, key=lambda item: model.table[0, item])
     assert sampler.sample(other, 1, rng=ns.rng_for(0)).ids.tolist() == [[best]]
-
-
-def test_a_world_without_pairs_has_no_history_and_is_sampled():
-    pool = ns.pools.Everything(ns.Positives.from_pairs([], [], 2, 10))
-    sampler = Cached(pool, lambda anchors, ids: ids * 1.0, 3, 8, keep="top", choose="top", history=2, bonus=1.0)
-    query = ns.Query([0, 1], positives=[1, 2])
-    sampler.observe(query)
-    held = np.sort(sampler.cache, axis=1)[:, ::-1]
-    np.testing.assert_array_equal(sampler.sample(query, 2, rng=ns.rng_for(0)).ids, held[:, :2])

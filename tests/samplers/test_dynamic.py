@@ -14,7 +14,6 @@ from naysay.quantity.schedules import slots
 from naysay.rng import key_from
 from naysay.samplers import Dynamic
 from naysay.samplers._choose import gumbel
-from naysay.testing.promises import global_generators
 
 PAIRS = [(0, 0), (0, 1), (1, 5), *((2, item) for item in range(7)), *((4, item) for item in range(8))]
 KNOWN = ns.Positives.from_pairs([a for a, _ in PAIRS], [i for _, i in PAIRS], 5, 8)  # row 2 has one left, row 4 none
@@ -79,14 +78,6 @@ def test_it_is_what_loops_say_in_numpy_and_torch(anchors, k, candidates, how, di
     assert tensors.dropped == plain.dropped
 
 
-@pytest.mark.parametrize("how", [{}, {"temperature": 2.0}, {"top_m": 4}], ids=["highest", "softmax", "top_m"])
-def test_a_row_with_little_left_is_filled_from_the_left(how):
-    query = ns.Query([2] * 30 + [4] * 30)
-    taken = Dynamic(POOL, by_table, 5, **how).sample(query, 3, rng=ns.rng_for(0))
-    assert taken.ids.tolist() == [[7, -1, -1]] * 30 + [[-1, -1, -1]] * 30
-    assert taken.dropped == {"exhausted": 150}
-
-
 @pytest.mark.parametrize("temperature", [1e-300, 1e-3])
 @pytest.mark.parametrize("scale", [1.0, -1.0, 3e38])
 def test_a_low_temperature_is_the_highest_whatever_the_scores(temperature, scale):
@@ -102,32 +93,10 @@ def test_a_low_temperature_is_the_highest_whatever_the_scores(temperature, scale
         assert found[0].dropped == {"exhausted": 7}  # nothing that could have been taken was left
 
 
-def test_scoring_moves_no_generator_and_takes_no_gradient():
-    table = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    before = global_generators()
-    for how in ({}, {"temperature": 1.0}, {"top_m": 3}):
-        sampler = Dynamic(POOL, lambda anchors, ids: (table[anchors][:, None] * table[ids]).sum(-1), 5, **how)
-        taken = sampler.sample(ns.Query(torch.tensor([0, 1])), 2, rng=ns.rng_for(0))
-        assert not taken.scores.requires_grad
-        assert taken.scores.grad_fn is None
-    assert global_generators() == before
-
-
 def memory():
     queue = ns.pools.Memory(20, KNOWN)
     queue.push(np.arange(20) % 8, np.arange(20) % 5, vectors=np.arange(60.0).reshape(20, 3))
     return queue
-
-
-GRAPH = ns.Positives.from_edges(np.arange(40) % 20, np.random.default_rng(0).integers(0, 20, 40), 20)
-ITEMS = {
-    "everything": (POOL, KNOWN),
-    "independent": (LOOSE, KNOWN),
-    "weighted": (ns.pools.Everything(KNOWN, np.arange(1.0, 9.0)), KNOWN),
-    "local": (ns.pools.Local([np.arange(8)] * 5, KNOWN), KNOWN),
-    "memory": (memory(), KNOWN),
-    "hops": (ns.pools.KHop(GRAPH, hops=(2, 3)), GRAPH),
-}
 
 
 def test_what_a_candidate_carries_goes_with_it():
@@ -156,23 +125,6 @@ def test_of_triples_the_corrupted_ones_are_scored(how):
     scores = by_parts(TRIPLES, pool.corrupted(query, taken))
     assert (taken.scores[taken.mask] == scores[taken.mask]).all()
     assert taken.mask.all()
-
-
-NUMBERS = {
-    "candidates must be at least 1, got 0": {"candidates": 0},
-    "candidates must be a whole number, got 2.5": {"candidates": 2.5},
-    "temperature must be a finite number at least 0, got -1.0": {"temperature": -1.0},
-    "temperature must be a finite number at least 0, got nan": {"temperature": math.nan},
-    "temperature must be a finite number at least 0, got inf": {"temperature": math.inf},
-    "temperature must be a finite number at least 0, got True": {"temperature": True},
-    "temperature must be a finite number at least 0, got '1'": {"temperature": "1"},
-    "top_m must be at least 1, got 0": {"top_m": 0},
-    "top_m must be at most `candidates`, 5, got 6": {"top_m": 6},
-    "top_m must be left out with a `temperature`, got 2. Only one of the two softens the choice": {
-        "temperature": 1,
-        "top_m": 2,
-    },
-}
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.floats(0.02, 1.0), st.booleans(), st.integers(0, 2**32))

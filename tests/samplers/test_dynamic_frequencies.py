@@ -51,26 +51,6 @@ def test_one_of_the_highest_comes_as_often_as_the_paper_says(top_m):
     assert follows(by_rank(top_m=top_m)[:, 0], chances)
 
 
-def test_among_one_is_the_highest_and_among_all_with_all_is_the_draw():
-    assert (by_rank(top_m=1, rows=500) == by_rank(rows=500)).all()
-    query = ns.Query(np.zeros(200, int))
-    taken = (
-        Dynamic(LOOSE, lambda anchors, ids: ids * 1.0, DRAWN, top_m=DRAWN).sample(query, DRAWN, rng=ns.rng_for(3)).ids
-    )
-    assert (np.sort(taken) == np.sort(LOOSE.draw(query, DRAWN, rng=ns.rng_for(3)).ids)).all()
-
-
-def test_all_of_the_highest_is_the_mean_of_bpr_times_their_number():
-    """The published code sums the loss over the M highest: with M = N that is BPR over the plain draw."""
-    table = torch.linspace(-2, 1, 8, dtype=torch.float64) ** 3
-    query, positive = ns.Query(torch.zeros(300, dtype=torch.long)), torch.full((300,), 0.5, dtype=torch.float64)
-    all_taken = Dynamic(LOOSE, lambda anchors, ids: table[ids], DRAWN, top_m=DRAWN)
-    taken = all_taken.sample(query, DRAWN, rng=ns.rng_for(4))
-    drawn = LOOSE.draw(query, DRAWN, rng=ns.rng_for(4)).ids
-    means = [np.mean([math.log1p(math.exp(float(table[item]) - 0.5)) for item in row]) for row in drawn.tolist()]
-    assert ns.losses.bpr(positive, taken.scores).tolist() == pytest.approx([DRAWN * mean for mean in means])
-
-
 @pytest.mark.parametrize("temperature", [0.7, 1.0, 2.5])
 def test_a_temperature_draws_without_repeats_from_the_softmax(temperature):
     """All five candidates are drawn, so the order of three of them has exact chances (Plackett and Luce)."""
@@ -96,12 +76,6 @@ def test_a_temperature_draws_without_repeats_from_the_softmax(temperature):
     for item in weight:  # and so has being there at all
         chance = sum(value for order, value in orders.items() if item in order)
         assert scipy.stats.binomtest(int((taken == item).any(axis=1).sum()), rows, chance).pvalue > 1e-5
-
-
-def test_a_high_temperature_is_uniform():
-    assert follows(
-        by_rank(1e300, pool=POOL, n=FREE, scores=1e6 * np.arange(8, dtype=np.float32))[:, 0], [1 / FREE] * FREE
-    )
 
 
 def test_half_precision_draws_as_fairly():

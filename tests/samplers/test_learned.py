@@ -114,19 +114,6 @@ def test_the_running_baseline_is_the_mean_reward_of_the_epoch_before():
     assert sampler.mean_reward == pytest.approx(expected_reward(LOGITS))
 
 
-@pytest.mark.parametrize("settings", [{}, {"baseline": "running", "slots": 4}, {"candidates": 3}, {"entropy": 0.01}])
-def test_it_learns_what_is_rewarded(settings):
-    sampler, _ = learned(rate=5.0, start=np.zeros_like(LOGITS), **settings)
-    many = ns.Query(np.arange(200) % N_ANCHORS)
-    before = reward(many.anchors, sampler.sample(many, 4, rng=ns.rng_for(0)).ids).mean()
-    for step in range(150):
-        sampler.observe(ns.Query(np.arange(N_ANCHORS), step=step))
-    drawn = sampler.sample(many, 4, rng=ns.rng_for(0))
-    assert reward(many.anchors, drawn.ids).mean() > before + 0.5
-    assert not KNOWN.contains(many.anchors, drawn.ids).any()
-    assert (drawn.log_q is None) == ("candidates" in settings)
-
-
 def test_a_row_that_knows_everything_stays_empty_and_teaches_nothing():
     known = ns.Positives.from_pairs([0] * N_ITEMS + [1], [*range(N_ITEMS), 0], 2, N_ITEMS)
     sampler, logits = learned(pool=ns.pools.Everything(known), entropy=0.1)

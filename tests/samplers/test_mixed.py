@@ -96,16 +96,6 @@ def test_it_is_the_parts_side_by_side(rows, shares, duplicates, tensors, seed):
     assert taken.log_q is None
 
 
-@pytest.mark.parametrize("epoch", [1, 2, 6])
-def test_pinsage_uses_one_hard_negative_less_than_the_epoch(epoch):
-    hard = ns.pools.Everything(KNOWN)
-    sampler = Mixed({"random": Fixed(13), "hard": Static(hard)}, shares=lambda step: (1, step // 100))
-    step = (epoch - 1) * 100 + 57
-    taken = sampler.sample(ns.Query([0, 1, 2], step=step), epoch, rng=ns.rng_for(0))
-    assert (np.count_nonzero(taken.source == 0, axis=1) == 1).all()
-    assert (np.count_nonzero(taken.source == 1, axis=1) + taken.dropped.get("duplicate", 0) >= epoch - 1).all()
-
-
 def test_shares_hold_on_average_where_they_do_not_divide_k():
     rows = 4000
     sampler = Mixed({"a": Fixed(*range(8)), "b": Fixed(*range(8, 14))}, (0.9, 0.1))
@@ -166,8 +156,3 @@ def test_mixed_vectors_stand_beside_those_of_the_memory():
     assert (taken.parents[:, :N_ITEMS] == -1).all()
     assert (taken.parents[:, N_ITEMS:, 0] == taken.ids[:, N_ITEMS:]).all()
     assert taken.scores is None
-
-
-# ---- one draw from the mixture --------------------------------------------------------------------------
-
-NOISE = Static(ns.pools.Everything(KNOWN, np.arange(1.0, 15.0), distinct=False))

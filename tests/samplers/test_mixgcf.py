@@ -115,15 +115,6 @@ def test_without_the_positive_and_with_one_layer_it_is_dns():
     assert made.scores == pytest.approx(hardest.scores)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "sum", "final", "concat"])
-def test_all_of_the_positive_scores_as_the_positive(pooling):
-    query = asked([0, 1, 2, 5], LAYERS * D if pooling == "concat" else D)
-    made = MixGCF(POOL, embed, 4, mix=(1.0, 1.0), pooling=pooling).sample(query, 3, rng=ns.rng_for(0))
-    liked = ITEMS[query.positives]
-    whole = {"mean": liked.mean(1), "sum": liked.sum(1), "final": liked[:, -1], "concat": liked.reshape(4, -1)}[pooling]
-    assert made.scores == pytest.approx(np.repeat((whole * query.vectors).sum(1)[:, None], 3, axis=1))
-
-
 def test_shares_are_uniform_and_one_for_each_row_slot_and_layer():
     """Items at 0 and a positive at 1: the vector of a layer is alpha itself."""
     table = np.zeros((N_ITEMS, 2, 1))
@@ -186,11 +177,6 @@ def test_many_rows_are_compared_in_parts(in_torch):
         NaysayError, match=r"`embed` must be finite, got nan at row 2048, slot 0, 0, 0 \(452 such rows\)"
     ):
         late.sample(query, 2, rng=ns.rng_for(1))
-
-
-def both(anchors):
-    """Anchors' vectors in either array type, as an embed that knows both."""
-    return ANCHORS[anchors, :D] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors, :D]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "concat"])

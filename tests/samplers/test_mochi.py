@@ -32,10 +32,6 @@ def embed(ids):
     return ITEMS[ids] if isinstance(ids, np.ndarray) else torch.tensor(ITEMS)[ids]
 
 
-def embed_anchors(anchors):
-    return ANCHORS[anchors] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors]
-
-
 def filled_memory(size=N_ITEMS, kind=np.float64):
     memory = ns.pools.Memory(size, KNOWN)
     memory.push(np.arange(N_ITEMS), np.full(N_ITEMS, -1), vectors=ITEMS.astype(kind))
@@ -163,11 +159,3 @@ def test_an_empty_memory_leaves_slots_empty():
     assert (made.ids == -1).all()
     assert made.vectors.shape == (2, 2, D)
     assert dict(made.dropped) == {"exhausted": 4}
-
-
-def test_beyond_the_negative_it_is_easier_than_the_negative():
-    """SynCo calls the extrapolated ones hard; they lie on the other side of the negative."""
-    query = asked([0, 1, 2, 3])
-    made = MoCHi(POOL, embed, 6, 12, anchor_share=1.0, anchor_mix=(-0.5, -0.01)).sample(query, 20, rng=ns.rng_for(0))
-    near = np.take_along_axis(query.vectors @ ITEMS.T, made.ids, axis=1) / np.linalg.norm(ITEMS[made.ids], axis=2)
-    assert (made.scores < near).all()

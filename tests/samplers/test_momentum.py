@@ -37,16 +37,6 @@ def test_parameters_are_mixed_and_buffers_copied(momentum):
     assert slow[1].num_batches_tracked.item() == 5
 
 
-def test_after_n_steps_a_share_of_momentum_to_the_n_is_left():
-    fast, slow = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
-    with torch.no_grad():
-        fast.weight.fill_(1.0)
-        slow.weight.fill_(0.0)
-    for _ in range(10):
-        momentum_update(fast, slow, 0.9)
-    assert slow.weight.item() == pytest.approx(1 - 0.9**10)
-
-
 def test_shared_parameters_move_once_and_frozen_ones_move():
     fast, slow = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
     tied_fast, tied_slow = torch.nn.Sequential(fast, fast), torch.nn.Sequential(slow, slow)

@@ -152,25 +152,6 @@ def test_epsilon_truncation_is_uniform_over_the_nearest():
     assert (taken.ids[:, 0] != taken.ids[:, 1]).all()
 
 
-def test_the_limit_comes_before_the_nearest():
-    sampler = NearPositive(POOL, by(ALIKE), N_ITEMS, top_m=2, limit=3.0)
-    below = sorted((item for item in range(1, N_ITEMS) if ALIKE[0, item] <= 3.0), key=lambda item: -ALIKE[0, item])
-    seen = set()
-    for seed in range(30):
-        seen.add(int(sampler.sample(ns.Query([0], positives=[0]), 1, rng=ns.rng_for(seed)).ids[0, 0]))
-    assert seen == set(below[:2])
-
-
 def test_a_candidate_at_the_limit_stays():
     sampler = NearPositive(POOL, by(ALIKE), N_ITEMS, limit=float(ALIKE[0, 4]))
     assert sampler.sample(ns.Query([0], positives=[0]), 1, rng=ns.rng_for(0)).ids.tolist() == [[4]]
-
-
-def test_softmax_of_the_scores_against_the_positive():
-    rows = 20_000
-    query = ns.Query(np.zeros(rows, np.int64), positives=np.zeros(rows, np.int64))
-    taken = NearPositive(POOL, by(ALIKE), N_ITEMS, 2.5).sample(query, 1, rng=ns.rng_for(0))
-    raised = np.exp(ALIKE[0, 1:] / 2.5)
-    expected = rows * raised / raised.sum()
-    counts = np.bincount(taken.ids[:, 0], minlength=N_ITEMS)[1:]
-    assert ((counts - expected) ** 2 / expected).sum() < 47.5  # 10 degrees, p = 8e-7

@@ -90,16 +90,6 @@ def test_a_thousandth_of_fewer_than_a_thousand_is_none(count, hardest):
     assert dict(taken.dropped) == ({"outside the range": hardest, "exhausted": hardest} if hardest else {})
 
 
-def test_the_five_percent_of_the_paper_and_ties_by_the_order_of_the_draw():
-    known = ns.Positives.from_pairs([0], [100], n_items=101)
-    pool = ns.pools.Everything(known)
-    hard = PercentileRange(pool, by_id, 100, keep=(0.95, 1.0)).sample(ns.Query([0]), 5, rng=ns.rng_for(0))
-    assert sorted(hard.ids[0].tolist()) == [95, 96, 97, 98, 99]
-    flat = PercentileRange(pool, lambda anchors, ids: ids * 0.0, 40, keep=(0.9, 1.0))
-    taken = flat.sample(ns.Query([0]), 4, rng=ns.rng_for(7))
-    assert sorted(taken.ids[0].tolist()) == sorted(pool.draw(ns.Query([0]), 40, rng=ns.rng_for(7)).ids[0, :4].tolist())
-
-
 def test_the_choice_within_the_ring_is_uniform():
     """Six candidates in the ring, two taken: each comes in a third of the rows, whatever its score."""
     rows = 6000

@@ -23,12 +23,12 @@ def test_a_bank_gives_whole_vectors_and_counts_what_was_unseen():
     empty, directions = bank.state(), np.repeat(np.eye(4, dtype=np.float32)[:, None], 9, axis=1)
 
     def change():
-        for step in range(2000):
+        for step in range(400):
             bank.observe(everything, None, vectors=directions[step % 4])
             bank.restore(empty)
 
     def sample():
-        for step in range(1000):
+        for step in range(200):
             drawn = bank.sample(query, 4, rng=ns.rng_for(0, step))
             filled = drawn.ids >= 0
             assert filled.all() or not filled.any()
@@ -36,7 +36,7 @@ def test_a_bank_gives_whole_vectors_and_counts_what_was_unseen():
             assert len(np.unique(drawn.vectors[filled], axis=0)) <= 1
 
     def save():
-        for _ in range(1000):
+        for _ in range(200):
             state = bank.state()
             assert state["seen"].all() == (state["vectors"].shape == (9, 4))
 
@@ -49,18 +49,18 @@ def test_no_draw_is_lost_and_ranks_fit_the_anchors():
     sampler = AdaptiveOversampling(KNOWN, items, lambda anchors: items[anchors], scale=3.0)
 
     def sample():
-        for step in range(400):
+        for step in range(100):
             sampler.sample(QUERY, 2, rng=ns.rng_for(0, step))
 
     in_threads(sample, sample, sample)
-    assert sampler.state()["draws"] == 3 * 400 * len(QUERY) * 2
+    assert sampler.state()["draws"] == 3 * 100 * len(QUERY) * 2
 
     def update():
-        for step in range(200):
+        for step in range(80):
             sampler.update(items[:, : 5 - 2 * (step % 2)])
 
     def sample_changing():
-        for step in range(200):
+        for step in range(80):
             with contextlib.suppress(NaysayError):  # not an IndexError, if ranks change in the middle
                 assert (sampler.sample(QUERY, 4, rng=ns.rng_for(0, step)).ids >= 0).all()
 
@@ -89,7 +89,7 @@ def test_each_thread_observes_the_candidates_of_its_own_draw():
 
     def work(worker):
         def steps():
-            for step in range(60):
+            for step in range(25):
                 query = ns.Query(np.arange(8), positives=np.arange(8), step=100 * worker + step)
                 drawn = judged.sample(query, 4, rng=ns.rng_for(worker, step))
                 judged.observe(query, drawn)
@@ -97,7 +97,7 @@ def test_each_thread_observes_the_candidates_of_its_own_draw():
         return steps
 
     in_threads(*(work(worker) for worker in range(4)))
-    assert len(detector.seen) == 4 * 60
+    assert len(detector.seen) == 4 * 25
     assert {width for _, width, _ in detector.seen} == {8}  # twice as many candidates as slots: before the policy
     for step, _, ids in detector.seen:
         alone = judged.sampler.sample(ns.Query(np.arange(8), step=step), 8, rng=ns.rng_for(step // 100, step % 100))

@@ -83,27 +83,6 @@ def test_rho_is_how_far_the_weights_are_from_even_ones(rho):
     assert divergence == pytest.approx([rho] * 4, rel=3 * math.sqrt(rho))
 
 
-def test_little_rho_is_the_mean_of_bpr_and_much_is_the_hardest():
-    taken = SoftmaxWeights(UNIFORM, by(TABLE), 1e-12).sample(QUERY, 8, rng=ns.rng_for(0))
-    assert taken.weights == pytest.approx(np.full((4, 8), 1 / 8), rel=1e-4)
-    taken = SoftmaxWeights(UNIFORM, by(TABLE), 1e6).sample(QUERY, 8, rng=ns.rng_for(0))
-    for row in range(4):
-        hardest = taken.scores[row] == taken.scores[row].max()
-        assert taken.weights[row, hardest].sum() == pytest.approx(1.0)
-
-
-def test_the_loss_is_the_weighted_sum():
-    taken = SoftmaxWeights(POPULAR, by(TABLE), 1.0).sample(QUERY, 8, rng=ns.rng_for(0))
-    positive = TABLE[QUERY.anchors, QUERY.positives]
-    negatives = torch.tensor(taken.scores, requires_grad=True)
-    loss = ns.losses.bpr(torch.from_numpy(positive), negatives, mask=taken.mask, weights=taken.weights)
-    z = np.log1p(np.exp(taken.scores - positive[:, None]))
-    assert loss.tolist() == pytest.approx((taken.weights * z).sum(axis=1).tolist())
-    loss.sum().backward()
-    slopes = taken.weights / (1 + np.exp(positive[:, None] - taken.scores))
-    assert negatives.grad.numpy() == pytest.approx(slopes)  # none through the weights
-
-
 # Z = log(1 + e^s) for s = 2, 1, 0, -1, by mpmath.
 GOLDEN = [0.66643306156868, 0.20363875805092, 0.082498461295349, 0.047429719085048]
 
@@ -122,22 +101,6 @@ def test_correction_undoes_the_pool():
     taken = SoftmaxWeights(POPULAR, by(np.zeros_like(TABLE)), 1.0).sample(QUERY, 6, rng=ns.rng_for(0))
     inverse = 1 / (taken.ids + 1.0)  # q is in proportion to id + 1
     assert taken.weights == pytest.approx(inverse / inverse.sum(axis=1, keepdims=True))
-
-
-def test_no_gradient_comes_through_and_single_precision_stays():
-    weight = torch.ones((), requires_grad=True)
-    table = torch.from_numpy(TABLE).float()
-    query = ns.Query(torch.tensor([0, 1]), positives=torch.tensor([0, 5]))
-    sampler = SoftmaxWeights(UNIFORM, lambda anchors, ids: table[anchors[:, None], ids] * weight, 1.0, correct=False)
-    taken = sampler.sample(query, 4, rng=ns.rng_for(0))
-    assert taken.weights.dtype == torch.float32
-    assert not taken.weights.requires_grad
-    assert not taken.scores.requires_grad
-
-
-def test_temperature_needs_no_positives():
-    taken = SoftmaxWeights(UNIFORM, by(TABLE), temperature=1.0).sample(ns.Query([0]), 3, rng=ns.rng_for(0))
-    assert taken.weights.sum() == pytest.approx(1.0)
 
 
 def test_triples_are_their_own_positives():

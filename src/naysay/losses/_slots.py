@@ -97,6 +97,8 @@ class Slots:
         log_weights = self.log_weights
         if log_weights is not None:
             tilt = tilt + log_weights
+        if self.kept is not None:
+            tilt = torch.where(self.kept, tilt, LOWEST[logits.dtype])
         shares = torch.softmax(tilt if backprop_weights else tilt.detach(), dim=1)
         log_mean = (shares * below.exp()).sum(dim=1).log()
         return log_mean + (highest[:, 0] if origin is None else highest[:, 0] - origin)

@@ -107,7 +107,7 @@ class Everything:
         log_q = None
         if with_log_q:
             log_q = numbers if tables is None and self.distinct else logs(numbers)
-            if log_q.shape != ids.shape:  # one number for each row: as a view where no slot is empty
+            if log_q.shape[1] == 1:  # one number for each row: as a view where no slot is empty
                 log_q = np.broadcast_to(log_q, ids.shape) if all_filled(ids) else np.where(ids >= 0, log_q, 0.0)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 

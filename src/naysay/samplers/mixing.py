@@ -95,8 +95,8 @@ class MoCHi(FromPool):
     the n_hard, and differ unless there is only one.
 
     The vectors have length 1 and **no gradients**, as in the paper. The parents are i and j, or i and -1 for the
-    anchor, which is not an item; `source` says which kind; `scores` are q . vectors. The paper adds them to the queue's own
-    negatives: use `Mixed`, whose shares also let mixing start late.
+    anchor, which is not an item; `source` says which kind; `scores` are q . vectors. The paper adds them to the queue's
+    own negatives: use `Mixed`, whose shares also let mixing start late.
 
     Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020;
     Giakoumoglou and Stathaki. SynCo: Synthetic Hard Negatives for Contrastive Visual Representation Learning. 2024.
