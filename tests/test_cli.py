@@ -162,7 +162,6 @@ def test_thresholds_of_a_file(tmp_path):
         (["scores.csv"], "scores"),
         (["lost.npy", "--high-grid", "0.1"], "--low-grid"),
         (["lost.npy", "--low-grid", "0:1", "--high-grid", "0.1"], "--low-grid"),
-        (["lost.npy", "--plot", "a.html"], "--plot"),
         (["lost.npy", "--json", "no/a.json"], "--json"),
         (["scores.npy", "--false-share", "2"], "--false-share"),
         (["scores.npy", "--hard-share", "-1"], "--hard-share"),

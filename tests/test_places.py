@@ -334,14 +334,14 @@ def test_audit_and_thresholds_of_urls_show_no_credentials(tmp_path, monkeypatch,
     vectors = ["--query-vectors", url("q.npy"), "--corpus-vectors", url("c.npy")]
     for given in (
         ["audit", url("t.parquet"), *vectors, "--json", url("a.json"), "--report", url("a.html")],
-        ["thresholds", url("s.npy"), "--json", url("s.json"), "--plot", url("s.svg")],
+        ["thresholds", url("s.npy"), "--json", url("s.json")],
     ):
         with pytest.raises(SystemExit) as end:
             main(given)
         assert not end.value.code
     shown = capsys.readouterr()
     assert "naysay mine odd://good/t.parquet --query-vectors odd://good/q.npy" in shown.out
-    made = {name: held[f"good/{name}"].decode() for name in ("a.json", "a.html", "s.json", "s.svg")}
+    made = {name: held[f"good/{name}"].decode() for name in ("a.json", "a.html", "s.json")}
     for text in (shown.out, shown.err, *made.values()):
         assert not any(secret in text for secret in ("some-user-x", "pass%2Fword", "pass/word", "tok3n-q7"))
-    assert len(held) == 8
+    assert len(held) == 7

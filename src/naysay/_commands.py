@@ -59,7 +59,6 @@ class ThresholdOptions:
     low_grid: str = option("", "Low values to choose among: 0.12,0.121 or first:last:step.", parameters=("grid",))
     high_grid: str = option("", "High values to choose among, in the same form.")
     start_low: float = option(0.0, "The low threshold at which the table of high values is counted.")
-    plot: Place | None = option(None, "Draw the scores in their bands to this .svg or .png file.")
     json: Place | None = option(None, "Write all results to this file.")
 
 

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay.detectors.evaluate import evaluate
-from naysay.detectors.rate import effective_size, exact_interval, moments
+from naysay.detectors import evaluate
+from naysay.detectors.rate import effective_size
 from naysay.testing import planted_world
 from naysay.types import anchor_ids
 
 WORLD = planted_world(300, 200, per_anchor=10, noise=0.5)
 
 
-class Says:
-    """A detector that says what it was told, row by row of the ids."""
+class Answers:
+    """A detector with a fixed answer."""
 
     def __init__(self, suspicion):
-        self.told = suspicion
+        self.answer = suspicion
 
     def suspicion(self, query, negatives):
-        return self.told
+        return self.answer
 
 
 class Close:
@@ -36,7 +36,7 @@ class Close:
         return torch.tensor(found) if isinstance(negatives.ids, torch.Tensor) else found
 
 
-def plain(suspicion, false, known, line, bins):
+def plain(suspicion, false, known, threshold, bins):
     """All figures by loops over slots."""
     rates, kept_rates, flagged, hits, total_false, slots, anchors = [], [], 0, 0, 0, 0, 0
     by_bin = [[] for _ in range(bins)]
@@ -47,7 +47,7 @@ def plain(suspicion, false, known, line, bins):
                 continue
             value, is_false = float(suspicion[row][slot]), bool(false[row][slot])
             by_bin[min(int(value * bins), bins - 1)].append((value, is_false))
-            if value >= line:
+            if value >= threshold:
                 found, wrong = found + is_false, wrong + (not is_false)
             else:
                 missed, kept = missed + is_false, kept + (not is_false)
@@ -92,17 +92,17 @@ def random_batch(rng, rows, slots, samples=30):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 6), st.sampled_from([0.1, 0.5, 1.0]), st.integers(1, 7))
-def test_all_figures_agree_with_plain_loops(seed, rows, slots, line, bins):
+def test_all_figures_agree_with_plain_loops(seed, rows, slots, threshold, bins):
     rng = np.random.default_rng(seed)
     query, negatives, suspicion = random_batch(rng, rows, slots)
     false = rng.random((rows, slots)) < 0.4
     known = negatives.ids >= 0
     if not known.any():
         with pytest.raises(ns.NaysayError, match="`truth`"):
-            evaluate(Says(suspicion), query, negatives, false)
+            evaluate(Answers(suspicion), query, negatives, false)
         return
-    found = evaluate(Says(suspicion), query, negatives, false, threshold=line, bins=bins)
-    check(found, plain(suspicion, false, known, line, bins))
+    found = evaluate(Answers(suspicion), query, negatives, false, threshold=threshold, bins=bins)
+    check(found, plain(suspicion, false, known, threshold, bins))
     for name in ("mtpr", "mtnr", "precision", "recall"):
         low, high = getattr(found, f"{name}_interval")
         share = getattr(found, name)
@@ -116,19 +116,19 @@ def test_a_table_a_function_and_classes_say_the_same():
     labels = rng.integers(0, 4, 30)
     false = (labels[query.anchors][:, None] == labels[negatives.ids]) & (negatives.ids >= 0)
 
-    def told(anchors, ids):
+    def truth_of(anchors, ids):
         assert (ids >= 0).all()  # an empty slot is never asked about
         return labels[anchors][:, None] == labels[ids]
 
     expected = plain(suspicion, false, negatives.ids >= 0, 0.5, 10)
-    for truth in (false, told, labels, labels.tolist(), torch.tensor(labels), torch.tensor(false)):
-        check(evaluate(Says(suspicion), query, negatives, truth), expected)
+    for truth in (false, truth_of, labels, labels.tolist(), torch.tensor(labels), torch.tensor(false)):
+        check(evaluate(Answers(suspicion), query, negatives, truth), expected)
 
 
 def test_a_sample_without_a_class_is_not_judged():
     labels = np.array([0, 0, 1, -1])
     query, negatives = ns.Query([0, 3]), ns.Negatives(np.array([[1, 2, 3], [1, 2, 3]]))
-    found = evaluate(Says(np.full((2, 3), 0.9)), query, negatives, labels)
+    found = evaluate(Answers(np.full((2, 3), 0.9)), query, negatives, labels)
     assert (found.slots, found.anchors, found.false_negatives) == (2, 1, 1)
     assert (found.mtpr, found.mtnr, found.precision) == (1.0, 0.0, 0.5)
 
@@ -137,13 +137,13 @@ def test_no_detection_is_0_and_1_and_the_truth_is_1_and_1():
     query = ns.Query(np.arange(300))
     drawn = ns.pools.Everything(WORLD.known).draw(query, 30, rng=ns.rng_for(0))
     false = WORLD.is_false_negative(query.anchors, drawn.ids)
-    none = evaluate(Says(np.zeros(drawn.shape)), query, drawn, WORLD.is_false_negative)
+    none = evaluate(Answers(np.zeros(drawn.shape)), query, drawn, WORLD.is_false_negative)
     assert (none.mtpr, none.mtnr, none.recall) == (0.0, 1.0, 0.0)
     assert math.isnan(none.precision)
     assert none.precision_interval == (0.0, 1.0)
     assert none.mtpr_interval[0] == 0.0
     assert none.mtnr_interval[1] == 1.0
-    perfect = evaluate(Says(false.astype(float)), query, drawn, false)
+    perfect = evaluate(Answers(false.astype(float)), query, drawn, false)
     assert (perfect.mtpr, perfect.mtnr, perfect.precision, perfect.recall) == (1.0, 1.0, 1.0, 1.0)
     assert perfect.reliability.error == 0.0
 
@@ -160,25 +160,15 @@ def test_a_calibrated_suspicion_has_no_error_and_a_boast_has():
     chance = rng.choice([0.05, 0.25, 0.45, 0.65, 0.95], (4000, 10))
     false = rng.random(chance.shape) < chance
     query, negatives = ns.Query(np.arange(4000)), ns.Negatives(np.ones((4000, 10), np.int64))
-    fair = evaluate(Says(chance), query, negatives, false).reliability
+    fair = evaluate(Answers(chance), query, negatives, false).reliability
     assert fair.error < 0.01
     assert fair.count[[0, 2, 4, 6, 9]].sum() == 40_000
     assert np.isnan(fair.observed[[1, 3, 5, 7, 8]]).all()
-    boast = evaluate(Says(np.sqrt(chance)), query, negatives, false).reliability
+    boast = evaluate(Answers(np.sqrt(chance)), query, negatives, false).reliability
     assert boast.error == pytest.approx((np.sqrt(chance) - chance).mean(), abs=0.01)
 
 
 # ---- intervals ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("hits", "n", "low", "high"),
-    [(0, 10, 0.0, 0.3085), (5, 10, 0.1871, 0.8129), (10, 10, 0.6915, 1), (1, 50, 0.0005, 0.1065)],
-)
-def test_exact_interval(hits, n, low, high):
-    assert exact_interval(hits, n, 0.95) == pytest.approx((low, high), abs=5e-5)
-    told = stats.binomtest(hits, n).proportion_ci(0.95, "exact")
-    assert exact_interval(hits, n, 0.95) == pytest.approx((told.low, told.high), abs=1e-12)
 
 
 def test_what_anchors_are_worth():
@@ -186,25 +176,25 @@ def test_what_anchors_are_worth():
     alike = np.repeat(rng.random((5000, 1)) < 0.3, 8, axis=1)  # all slots of an anchor agree
     apart = rng.random((5000, 8)) < 0.3  # slots have nothing to do with each other
     whole = np.full(5000, 8)
-    assert effective_size(moments(alike.sum(1), whole), 40_000, 0.025) == pytest.approx(5000, rel=0.01)
-    assert effective_size(moments(apart.sum(1), whole), 40_000, 0.025) == pytest.approx(40_000, rel=0.05)
-    assert effective_size(moments(np.zeros(50), whole[:50]), 400, 0.025) == pytest.approx(50, rel=0.1)  # no hit at all
-    assert effective_size(moments(np.full(50, 4), whole[:50]), 400, 0.025) == pytest.approx(400, rel=0.1)
-    assert effective_size(moments(np.ones(1), np.ones(1)), 1, 0.025) == 0
-    few = effective_size(moments(alike.sum(1)[:5], whole[:5]), 40, 0.025)
+    assert effective_size(alike.sum(1), whole, 40_000, 0.025) == pytest.approx(5000, rel=0.01)
+    assert effective_size(apart.sum(1), whole, 40_000, 0.025) == pytest.approx(40_000, rel=0.05)
+    assert effective_size(np.zeros(50), whole[:50], 400, 0.025) == pytest.approx(50, rel=0.1)  # no hit at all
+    assert effective_size(np.full(50, 4), whole[:50], 400, 0.025) == pytest.approx(400, rel=0.1)
+    assert effective_size(np.ones(1), np.ones(1), 1, 0.025) == 0
+    few = effective_size(alike.sum(1)[:5], whole[:5], 40, 0.025)
     assert few == pytest.approx(5 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 4)) ** 2, rel=0.3)
 
 
 def test_intervals_hold_as_often_as_they_say():
     """Anchors with rates of their own, 0.5 to 1 and 0.8 to 1: the mean rates are 0.75 and 0.9."""
-    runs, hits = 400, np.zeros(4)
+    runs, hits = 200, np.zeros(4)
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         false = rng.random((60, 12)) < rng.random((60, 1))
         found_rate, kept_rate = rng.uniform(0.5, 1, (60, 1)), rng.uniform(0.8, 1, (60, 1))
         flagged = rng.random((60, 12)) < np.where(false, found_rate, 1 - kept_rate)
         ids = np.ones((60, 12), np.int64)
-        found = evaluate(Says(flagged.astype(float)), ns.Query(np.arange(60)), ns.Negatives(ids), false)
+        found = evaluate(Answers(flagged.astype(float)), ns.Query(np.arange(60)), ns.Negatives(ids), false)
         precision = 0.5 * 0.75 / (0.5 * 0.75 + 0.5 * 0.1)
         for place, (name, truth) in enumerate(
             (("mtpr", 0.75), ("mtnr", 0.9), ("precision", precision), ("recall", 0.75))
@@ -232,36 +222,13 @@ def test_more_confidence_is_a_wider_interval():
 
 def test_it_says_what_is_not_defined():
     none = evaluate(
-        Says(np.zeros((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.zeros((1, 2), bool)
+        Answers(np.zeros((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.zeros((1, 2), bool)
     )
     assert "MTPR is not defined (no anchor has a false negative)" in str(none)
     assert "precision is not defined (nothing is flagged), recall is not defined (there is no false negative)" in str(
         none
     )
     every = evaluate(
-        Says(np.ones((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.ones((1, 2), bool)
+        Answers(np.ones((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.ones((1, 2), bool)
     )
     assert "MTNR is not defined (no anchor has a true negative)" in str(every)
-
-
-def test_an_anchor_is_one_look_where_anchors_are_not_alike():
-    rng = np.random.default_rng(0)
-    whole = np.full(40, 8)
-    for part in (rng.integers(0, 9, 40), np.zeros(40), whole):
-        assert effective_size(moments(part, whole), 320, 0.025, representative_anchors=False) == pytest.approx(40)
-    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, representative_anchors=False) == 0
-    truth, flags = np.zeros((30, 60), bool), np.zeros((30, 60))
-
-    class Told:
-        def suspicion(self, query, negatives):
-            return flags
-
-    query, negatives = ns.Query(np.arange(30)), ns.Negatives(np.tile(np.arange(60), (30, 1)))
-    held = {True: 0, False: 0}
-    for _ in range(300):
-        flags = (rng.random((30, 60)) < np.where(rng.random(30) < 0.02, 1.0, 0.001)[:, None]).astype(float)
-        for alike in held:
-            low, high = evaluate(Told(), query, negatives, truth, representative_anchors=alike).mtnr_interval
-            held[alike] += low <= 1 - (0.02 + 0.98 * 0.001) <= high
-    assert held[True] < 0.8 * 300
-    assert held[False] >= 0.95 * 300

@@ -1,9 +1,13 @@
-"""Thresholds by shares: the note's own tables, an oracle in plain loops, and every way to hand in scores."""
+"""Thresholds by shares: the tables of the note, an oracle in plain loops, every kind of scores, and the command."""
 
+import io
+import json
 import math
+import os
+import sys
 from array import array
-from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +16,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from naysay.detectors import _scores
-from naysay.detectors.bands import Bands
-from naysay.detectors.thresholds import choose_thresholds
-from naysay.detectors.thresholds import shown_number as in_digits
+from naysay._commands import ThresholdOptions
+from naysay.detectors import Bands, choose_thresholds
+from naysay.detectors._thresholds_command import thresholds
 from naysay.errors import NaysayError
 
 # The note's counts: how many negatives lie from each value up to the next.
@@ -42,46 +46,12 @@ easy        1101816   1102945   1104297   1105442
 hard share   5.1654%   5.0693%   4.9543%   4.8569%"""
 
 
-def refusal(*arguments, **options):
-    with pytest.raises(NaysayError) as caught:
-        choose_thresholds(*arguments, **options)
-    return str(caught.value).removeprefix("choose_thresholds: ")
-
-
-# ---- the note -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "given_as",
-    [
-        lambda: NOTE,
-        lambda: NOTE.astype(np.float32),
-        lambda: torch.from_numpy(NOTE).float(),
-    ],
-)
-def test_the_tables_of_the_note_give_its_choice_and_are_printed_again(given_as):
-    found = choose_thresholds(given_as(), n_positives=11_540, grid=(LOWS, HIGHS))
-    assert (found.low, found.high) == (0.121, 0.335)
-    high, low = found.table["high"], found.table["low"]
-    assert high["value"].tolist() == HIGHS
-    assert high["positive"].tolist() == [11_540] * 4
-    assert high["false"].tolist() == [1036, 1136, 1165, 1682]
-    assert high["hard"].tolist() == [616_191, 616_091, 616_062, 615_545]
-    assert high["easy"].tolist() == [546_459] * 4
-    assert low["value"].tolist() == LOWS
-    assert low["positive"].tolist() == [11_540] * 4
-    assert low["false"].tolist() == [1165] * 4
-    assert low["hard"].tolist() == [60_705, 59_576, 58_224, 57_079]
-    assert low["easy"].tolist() == [1_101_816, 1_102_945, 1_104_297, 1_105_442]
-    assert [round(100 * share, 4) for share in high["false_share"]] == [0.0882, 0.0967, 0.0991, 0.1431]
-    assert [round(100 * share, 3) for share in low["hard_share"]] == [5.165, 5.069, 4.954, 4.857]
-    assert (found.n_negatives, found.n_positives, found.notes) == (1_163_686, 11_540, ())
-    assert str(found) == PRINTED
-
-
-def test_the_bands_of_the_choice_have_the_counts_of_the_table():
-    for scores in (NOTE, NOTE.astype(np.float32), torch.from_numpy(NOTE).float()):
-        assert Bands(0.121, 0.335).count(scores) == {"easy": 1_102_945, "hard": 59_576, "false": 1165}
+def test_the_tables_of_the_note_are_printed():
+    for scores in (NOTE, torch.from_numpy(NOTE).float()):
+        found = choose_thresholds(scores, n_positives=11_540, grid=(LOWS, HIGHS))
+        assert (found.n_negatives, found.n_positives, found.notes) == (1_163_686, 11_540, ())
+        assert str(found) == PRINTED
+        assert Bands(found.low, found.high).count(scores) == {"easy": 1_102_945, "hard": 59_576, "false": 1165}
 
 
 # ---- an oracle ------------------------------------------------------------------------------------------------------
@@ -137,9 +107,8 @@ def test_a_grid_is_searched_as_in_plain_loops(scores, lows, highs, false_share, 
         default=None,
     )
     if low is None:
-        assert "must be" in refusal(
-            scores, n_positives=1, grid=(lows, highs), false_share=false_share, hard_share=hard_share
-        )
+        with pytest.raises(NaysayError):
+            choose_thresholds(scores, n_positives=1, grid=(lows, highs), false_share=false_share, hard_share=hard_share)
         return
     found = choose_thresholds(
         scores, n_positives=1, grid=(lows, highs), false_share=false_share, hard_share=hard_share, start_low=0.1
@@ -157,10 +126,7 @@ def test_ties_go_to_the_easier_side():
     assert found.high == np.nextafter(0.9, 1)  # three scores are equal and two may be false, so none is
     assert found.low == 0.9  # 13 reach 0.5 where 7 may
     assert Bands(found.low, found.high).count(scores) == {"easy": 97, "hard": 3, "false": 0}
-    assert found.notes == (
-        "Equal scores: 0 negatives reach high, where 2 were allowed, so no negative is false.",
-        "Equal scores: 3 negatives reach low, where 7 were allowed.",
-    )
+    assert len(found.notes) == 2
     narrow = choose_thresholds(np.array(scores, np.float32), false_share=0.02, hard_share=0.05)
     assert narrow.high == np.nextafter(np.float32(0.9), np.float32(1))
     assert Bands(narrow.low, narrow.high).count(np.array(scores, np.float32))["false"] == 0
@@ -179,16 +145,6 @@ def test_a_threshold_above_all_scores_is_not_shown_as_the_largest(top, text, dty
     assert str(both).splitlines()[9] == f"low         just above {text}*"
 
 
-def test_a_value_that_is_reached_or_was_typed_is_shown_as_it_is():
-    assert (in_digits(1.0000000000000002), in_digits(1.0000000000000002, 0)) == ("1", "just above 1")
-    assert [in_digits(value, 0) for value in (0.6666667, 1.25, math.inf)] == ["0.666667", "1.25", "inf"]
-    assert [in_digits(value) for value in (0.12345678, 1234567.5, -7_654_321.0)] == ["0.123457", "1234568", "-7654321"]
-    found = choose_thresholds([1.0] * 5 + [1 / 3] * 5 + [0.0] * 90, false_share=0.02, hard_share=0.1)
-    assert (found.low, str(found).splitlines()[9].split()) == (1 / 3, ["low", "0.333333*"])  # ten reach it
-    grid = choose_thresholds(np.arange(100.0), grid=([90, 99.5], [100, 101]), hard_share=0)
-    assert str(grid).splitlines()[1].split() == ["high", "100*", "101"]
-
-
 def test_a_share_is_read_as_it_is_written():
     scores = np.arange(100.0)
     assert math.floor(0.29 * 100) == 28
@@ -199,10 +155,7 @@ def test_a_share_is_read_as_it_is_written():
 
 def test_few_scores_leave_no_room_for_small_shares():
     found = choose_thresholds([0.1, 0.2, 0.3])
-    assert found.notes == (
-        "The share is less than one of 3 pairs, so no negative is false.",
-        "The share is less than one of 3 pairs, so no negative is false or hard.",
-    )
+    assert len(found.notes) == 2
     assert found.low == found.high == np.nextafter(0.3, 1)
 
 
@@ -215,10 +168,7 @@ def test_all_negatives_may_be_hard_or_false():
 def test_a_choice_at_the_edge_of_its_grid_is_noted():
     found = choose_thresholds(np.arange(100.0), grid=([50, 60], [99, 99.5, 100.0]), false_share=0.01)
     assert (found.low, found.high) == (60.0, 99.0)
-    assert found.notes == (
-        "high is the smallest value of its grid (99): a smaller one may fit the false share too.",
-        "low is the largest value of its grid (60): a larger one may fit the hard share too.",
-    )
+    assert len(found.notes) == 2
 
 
 def test_a_long_grid_is_printed_around_the_choice():
@@ -252,18 +202,12 @@ def test_columns_of_parquet(tmp_path, table, column):
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.list_(pa.float64(), 10)])
-def test_a_row_of_a_list_column_is_one_row(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(_scores, "_LISTS", 2)
-    scores = np.arange(50.0).reshape(5, 10)
+def test_a_bad_score_in_a_column_of_lists_is_named_by_its_row(tmp_path, kind):
+    scores = np.arange(50_000.0).reshape(5000, 10)  # more than one block
+    scores[4500, 4:6] = np.nan
     path = tmp_path / "scores.parquet"
     pq.write_table(pa.table({"scores": pa.array(scores.tolist(), kind)}), path)
-    rows = []
-    blocks = replace(_scores.open_scores(path), on_rows=rows.append)
-    assert np.concatenate(list(blocks.flat())).tolist() == scores.ravel().tolist()
-    assert (blocks.rows, rows) == (5, [2, 2, 1])
-    scores[3, 4:6] = np.nan
-    pq.write_table(pa.table({"scores": pa.array(scores.tolist(), kind)}), path)
-    with pytest.raises(NaysayError, match=r"nan at row 3, slot 4 \(1 such row\)"):
+    with pytest.raises(NaysayError, match=r"nan at row 4500, slot 4 \(1 such row\)"):
         choose_thresholds(path)
 
 
@@ -344,23 +288,132 @@ def test_errors_of_files(tmp_path):
     assert parameter(parquet, column="a") == "column"
 
 
-def test_files_are_read_in_blocks_and_give_the_same_as_the_array(tmp_path, monkeypatch):
-    monkeypatch.setattr(_scores, "BLOCK", 64)
-    scores = np.random.default_rng(0).normal(size=(50, 30)).astype(np.float32).round(2)
-    wanted = choose_thresholds(np.sort(scores.ravel()), false_share=0.01)
+def test_files_of_several_blocks_give_the_same_as_the_array(tmp_path):
+    scores = np.random.default_rng(0).normal(size=(2000, 300)).astype(np.float32)
+    expected = choose_thresholds(scores, false_share=0.01, hard_share=0.1)
     np.save(tmp_path / "scores.npy", scores)
-    pq.write_table(pa.table({"scores": list(scores)}), tmp_path / "scores.parquet")
-    for given_as in (scores, tmp_path / "scores.npy", tmp_path / "scores.parquet"):
-        found = choose_thresholds(given_as, false_share=0.01)
-        assert (found.low, found.high, found.counts) == (wanted.low, wanted.high, wanted.counts)
-        assert found.table["high"].tolist() == wanted.table["high"].tolist()
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 300)
+    pq.write_table(pa.table({"score": scores.ravel()}), tmp_path / "scores.parquet")
+    pq.write_table(pa.table({"score": lists}), tmp_path / "lists.parquet")
+    for name in ("scores.npy", "scores.parquet", "lists.parquet"):
+        found = choose_thresholds(tmp_path / name, false_share=0.01, hard_share=0.1)
+        assert (found.low, found.high) == (expected.low, expected.high)
+        assert found.table["low"].tolist() == expected.table["low"].tolist()
 
 
-def test_a_damaged_page_is_one_sentence(tmp_path):
-    file = tmp_path / "scores.parquet"
+def test_a_damaged_page_is_an_error_of_the_scores(tmp_path):
+    path = tmp_path / "scores.parquet"
     scores = np.random.default_rng(0).random(50_000)
-    pq.write_table(pa.table({"score": scores}), file, compression="snappy", write_page_checksum=True)
-    data = bytearray(file.read_bytes())
+    pq.write_table(pa.table({"score": scores}), path, compression="snappy", write_page_checksum=True)
+    data = bytearray(path.read_bytes())
     data[1000:9000] = bytes(8000)
-    file.write_bytes(bytes(data))
-    assert refusal(file).startswith("`scores` must be a readable .parquet file, got ")
+    path.write_bytes(bytes(data))
+    with pytest.raises(NaysayError) as caught:
+        choose_thresholds(path)
+    assert caught.value.parameter == "scores"
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+SCORES = np.random.default_rng(0).normal(0.2, 0.1, 20_000).astype(np.float32)
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.save(tmp_path / "scores.npy", SCORES)
+    return tmp_path / "scores.npy"
+
+
+def printed(scores, **options):
+    """The thresholds and the text of a call."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    found = thresholds(ThresholdOptions(scores=scores, **options), console=Console(file=out, width=80))
+    out.flush()
+    return found, out.buffer.getvalue().decode()
+
+
+def test_the_command_prints_the_choice_its_use_and_the_tables(file):
+    found, text = printed(file, positives=100)
+    alone = choose_thresholds(SCORES, n_positives=100)
+    assert (found.low, found.high) == (alone.low, alone.high)
+    lines = text.splitlines()
+    assert lines[0].startswith(f"low = {found.low:.6g}, high = {found.high:.6g} for ")
+    low, high = repr(found.low), repr(found.high)
+    assert lines[1] == f"Use: naysay.detectors.Bands({low}, {high}), or naysay mine --judge bands:{low},{high}"
+    assert str(found) in text
+    joined = " ".join(text.split())
+    assert "Of 20100 pairs, 20 (0.0995 %) score at or above" in joined
+    assert "1005 (5 %) score from" in joined
+    assert "The other 18975 negatives are easy." in joined
+    assert max(map(len, lines[2:])) <= 80
+
+
+def test_the_command_names_a_threshold_above_all_scores(tmp_path):
+    scores = np.linspace(0, 0.9, 10_000)
+    scores[:100] = 1.0
+    np.save(tmp_path / "tied.npy", scores[None])
+    found, text = printed(tmp_path / "tied.npy")
+    assert text.startswith(f"low = {found.low:.6g}, high = just above 1 for ")
+    joined = " ".join(text.split())
+    assert "none reaches high, so none is a likely false negative. 510 (5.1 %)" in joined
+    assert f"Note: {found.notes[0]}" in joined
+
+
+def test_json_holds_all_of_it(file, tmp_path):
+    grids = {"low_grid": "0.3:0.4:0.01", "high_grid": "0.5, 0.6,0.55"}
+    found, _ = printed(file, json=tmp_path / "out.json", positives=7, **grids)
+    assert (found.low, found.high) == (0.36, 0.55)
+    assert found.table["low"]["value"].tolist() == [0.3, 0.31, 0.32, 0.33, 0.34, 0.35, 0.36, 0.37, 0.38, 0.39, 0.4]
+    written = json.loads((tmp_path / "out.json").read_text(), parse_constant=pytest.fail)
+    for name in ("low", "high", "n_negatives", "n_positives", "false_share", "hard_share", "start_low"):
+        assert written[name] == getattr(found, name)
+    assert written["scores"] == str(file)
+    assert tuple(written["notes"]) == found.notes
+    for side in ("high", "low"):
+        for row, expected in zip(written["table"][side], found.table[side], strict=True):
+            assert tuple(row.values()) == expected.tolist()
+            assert tuple(row) == expected.dtype.names
+
+
+def test_json_of_a_threshold_without_end(tmp_path):
+    np.save(tmp_path / "scores.npy", np.array([0.0, np.finfo(np.float32).max], np.float32))
+    printed(tmp_path / "scores.npy", json=tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text(), parse_constant=pytest.fail)["high"] == "inf"
+
+
+@pytest.mark.parametrize("grid", ["a", "0.1,,0.2", "0:1", "nan", "0:inf:1", "0:1:0", "1:0:0.1", "0:1:1e-9", ""])
+def test_rejected_grids(file, grid):
+    with pytest.raises(NaysayError) as caught:
+        thresholds(ThresholdOptions(scores=file, low_grid=grid, high_grid="0.5"))
+    assert caught.value.parameter == "--low-grid"
+
+
+def test_scores_are_not_overwritten_by_another_name(file, tmp_path):
+    (tmp_path / "link.json").symlink_to(file)
+    for name in (tmp_path / "link.json", tmp_path / ".." / tmp_path.name / "scores.npy"):
+        with pytest.raises(NaysayError) as caught:
+            thresholds(ThresholdOptions(scores=file, json=name))
+        assert caught.value.parameter == "json"
+    assert np.array_equal(np.load(file), SCORES)
+
+
+@pytest.mark.parametrize("name", ["/proc/out.json", "x" * 240 + ".json"])  # the second leaves no room for a draft's
+def test_what_cannot_be_written_is_an_error_before_the_scores_are_read(monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NaysayError) as caught:
+        thresholds(ThresholdOptions(scores=tmp_path / "lost.npy", json=Path(name)))
+    assert caught.value.parameter == "json"
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_names_that_are_not_utf_8_are_read_and_written(tmp_path, kind):
+    scores, json_file = (tmp_path / os.fsdecode(name) for name in (b"s\xff." + kind.encode(), b"j\xff"))
+    np.save(tmp_path / "plain.npy", SCORES)
+    pq.write_table(pa.table({"score": SCORES}), tmp_path / "plain.parquet")
+    (tmp_path / f"plain.{kind}").rename(scores)
+    found, text = printed(scores, json=json_file)
+    assert found.high == choose_thresholds(SCORES).high
+    assert "s?." + kind in text.replace("\n", "")
+    assert json.loads(json_file.read_text())["scores"] == str(scores)

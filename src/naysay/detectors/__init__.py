@@ -5,14 +5,7 @@ from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfP
 from naysay.detectors.calibrated import Calibrated, one_per_anchor
 from naysay.detectors.combined import Combined, Judgement
 from naysay.detectors.duplicates import Duplicates
-from naysay.detectors.evaluate import (
-    DetectionRates,
-    Evaluation,
-    Reliability,
-    detection_rates,
-    evaluate,
-    hidden_positives,
-)
+from naysay.detectors.evaluate import DetectionRates, Evaluation, Reliability, detection_rates, evaluate
 from naysay.detectors.guide import Guide
 from naysay.detectors.incremental import Incremental, LinearAcceptance, StepAcceptance
 from naysay.detectors.labelled import Labelled
@@ -21,9 +14,16 @@ from naysay.detectors.mixture import Mixture, TwoComponentMixture
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import Cut, LabelCheck, PosteriorSummary, cut
-from naysay.detectors.rate import RateEstimate, false_negative_rate, unlabelled_share
+from naysay.detectors.rate import (
+    PairLabels,
+    RateEstimate,
+    false_negative_rate,
+    hidden_positives,
+    judge_some,
+    spot_check,
+    unlabelled_share,
+)
 from naysay.detectors.soft_clusters import SoftClusters
-from naysay.detectors.spot_check import PairLabels, judge_some, spot_check
 from naysay.detectors.support_views import SupportViews
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
 

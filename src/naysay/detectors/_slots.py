@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -22,7 +21,7 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.types import OF_ROWS, Array, Detector, Negatives, Query, anchor_ids, check_query
+from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query
 
 # (B, K) bool; or truth(anchors (B,), ids (B, K)) -> (B, K) bool; or the class of each sample (n_samples,)
 Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | Any
@@ -51,18 +50,12 @@ def query_anchors(query: Query, size: int | None = None, what: str = "anchors", 
     return anchors
 
 
-def query_rows(query: Query, chosen: NDArray[Any]) -> Query:
-    """The query of some rows."""
-    parts = {name: getattr(query, name) for name in OF_ROWS}
-    return replace(query, **{name: part[chosen] for name, part in parts.items() if part is not None})
-
-
 def filled_slots(negatives: Negatives) -> NDArray[np.bool_]:
     """(B, K): slots that hold an id, whatever their relation."""
     return np.asarray(to_numpy(negatives.ids)) >= 0
 
 
-def slot_scores(negatives: Negatives) -> NDArray[np.float64]:
+def slot_scores(negatives: Negatives) -> Floats:
     """(B, K) the scores of the slots as float64, 0 where a slot is empty. NaN and infinity elsewhere are an error."""
     if negatives.scores is None:
         advice = "Use a sampler that scores, or pass dataclasses.replace(negatives, scores=...)."
@@ -101,6 +94,18 @@ def finite_scores(parameter: str, values: Any, *dimensions: int) -> Floats:
     if len(scores) == 0:
         raise_invalid(parameter, "at least one score", "none")
     return scores
+
+
+def rounded(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Thresholds in the precision of the scores, to the nearest: as NumPy and torch compare an array with a number."""
+    with np.errstate(over="ignore"):  # beyond the largest float16 comes infinity, which no score reaches
+        return np.asarray(values, np.float64).astype(dtype)
+
+
+def in_precision_of(scores: Any, thresholds: Any) -> Floats:
+    """The same as float64, for scores that were converted to it. Whole numbers are exact, and nothing is rounded."""
+    precision = np.asarray(to_numpy(scores)).dtype
+    return rounded(thresholds, precision if precision.kind == "f" else np.dtype(np.float64)).astype(np.float64)
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
@@ -165,6 +170,16 @@ def threshold_of(detector: object) -> float:
     """The suspicion from which a detector flags a slot: its own `suspicion_threshold`, else 0.5."""
     own = getattr(detector, "suspicion_threshold", SUSPICION_THRESHOLD)
     return check_number("suspicion_threshold", own, at_least=0, at_most=1)
+
+
+def check_threshold(threshold: Any) -> float:
+    """A suspicion above 0: at 0 everything would be flagged, empty slots too."""
+    return check_number("threshold", threshold, above=0, at_most=1)
+
+
+def check_confidence(confidence: Any) -> float:
+    """The confidence of an interval, between 0 and 1."""
+    return check_number("confidence", confidence, above=0, below=1)
 
 
 def suspicion_of(parameter: str, detector: object, query: Query, negatives: Negatives) -> Floats:

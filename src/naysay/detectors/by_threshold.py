@@ -26,13 +26,13 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.detectors._scores import in_precision_of
 from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
     check_query_and_negatives,
     filled_slots,
     finite_scores,
+    in_precision_of,
     query_anchors,
     slot_scores,
 )

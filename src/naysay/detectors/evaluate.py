@@ -1,55 +1,32 @@
-"""How good is a detector? Where the truth is known, by classes of all samples, or by known positives that were hidden.
+"""How good is a detector, where the truth about its slots is known, or the classes of all samples.
 
 Chen et al. Incremental False Negative Detection for Contrastive Learning. ICLR 2022, has the mean rates over anchors.
 """
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay._intervals import CONFIDENCE, exact_interval
-from naysay._rows import offsets
-from naysay._slots import Score, check_score, score_slots, where
-from naysay.arrays import Floats, is_torch, to_numpy
-from naysay.checks import (
-    as_array,
-    check_all,
-    check_bool,
-    check_kind,
-    check_number,
-    check_whole,
-    first_bad,
-    public,
-    raise_invalid,
-    whole_numbers,
-)
-from naysay.detectors._pairs import Embed, check_function
+from naysay.arrays import Floats, to_numpy
+from naysay.checks import as_array, check_all, check_whole, first_bad, public, raise_invalid, whole_numbers
 from naysay.detectors._slots import (
     Truth,
+    check_confidence,
     check_query_and_negatives,
-    query_anchors,
-    query_rows,
+    check_threshold,
     slot_truth,
     suspicion_of,
     threshold_of,
 )
-from naysay.detectors.rate import RateEstimate, check_confidence, effective_size, moments
-from naysay.errors import NaysayError
-from naysay.positives import POSITIVE, Positives
-from naysay.rng import key_from, rng_for
-from naysay.types import Detector, Negatives, Query, check_query, positive_ids
+from naysay.detectors.rate import effective_size
+from naysay.types import Detector, Negatives, Query
 
-MOST_BINS = 1_000_000
-_HIDDEN_ASSUMPTIONS = (
-    "unlabelled positives are like the hidden ones: which pairs are known is random, and so is which are hidden",
-    "encoder and detector were fitted without the hidden pairs",
-    "anchors are independent of each other",
-)
+_MOST_BINS = 1_000_000
 
 
 @final
@@ -104,7 +81,6 @@ class Evaluation:
         precision_interval: (low, high) of precision.
         recall_interval: (low, high) of recall.
         confidence: The confidence of the intervals.
-        representative_anchors: Whether these anchors were taken as representative of all.
         reliability: Suspicion against the observed share of false negatives, and the expected calibration error.
         threshold: A slot is flagged if its suspicion is at least this.
         anchors: The number of rows with a slot of known truth. An anchor that occurs in two rows counts twice.
@@ -124,7 +100,6 @@ class Evaluation:
     precision_interval: tuple[float, float]
     recall_interval: tuple[float, float]
     confidence: float
-    representative_anchors: bool
     reliability: Reliability
     threshold: float
     anchors: int
@@ -148,11 +123,10 @@ class Evaluation:
             shown = f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
             title = name.upper() if name.startswith("mt") else name
             rates.append(f"{title} is not defined ({why})" if np.isnan(share) else f"{title} {shown}")
-        counted = "" if self.representative_anchors else ", one observation per anchor"
         return (
             f"{self.slots:,} candidates of {self.anchors:,} anchors; false negatives: {self.false_negatives:,}; "
             f"flagged: {self.flagged:,} (suspicion >= {self.threshold:g}). {rates[0]}, {rates[1]}; over all slots "
-            f"{rates[2]}, {rates[3]}; {self.confidence:.0%} CIs{counted}. Expected calibration error "
+            f"{rates[2]}, {rates[3]}; {self.confidence:.0%} CIs. Expected calibration error "
             f"{self.reliability.error:.3f}."
         )
 
@@ -167,7 +141,6 @@ def evaluate(
     threshold: float | None = None,
     bins: int = 10,
     confidence: float = CONFIDENCE,
-    representative_anchors: bool = True,
 ) -> Evaluation:
     """Evaluate a detector on candidates of which the truth is known. All filled slots count. O(B K).
 
@@ -181,10 +154,7 @@ def evaluate(
             a false negative and -1 is an unknown class.
         threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
         bins: The number of bins of the reliability curve.
-        confidence: The confidence of the intervals.
-        representative_anchors: Whether the spread among these anchors is that among all anchors. False treats each
-            anchor as one observation: wider intervals, which for mtpr and mtnr, where all anchors have equal weight,
-            hold for any anchors. For recall and precision an anchor with very many slots may still be missing.
+        confidence: The confidence of the intervals. They hold for anchors that differ as much as all anchors do.
 
     Raises:
         NaysayError: If no slot is of known truth.
@@ -199,10 +169,9 @@ def evaluate(
         (0.0, 1.0)
     """
     check_query_and_negatives(query, negatives)
-    n_bins = check_whole("bins", bins, 1, MOST_BINS)
+    n_bins = check_whole("bins", bins, 1, _MOST_BINS)
     level = check_confidence(confidence)
-    check_bool("representative_anchors", representative_anchors)
-    limit = threshold_of(detector) if threshold is None else _check_threshold(threshold)
+    limit = threshold_of(detector) if threshold is None else check_threshold(threshold)
     suspicion = suspicion_of("detector", detector, query, negatives)
     known = slot_truth(query, negatives, truth)
     if not known.known.any():
@@ -222,13 +191,11 @@ def evaluate(
     rates: dict[str, Any] = {}
     for name, (part, whole, size) in counts.items():
         rates[name] = float(part.sum() / whole.sum()) if whole.sum() else np.nan
-        sums = moments(part, whole)
-        n = effective_size(sums, int(size), (1 - level) / 2, representative_anchors=representative_anchors)
+        n = effective_size(part, whole, int(size), (1 - level) / 2)
         rates[f"{name}_interval"] = exact_interval(rates[name] * n, n, level) if n else (0.0, 1.0)
     return Evaluation(
         **rates,
         confidence=level,
-        representative_anchors=representative_anchors,
         reliability=_reliability(suspicion[known.known], known.false[known.known], n_bins),
         threshold=limit,
         anchors=int((slots > 0).sum()),
@@ -249,11 +216,6 @@ def _reliability(suspicion: Floats, false: NDArray[np.bool_], n_bins: int) -> Re
     with np.errstate(invalid="ignore"):
         means, observed = total / count, hits / count
     return Reliability(count, means, observed, float(np.abs(hits - total).sum() / count.sum()))
-
-
-def _check_threshold(threshold: Any) -> float:
-    """Check a suspicion above 0: at 0 everything would be flagged, empty slots too."""
-    return check_number("threshold", threshold, above=0, at_most=1)
 
 
 # ---- classes of all samples -----------------------------------------------------------------------------
@@ -319,129 +281,3 @@ def _rates(labels: NDArray[np.int64], classes: NDArray[Any]) -> tuple[float, flo
     true_positive = float(found.mean()) if found.size else np.nan
     true_negative = 1.0 - float(wrong.mean()) if wrong.size else np.nan
     return true_positive, true_negative
-
-
-# ---- hidden positives -----------------------------------------------------------------------------------
-
-
-@public
-def hidden_positives(
-    detector: Detector,
-    query: Query,
-    hidden: Positives,
-    *,
-    rng: np.random.Generator,
-    negatives: Negatives | None = None,
-    score: Score | None = None,
-    embed: Embed | None = None,
-    threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-) -> RateEstimate:
-    """Estimate the share of unlabelled positives that a detector flags, from known positives alone.
-
-    **One hidden positive per anchor**, in a slot of its own, so that observations are independent. It counts as often
-    as its anchor has hidden positives, because an anchor with twice as many known ones has about twice as many unknown
-    ones. The interval is that of Clopper and Pearson at the effective number of observations, (sum w)^2 / sum w^2 of
-    these weights: exact where every anchor has as many hidden, also for few anchors and near 0 and 1.
-
-    The hidden positives must be a random part of all positives: `Positives.split` without `keep_one`. False alarms are
-    not measured: a detector that flags everything scores 1. Cost: one call of the detector with B rows.
-
-    Args:
-        detector: A detector that was fitted to `Split.kept`. Neither it nor the encoder may have seen the hidden pairs.
-        query: The anchors. Anchors without a hidden positive, and repeated anchors, are left out.
-        hidden: The hidden positives, `Split.hidden`.
-        rng: The generator that chooses one positive of each anchor. It is unchanged after an error.
-        negatives: What a sampler returned for this query, to judge together with the hidden positive, for detectors
-            that use the whole row. Ids, scores and vectors are used. None: the hidden positive alone.
-        score: score(anchors (B,), ids (B, n)) -> (B, n), for detectors that use scores. It scores all slots.
-        embed: embed(ids (B, n)) -> (B, n, d), for detectors that use vectors.
-        threshold: A slot is flagged if its suspicion is at least this; by default the detector's own, 0.5 for most.
-        confidence: The confidence of the interval.
-
-    Returns:
-        The share of hidden positives that are flagged, with its interval.
-
-    Examples:
-        >>> import naysay as ns
-        >>> world = ns.planted_world(n_anchors=300, n_items=200, noise=0.3)
-        >>> split = world.known.split(0.2, rng=ns.rng_for(0))
-        >>> class Close:
-        ...     def suspicion(self, query, negatives):
-        ...         return np.clip(negatives.scores, 0, 1).astype(float)
-        >>> query = ns.Query(np.arange(300))
-        >>> rate = hidden_positives(Close(), query, split.hidden, rng=ns.rng_for(1), score=world.scores)
-        >>> rate.n, round(rate.estimate, 2), round(rate.low, 2), round(rate.high, 2)
-        (300, 0.98, 0.96, 0.99)
-    """
-    check_query(query)
-    check_kind("hidden", hidden, Positives, "a Positives", "Pass positives.split(rng=rng).hidden.")
-    level = check_confidence(confidence)
-    limit = threshold_of(detector) if threshold is None else _check_threshold(threshold)
-    _check_functions(query, negatives, score, embed)
-    anchors = query_anchors(query, hidden.n_anchors)
-    n_hidden = 0 if query.positives is None else int(hidden.contains(anchors, positive_ids(query)).sum())
-    if n_hidden:
-        raise_invalid("query.positives", "pairs that are not hidden", f"{n_hidden} hidden", "Use those of Split.kept.")
-    chosen = np.sort(np.unique(anchors, return_index=True)[1])
-    chosen = chosen[hidden.count(anchors[chosen]) > 0]
-    if len(chosen) == 0:
-        raise_invalid("hidden", "positives of at least one anchor of the query", "none")
-    moved = deepcopy(rng)
-    ids = _one_of_each(hidden, anchors[chosen], rng_for(int(key_from(moved)))).astype(np.int64)[:, None]
-    if negatives is not None:
-        ids = np.concatenate([ids, np.asarray(to_numpy(negatives.ids))[chosen]], axis=1)
-    rows = query_rows(query, chosen)
-    candidates = _candidates(rows, ids, score, embed)
-    try:
-        suspicion = suspicion_of("detector", detector, rows, candidates)
-    except NaysayError as error:
-        if error.parameter != "negatives.scores" or candidates.scores is not None:
-            raise
-        # This function made the negatives, so the detector's own advice does not help.
-        raise_invalid("score", "given for a detector that uses scores", None, "Pass a function score(anchors, ids).")
-    rng.bit_generator.state = moved.bit_generator.state
-    n, weights = len(chosen), hidden.count(anchors[chosen]).astype(np.float64)
-    share = float((weights * (suspicion[:, 0] >= limit)).sum() / weights.sum())
-    size = float(weights.sum() ** 2 / (weights**2).sum())
-    left = f"{len(anchors) - n:,} of {len(anchors):,} rows have no hidden positive, or repeat an anchor: left out"
-    notes = (left,) if n < len(anchors) else ()
-    interval = exact_interval(share * size, size, level)
-    return RateEstimate("hidden positives that are flagged", share, *interval, level, n, _HIDDEN_ASSUMPTIONS, notes)
-
-
-def _check_functions(query: Query, negatives: Negatives | None, score: Any, embed: Any) -> None:
-    """Raise if negatives have scores or vectors, and no function gives those of the hidden slot."""
-    if score is not None:
-        check_score(score)
-    check_function("embed", embed, "a function embed(ids)")
-    if negatives is None:
-        return
-    check_query_and_negatives(query, negatives)
-    for parameter, name, function in (("score", "scores", score), ("embed", "vectors", embed)):
-        if getattr(negatives, name) is not None and function is None:
-            raise_invalid(parameter, f"given if `negatives` have {name}", None, "The hidden slot needs its own.")
-
-
-def _candidates(query: Query, ids: NDArray[np.int64], score: Score | None, embed: Embed | None) -> Negatives:
-    """The candidates (B, n) of each row, with scores and vectors if there are functions for them."""
-    made = Negatives(ids).like(query)
-    if score is not None:
-        made = replace(made, scores=where(made.ids >= 0, score_slots(score, query, made.ids), 0.0))
-    if embed is None:
-        return made
-    vectors = embed(made.ids.clamp(min=0) if is_torch(made.ids) else np.maximum(made.ids, 0))
-    shape = tuple(getattr(vectors, "shape", ()))
-    if shape[:2] != made.shape or len(shape) != 3:
-        raise_invalid("embed", f"a function that returns shape {(*made.shape, 'd')}", f"shape {shape}")
-    return replace(made, vectors=vectors)
-
-
-def _one_of_each(positives: Positives, anchors: NDArray[np.int64], generator: np.random.Generator) -> NDArray[Any]:
-    """(B,) one positive of each anchor, all equally likely. Every anchor must have one."""
-    items = positives.indices
-    starts, counts = positives.indptr[:-1], positives.count()
-    if positives.relation is not None:
-        items, starts = items[positives.relation == POSITIVE], offsets(counts)[:-1]
-    place = (generator.random(len(anchors)) * counts[anchors]).astype(np.int64)
-    return np.asarray(items[starts[anchors] + place])

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from naysay.arrays import Floats
 from naysay.checks import as_floats, check_all, check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._scores import ScoreBlocks, Scores, open_scores, rounded
+from naysay.detectors._scores import ReadScores, Scores, open_scores
+from naysay.detectors._slots import rounded
 
 KINDS = ("positive", "false", "hard", "easy")
 Rows = NDArray[np.void]
@@ -133,11 +134,11 @@ def choose_thresholds(
         raise_invalid("hard_share", f"at most {float(1 - false):g}, what `false_share` leaves", float(hard))
     positives = check_whole("n_positives", n_positives, 0)
     values = None if grid is None else _grid(grid)
-    blocks = open_scores(scores, column)
-    if values is None:
-        choice = _by_quantiles(blocks, positives, false, hard, start)
-    else:
-        choice = _from_grid(blocks, values, positives, false, hard, start)
+    with open_scores(scores, column) as read:
+        if values is None:
+            choice = _by_quantiles(read, positives, false, hard, start)
+        else:
+            choice = _from_grid(read, values, positives, false, hard, start)
     first = choice.by_low[0]
     return Thresholds(
         low=choice.low,
@@ -169,42 +170,15 @@ def _share(parameter: str, value: Any) -> Fraction:
 
 def _grid(grid: Any) -> tuple[Floats, Floats]:
     """Low and high values, in their order."""
-    rule = "(low values, high values)"
+    rule = "(low values, high values), each (n,) with n of at least 1"
     if not isinstance(grid, list | tuple | np.ndarray) or len(grid) != 2:
         raise_invalid("grid", rule, shown(grid))
     low, high = (np.atleast_1d(as_floats("grid", side)) for side in grid)
     for side in (low, high):
         if side.ndim != 1 or not side.size:
-            raise_invalid("grid", f"{rule}, each (n,) with n of at least 1", f"shape {side.shape}")
+            raise_invalid("grid", rule, f"shape {side.shape}")
         check_all("grid", side, np.isfinite(side), "finite")
     return low, high
-
-
-# ---- a grid ---------------------------------------------------------------------------------------------
-
-
-class ScoreCounts(NamedTuple):
-    """How many scores there are, the smallest and the largest, and how many reach each of some values."""
-
-    n: int
-    smallest: float
-    largest: float
-    at_least: Counts
-
-
-def count_scores(blocks: ScoreBlocks, values: Floats) -> ScoreCounts:
-    """Count in one pass. Values are compared in the precision of the scores."""
-    n, smallest, largest = 0, inf, -inf
-    at_least = np.zeros(len(values), np.int64)
-    for block in blocks.flat():
-        # NumPy sorts 16 bits by radix if the sort is to be stable, and wider floats with vectors if not.
-        ordered = np.sort(block, kind="stable" if block.dtype.itemsize == 2 else None)
-        at_least += len(block) - np.searchsorted(ordered, rounded(values, block.dtype))
-        n += len(block)
-        smallest = min(smallest, float(ordered[0]))
-        largest = max(largest, float(ordered[-1]))
-    _check_different(n, smallest, largest)
-    return ScoreCounts(n, smallest, largest, at_least)
 
 
 def _check_different(n: int, smallest: float, largest: float) -> None:
@@ -215,14 +189,17 @@ def _check_different(n: int, smallest: float, largest: float) -> None:
         raise_invalid("scores", "of more than one value", f"{n} times {smallest:g}", "Is the encoder trained?")
 
 
+# ---- a grid ---------------------------------------------------------------------------------------------
+
+
 def _from_grid(
-    blocks: ScoreBlocks, grid: tuple[Floats, Floats], positives: int, false: Fraction, hard: Fraction, start: float
+    read: ReadScores, grid: tuple[Floats, Floats], positives: int, false: Fraction, hard: Fraction, start: float
 ) -> _Choice:
     """Count at every value in one pass, then choose."""
     lows, highs = grid
-    counts = count_scores(blocks, np.concatenate([lows, highs, [start]]))
-    at_lows, at_highs, at_start = np.split(counts.at_least, [len(lows), len(lows) + len(highs)])
-    pairs = counts.n + positives
+    n, at_least = _count(read, np.concatenate([lows, highs, [start]]))
+    at_lows, at_highs, at_start = np.split(at_least, [len(lows), len(lows) + len(highs)])
+    pairs = n + positives
     high, at_high = _smallest_high(highs, at_highs, pairs, false)
     low = _largest_low(lows, np.maximum(at_lows - at_high, 0), pairs, hard, high)
     notes = []
@@ -230,9 +207,23 @@ def _from_grid(
         notes.append(f"high is the smallest value of its grid ({high:g}): a smaller one may fit the false share too.")
     if low == lows.max() and len(lows) > 1:
         notes.append(f"low is the largest value of its grid ({low:g}): a larger one may fit the hard share too.")
-    by_high = _rows(highs, at_start, at_highs, counts.n, positives)
-    by_low = _rows(lows, at_lows, at_high, counts.n, positives)
+    by_high = _rows(highs, at_start, at_highs, n, positives)
+    by_low = _rows(lows, at_lows, at_high, n, positives)
     return _Choice(low, high, by_high, by_low, notes)
+
+
+def _count(read: ReadScores, values: Floats) -> tuple[int, Counts]:
+    """How many scores there are, and how many reach each value, compared in the precision of the scores."""
+    n, smallest, largest = 0, inf, -inf
+    at_least = np.zeros(len(values), np.int64)
+    for block in read():
+        ordered = np.sort(block)
+        at_least += len(block) - np.searchsorted(ordered, rounded(values, block.dtype))
+        n += len(block)
+        smallest = min(smallest, float(ordered[0]))
+        largest = max(largest, float(ordered[-1]))
+    _check_different(n, smallest, largest)
+    return n, at_least
 
 
 def _smallest_high(highs: Floats, reached: Counts, pairs: int, false: Fraction) -> tuple[float, int]:
@@ -262,15 +253,16 @@ def _largest_low(lows: Floats, hards: Counts, pairs: int, hard: Fraction, high: 
 # ---- quantiles ------------------------------------------------------------------------------------------
 
 
-def _by_quantiles(blocks: ScoreBlocks, positives: int, false: Fraction, hard: Fraction, start: float) -> _Choice:
+def _by_quantiles(read: ReadScores, positives: int, false: Fraction, hard: Fraction, start: float) -> _Choice:
     """Exact quantiles of all scores: a pass that counts them in bins, and one that reads two of the bins."""
-    histogram = _Histogram.of(blocks, start)
-    pairs = histogram.n + positives
+    bins, at_start = _histogram(read, start)
+    n = int(bins.sum())
+    pairs = n + positives
     allowed_false, allowed_both = (floor(share * pairs) for share in (false, false + hard))
-    if allowed_both > histogram.n:
-        rule = f"at most {histogram.n / pairs:.4g} with `false_share`, as negatives are {histogram.n} of {pairs} pairs"
+    if allowed_both > n:
+        rule = f"at most {n / pairs:.4g} with `false_share`, as negatives are {n} of {pairs} pairs"
         raise_invalid("hard_share", rule, f"{float(false + hard):g}")
-    (high, at_high), (low, at_low) = _lowest_values(blocks, histogram, (allowed_false, allowed_both))
+    (high, at_high), (low, at_low) = _lowest_values(read, bins, (allowed_false, allowed_both))
     notes = []
     for name, kind, reached, allowed in (
         ("high", "false", at_high, allowed_false),
@@ -281,38 +273,21 @@ def _by_quantiles(blocks: ScoreBlocks, positives: int, false: Fraction, hard: Fr
         elif reached < _FEWER * allowed:
             none = "" if reached else f", so no negative is {kind}"
             notes.append(f"Equal scores: {reached} negatives reach {name}, where {allowed} were allowed{none}.")
-    by_high = _rows([high], histogram.at_start, at_high, histogram.n, positives)
-    return _Choice(low, high, by_high, _rows([low], at_low, at_high, histogram.n, positives), notes)
+    by_high = _rows([high], at_start, at_high, n, positives)
+    return _Choice(low, high, by_high, _rows([low], at_low, at_high, n, positives), notes)
 
 
-class _Histogram(NamedTuple):
-    """Scores counted by their leading bits.
-
-    Args:
-        bins: (2^bits,) how many scores have each key, in ascending order of the scores.
-        smallest: The smallest score.
-        at_start: How many scores reach `start_low`.
-    """
-
-    bins: Counts
-    smallest: float
-    at_start: int
-
-    @property
-    def n(self) -> int:
-        return int(self.bins.sum())
-
-    @staticmethod
-    def of(blocks: ScoreBlocks, start: float) -> _Histogram:
-        bins = np.zeros(1 << _KEY_BITS, np.int64)
-        smallest, largest, at_start = inf, -inf, 0
-        for block in blocks.flat():
-            bins += np.bincount(_keys(block), minlength=len(bins))
-            smallest = min(smallest, float(block.min()))
-            largest = max(largest, float(block.max()))
-            at_start += int(np.count_nonzero(block >= rounded(start, block.dtype)))
-        _check_different(int(bins.sum()), smallest, largest)
-        return _Histogram(bins, smallest, at_start)
+def _histogram(read: ReadScores, start: float) -> tuple[Counts, int]:
+    """(2^bits,) how many scores have each key, and how many reach `start`."""
+    bins = np.zeros(1 << _KEY_BITS, np.int64)
+    smallest, largest, at_start = inf, -inf, 0
+    for block in read():
+        bins += np.bincount(_keys(block), minlength=len(bins))
+        smallest = min(smallest, float(block.min()))
+        largest = max(largest, float(block.max()))
+        at_start += int(np.count_nonzero(block >= rounded(start, block.dtype)))
+    _check_different(int(bins.sum()), smallest, largest)
+    return bins, at_start
 
 
 def _keys(scores: Scores) -> NDArray[np.int64]:
@@ -328,38 +303,55 @@ def _keys(scores: Scores) -> NDArray[np.int64]:
     return np.asarray(ordered >> raw.dtype.type(max(0, n_bits - _KEY_BITS))).astype(np.int64)
 
 
-def _lowest_values(blocks: ScoreBlocks, histogram: _Histogram, allowed: tuple[int, int]) -> list[tuple[float, int]]:
-    """For each number the lowest value that at most so many scores reach, and how many do.
+def _lowest_values(read: ReadScores, bins: Counts, allowed: tuple[int, int]) -> list[tuple[float, int]]:
+    """For each allowed number the lowest value that at most so many scores reach, and how many do.
 
-    Equal scores on both sides of the number all stay below. Above the largest score comes the next float.
+    It is a score of the last bin whose scores and those above it are too many, or of the next bin that has any.
     """
-    from_top = np.cumsum(histogram.bins[::-1])[::-1]  # how many scores have this key or a larger one
-    crossing = [int(np.count_nonzero(from_top > number)) - 1 for number in allowed]  # the keys where it is exceeded
-    inside: list[list[tuple[Scores, Counts]]] = [[], []]  # distinct scores with that key, and how often they come
-    next_score = [inf, inf]  # the smallest score with a larger key
-    for block in blocks.flat():
+    from_top = np.cumsum(bins[::-1])[::-1]  # scores with at least each key
+    inside = [_Bin(int(np.count_nonzero(from_top > number)) - 1) for number in allowed]
+    for block in read():
         keys = _keys(block)
-        for place, key in enumerate(crossing):
-            inside[place].append(np.unique(block[keys == key], return_counts=True))
-            next_score[place] = min(next_score[place], float(block[keys > key].min(initial=inf)))
-    found = []
-    for number, key, parts, above in zip(allowed, crossing, inside, next_score, strict=True):
-        if number == histogram.n:
-            found.append((histogram.smallest, histogram.n))
-            continue
-        values, of_value = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
-        counts = np.bincount(of_value, np.concatenate([counts for _, counts in parts])).astype(np.int64)
-        n_above = int(from_top[key] - counts.sum())
-        reached = np.cumsum(counts[::-1])[::-1] + n_above
-        few_enough = np.flatnonzero(reached <= number)
+        for one in inside:
+            one.add(block, keys)
+    return [one.lowest(number) for one, number in zip(inside, allowed, strict=True)]
+
+
+class _Bin:
+    """The distinct scores of one bin and how often they come, and what is above it."""
+
+    def __init__(self, key: int) -> None:
+        self.key = key  # -1: below all bins
+        self.values = np.zeros(0)
+        self.counts = np.zeros(0, np.int64)
+        self.n_above, self.next_above = 0, inf
+        self.kind = np.dtype(np.float64)
+
+    def add(self, block: Scores, keys: NDArray[np.int64]) -> None:
+        """Count a block."""
+        self.kind = block.dtype
+        here, counts = np.unique(block[keys == self.key], return_counts=True)
+        values, places = np.unique(np.concatenate([self.values, here]), return_inverse=True)
+        together = np.concatenate([self.counts, counts])
+        self.values = values
+        self.counts = np.bincount(places, together, len(values)).astype(np.int64)
+        above = block[keys > self.key]
+        self.n_above += len(above)
+        self.next_above = min(self.next_above, float(above.min(initial=inf)))
+
+    def lowest(self, allowed: int) -> tuple[float, int]:
+        """The lowest value that at most `allowed` scores reach, and how many do."""
+        reached = np.cumsum(self.counts[::-1])[::-1] + self.n_above
+        few_enough = np.flatnonzero(reached <= allowed)
         if len(few_enough):
-            found.append((float(values[few_enough[0]]), int(reached[few_enough[0]])))
-        elif n_above:
-            found.append((above, n_above))
+            value, count = float(self.values[few_enough[0]]), int(reached[few_enough[0]])
+        elif self.n_above:
+            value, count = self.next_above, self.n_above
         else:
             with np.errstate(over="ignore"):  # above the largest float comes infinity
-                found.append((float(np.nextafter(values[-1], values.dtype.type(inf))), 0))
-    return [(value + 0.0, count) for value, count in found]  # -0 + 0 is 0
+                largest = self.kind.type(self.values[-1])
+                value, count = float(np.nextafter(largest, self.kind.type(inf))), 0
+        return value + 0.0, count  # -0 + 0 is 0
 
 
 # ---- tables ---------------------------------------------------------------------------------------------

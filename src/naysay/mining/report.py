@@ -11,11 +11,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import CONFIDENCE
 from naysay._options import takes_options
 from naysay.checks import check_lengths, public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import cut_at, nearest_below
-from naysay.detectors.rate import CONFIDENCE, RateEstimate
+from naysay.detectors.rate import RateEstimate
 from naysay.mining.auto import FitLists, lists_of, own_scores, usable
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
 from naysay.mining.estimate import among

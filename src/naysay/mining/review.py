@@ -8,11 +8,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import nearest_below
-from naysay.detectors.rate import CONFIDENCE, exact_interval
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.text import with_interval
