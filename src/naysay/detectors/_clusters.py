@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,29 +46,15 @@ def nearest(vectors: Vectors, centroids: Vectors) -> Whole:
     return assigned
 
 
-def in_parallel(
-    job: Callable[[int], Result], sizes: Sequence[int], on_progress: Callable[[int], object] | None = None
-) -> list[Result]:
-    """[job(0), job(1), ...], the largest of `sizes` first, each in a new thread in which faiss uses one thread.
-
-    on_progress(1) is called in the caller's thread as each job ends. If it or a job fails, no further job starts.
-    """
+def in_parallel(job: Callable[[int], Result], sizes: Sequence[int]) -> list[Result]:
+    """[job(0), job(1), ...], the largest of `sizes` first, each in a new thread in which faiss uses one thread."""
     faiss = need_faiss()
 
     largest_first = sorted(range(len(sizes)), key=lambda place: -sizes[place])
     n_threads = min(threads(), len(sizes))
     with ThreadPoolExecutor(n_threads, initializer=faiss.omp_set_num_threads, initargs=(1,)) as pool:
-        started = {pool.submit(job, place): place for place in largest_first}
-        try:
-            for done in as_completed(started):
-                done.result()
-                if on_progress is not None:
-                    on_progress(1)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    results = {place: done.result() for done, place in started.items()}
-    return [results[place] for place in range(len(sizes))]
+        running = {place: pool.submit(job, place) for place in largest_first}
+        return [running[place].result() for place in range(len(sizes))]
 
 
 def sample_confidence(vectors: Vectors, centroids: Vectors, assigned: Whole, temperature: float) -> Floats:
@@ -87,11 +73,11 @@ def sample_confidence(vectors: Vectors, centroids: Vectors, assigned: Whole, tem
         np.subtract(squares[:, None] + centroid_squares, cosines, out=cosines)
         cosines /= 2
         largest = cosines.max(axis=1, keepdims=True)
-        own = np.take_along_axis(cosines, assigned[part, None], axis=1).astype(np.float64)
+        at_assigned = np.take_along_axis(cosines, assigned[part, None], axis=1).astype(np.float64)
         cosines -= largest
         cosines /= temperature
         total = np.exp(cosines, out=cosines).sum(axis=1, dtype=np.float64)
-        confidence[part] = np.exp((own - largest)[:, 0] / temperature) / total
+        confidence[part] = np.exp((at_assigned - largest)[:, 0] / temperature) / total
     return confidence
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats, is_torch, need_torch, to_numpy, to_torch
+from naysay.arrays import Floats, to_numpy, without_gradients
 from naysay.checks import as_array, check_all, check_exact, first_bad, raise_invalid, shown
 from naysay.detectors._slots import filled_slots, like
 from naysay.errors import NaysayError
@@ -36,12 +35,9 @@ def slot_pairs(query: Query, negatives: Negatives, rows: NDArray[np.intp], slots
 
 def numbers_of(parameter: str, function: OfPairs, query: Query, sides: Sides, rule: str) -> Floats:
     """Call a user's function with pairs in the array type of the query, without gradients; return float64."""
-    arguments: list[Any] = [np.ascontiguousarray(side) for side in sides]
-    in_torch = is_torch(query.anchors)
-    if in_torch:
-        arguments = [to_torch(side, query.device) for side in arguments]
+    arguments = [like(np.ascontiguousarray(side), query.anchors) for side in sides]
     try:
-        with need_torch().no_grad() if in_torch else nullcontext():
+        with without_gradients(query.anchors):
             output = function(*arguments)
     except Exception as error:
         ends = f"from {pair_name(sides, 0)} to {pair_name(sides, -1)}"
@@ -78,7 +74,7 @@ def check_function(parameter: str, function: object, rule: str = "a function fro
 
 def embedded(function: Embed, ids: Array) -> Any:
     """Call a user's function with ids, without gradients; returns NumPy."""
-    with need_torch().no_grad() if is_torch(ids) else nullcontext():
+    with without_gradients(ids):
         return to_numpy(function(ids))
 
 
@@ -140,24 +136,12 @@ def unit(parameter: str, vectors: NDArray[Any]) -> NDArray[Any]:
 
 
 def best_products(views: NDArray[Any], vectors: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
-    """(B, K) the largest dot product of a row's views (B, S, d) with the vector of each slot.
-
-    One matrix product if rows share most vectors, as in a batch; else a gather of each slot's vector.
-    """
+    """(B, K) the largest dot product of a row's views (B, S, d) with the vector of each slot, in blocks of rows."""
     rows, n_views, width = views.shape
     best = np.zeros(places.shape, np.result_type(views, vectors))
-    slots = places.shape[1]
-    if not len(vectors) or not best.size:
-        return best
-    shared = len(vectors) <= 4 * slots
-    each = n_views * len(vectors) if shared else slots * (width + n_views)
-    size = max(1, _BLOCK // each)
-    for first in range(0, rows, size):
+    size = max(1, _BLOCK // max(1, places.shape[1] * (width + n_views)))
+    for first in range(0, rows if best.size else 0, size):
         part = slice(first, first + size)
-        if shared:
-            flat = views[part].reshape(-1, width) @ vectors.T
-            found = flat.reshape(-1, n_views, len(vectors)).max(axis=1)
-            best[part] = np.take_along_axis(found, places[part], axis=1)
-        else:
-            best[part] = (vectors[places[part]] @ views[part].transpose(0, 2, 1)).max(axis=2)
+        products = vectors[places[part]] @ views[part].transpose(0, 2, 1)
+        best[part] = products.max(axis=2)
     return best

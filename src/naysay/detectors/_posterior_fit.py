@@ -5,8 +5,8 @@ P(slot is labelled | x) = c P(positive | x), where x is the score, and the score
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naysay._intervals import least_shares
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_exact, first_bad, raise_invalid
-from naysay.detectors._logistic import chance, maximise
+from naysay.detectors._logistic import Logistic, chance
 from naysay.detectors.posterior_summary import FINE, MIN_LABELLED, NOT_TOLD_APART, TOO_FEW
 from naysay.rng import rng_for
 
@@ -51,17 +51,11 @@ _TRIED_ODDS = 2.0 ** np.arange(-1, 6.5, 0.5)  # of c, as multiples of the odds o
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Candidates of some anchors, nearest first.
+    """Candidates of some anchors, nearest first."""
 
-    Args:
-        scores: (A, M) descending, NaN where a list has ended.
-        positives: (A,) the score of one labelled positive of each anchor, NaN without one.
-        alike: (A, M) the largest cosine of a candidate to its anchor's labelled positives, NaN where unknown; or None.
-    """
-
-    scores: Floats
-    positives: Floats
-    alike: Floats | None
+    scores: Floats  # (A, M) descending, NaN where a list has ended
+    positives: Floats  # (A,) the score of one labelled positive of each anchor, NaN without one
+    alike: Floats | None  # (A, M) the largest cosine to the anchor's labelled positives, NaN where unknown
 
     @property
     def filled(self) -> Mask:
@@ -116,11 +110,11 @@ def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Li
 
 
 def read_mask(parameter: str, mask: Any, lists: Lists, order: Whole | None) -> Mask:
-    """(A, M) a mask of the candidates that `read_lists` read, in their order now."""
-    chosen = as_array(parameter, to_numpy(mask))
-    if chosen.shape != lists.scores.shape or chosen.dtype != bool:
-        raise_invalid(parameter, f"bool of shape {lists.scores.shape}", f"{chosen.dtype} of shape {chosen.shape}")
-    return np.asarray(sorted_by(chosen, order) & lists.filled)
+    """(A, M) the slots of a mask that hold a candidate, in the order of the lists."""
+    values = as_array(parameter, to_numpy(mask))
+    if values.shape != lists.scores.shape or values.dtype != bool:
+        raise_invalid(parameter, f"bool of shape {lists.scores.shape}", f"{values.dtype} of shape {values.shape}")
+    return np.asarray(sorted_by(values, order) & lists.filled)
 
 
 def numbers(parameter: str, values: Any, dimensions: int) -> Floats:
@@ -235,21 +229,13 @@ def _penalty_of(features: list[Floats], knots: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """Slots of about the same features as one row each, so that a fit costs the same for any number of anchors.
+    """Slots of about the same features as one trial each, so that a fit costs the same for any number of anchors.
 
-    Args:
-        design: (m, width) a one, and the shares of the knots.
-        labelled: (m,) labelled slots in each cell.
-        others: (m,) other slots.
-        knots: (2, knots) of the curves.
-        penalty: (width, width) of the weights.
+    A labelled slot is a hit; the design is a one, and the shares of the knots.
     """
 
-    design: Floats
-    labelled: Floats
-    others: Floats
-    knots: Floats
-    penalty: Floats
+    trials: Logistic
+    knots: Floats  # (2, knots) of the curves
 
     @staticmethod
     def of(features: list[Floats], n_labelled: int) -> _Cells:
@@ -266,53 +252,25 @@ class _Cells:
         means = [np.bincount(cell, feature) / slots for feature in features]
         hats = [_hats(mean, points) for mean, points in zip(means, knots, strict=True)]
         design = np.concatenate([np.ones((len(slots), 1)), *hats], axis=1)
-        return _Cells(design, labelled, slots - labelled, knots, _penalty_of(features, knots))
-
-    def log_odds(self, weights: Floats) -> Floats:
-        """(m,) of each cell."""
-        return np.asarray(np.einsum("mw,w->m", self.design, weights))
-
-    def likelihood(self, weights: Floats, c: float) -> float:
-        """The log-likelihood of the labels."""
-        odds = self.log_odds(weights)
-        positive = np.exp(-np.logaddexp(0.0, -odds))
-        rest = -np.logaddexp(0.0, odds) if c == 1 else np.log1p(-c * positive)
-        return float((self.labelled * (np.log(c) - np.logaddexp(0.0, -odds)) + self.others * rest).sum())
-
-    def penalised(self, weights: Floats, c: float) -> float:
-        """The log-likelihood less the penalty."""
-        return self.likelihood(weights, c) - float(np.einsum("i,ij,j->", weights, self.penalty, weights)) / 2
-
-    def derivatives(self, weights: Floats, c: float) -> tuple[Floats, Floats]:
-        """(width,) the slope of the penalised likelihood, and (width, width) its expected curvature."""
-        positive = chance(self.log_odds(weights))
-        rest = np.maximum(1 - c * positive, 1e-12)
-        slope = self.labelled * (1 - positive) - self.others * c * positive * (1 - positive) / rest
-        bend = (self.labelled + self.others) * c * positive * (1 - positive) ** 2 / rest
-        curvature = np.einsum("mi,mj->ij", self.design * bend[:, None], self.design) + self.penalty
-        return np.einsum("mi,m->i", self.design, slope) - np.einsum("ij,j->i", self.penalty, weights), curvature
+        penalty = _penalty_of(features, knots)
+        return _Cells(Logistic(design, labelled, slots - labelled, penalty, np.zeros(WIDTH)), knots)
 
     def fit(self, c: float, start: Floats | None = None) -> Floats:
         """(width,) the weights where labelled is c times positive. With c = 1, an ordinary logistic regression."""
         if start is None:
-            n_labelled = self.labelled.sum()
-            share = min(n_labelled / c / (n_labelled + self.others.sum()), 0.9)
+            n_labelled = self.trials.hits.sum()
+            share = min(n_labelled / c / (n_labelled + self.trials.misses.sum()), 0.9)
             start = np.zeros(WIDTH)
             start[0] = np.log(share / (1 - share))
-        return maximise(
-            lambda weights: self.penalised(weights, c),
-            lambda weights: self.derivatives(weights, c),
-            start,
-            tolerance=_TOLERANCE,
-        )
+        return self.trials.fit(start, c=c, tolerance=_TOLERANCE)
 
     def gain(self, weights: Floats) -> float:
         """The log-likelihood of an ordinary fit above that of a constant, in standard errors of what chance gives."""
-        n = self.labelled.sum() + self.others.sum()
-        share = self.labelled.sum() / (self.labelled + self.others).sum()
+        n = self.trials.hits.sum() + self.trials.misses.sum()
+        share = self.trials.hits.sum() / n
         constant = n * (share * np.log(share) + (1 - share) * np.log1p(-share)) if share < 1 else 0.0
         free = WIDTH - 1
-        return float((2 * (self.likelihood(weights, 1.0) - constant) - free) / np.sqrt(2 * free))
+        return float((2 * (self.trials.likelihood(weights) - constant) - free) / np.sqrt(2 * free))
 
     def lower_limit(self, weights: Floats) -> float:
         """P(labelled | positive), or 0 if there are too few labelled.
@@ -321,8 +279,8 @@ class _Cells:
         95 % lower limit (Clopper and Pearson) among the slots of highest log-odds that hold 20 to 90 % of the labelled,
         at least 15.
         """
-        order = np.argsort(-self.log_odds(weights), kind="stable")
-        hits, missed = np.cumsum(self.labelled[order]), np.cumsum(self.others[order])
+        order = np.argsort(-self.trials.log_odds(weights), kind="stable")
+        hits, missed = np.cumsum(self.trials.hits[order]), np.cumsum(self.trials.misses[order])
         enough = hits >= max(MIN_LABELLED, _FEWEST_LABELLED * hits[-1])
         group = enough & (hits <= _MOST_LABELLED * hits[-1])
         limits = least_shares(hits[group], missed[group], _ERROR)
@@ -336,22 +294,17 @@ class _Cells:
         for share in shares:
             weights = self.fit(share, weights)
             fits.append(_of_unlabelled(weights, share))
-            values.append(self.penalised(weights, share))
+            values.append(self.trials.objective(weights, share))
         chances = np.exp(np.array(values) - max(values))
         return _Profile(np.array(shares), np.stack(fits), chances / chances.sum())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Profile:
+class _Profile(NamedTuple):
     """Values of c, (s,), the weights of unlabelled slots fitted to each, (s, width), and how likely each is, (s,)."""
 
     shares: Floats
     weights: Floats
     chances: Floats
-
-    @property
-    def most_likely(self) -> float:
-        return float(self.shares[self.chances.argmax()])
 
     def drawn(self, curvature: Floats, rng: np.random.Generator) -> Floats:
         """(DRAWS, width) weights drawn by how likely their c is, and by the curvature of their own likelihood."""
@@ -369,42 +322,26 @@ def _of_unlabelled(weights: Floats, c: float) -> Floats:
 
 # ---- the fit --------------------------------------------------------------------------------------------
 
+_NONE = np.zeros(0)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """The posterior of scores, or why there is none.
 
-    Args:
-        code: 0, or why nothing was fitted.
-        labelled: How many labelled positives are in the lists.
-        gain: The log-likelihood above that of a constant, in standard errors of what chance gives.
-        c: P(labelled | positive).
-        knots: (passes, 2, knots) of the curves.
-        weights: (passes, width) a constant, and the heights of the curves at their knots.
-        draws: (B, width) other weights of the last pass that the labels allow.
-        levels: (A,) the background of each list.
-    """
+class Fit(NamedTuple):
+    """The posterior of scores, or why there is none."""
 
-    code: int
-    labelled: int
-    gain: float = 0.0
-    c: float = np.nan
-    knots: Floats = field(default_factory=lambda: np.zeros((0, FEATURES, KNOTS)))
-    weights: Floats = field(default_factory=lambda: np.zeros((0, WIDTH)))
-    draws: Floats = field(default_factory=lambda: np.zeros((0, WIDTH)))
-    levels: Floats = field(default_factory=lambda: np.zeros(0))
+    code: int  # 0, or why nothing was fitted
+    labelled: int  # labelled positives in the lists
+    gain: float = 0.0  # the log-likelihood above that of a constant, in standard errors of what chance gives
+    c: float = np.nan  # P(labelled | positive)
+    knots: Floats = _NONE  # (passes, 2, knots) of the curves
+    weights: Floats = _NONE  # (passes, width) a constant, and the heights of the curves at their knots
+    draws: Floats = _NONE  # (B, width) other weights of the last pass that the labels allow
+    levels: Floats = _NONE  # (A,) the background of each list
 
 
 def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fit:
     """Fit to the first `depth` candidates of each list and to the labelled positives that score as high.
 
-    c is its lower limit, or up to 15 % more where that is more likely.
-
-    Args:
-        lists: The candidates of each anchor and its labelled positive.
-        depth: Candidates of each list to use.
-        seed: Of the draws.
-        c: P(labelled | positive), where it is known. None: estimated.
+    c, P(labelled | positive), is its lower limit, or up to 15 % more where that is more likely, unless it is known.
     """
     scores = lists.scores[:, :depth]
     labelled = lists.labelled_inside(depth)
@@ -430,11 +367,12 @@ def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> F
             return Fit(NOT_TOLD_APART, n_labelled, gain)
         if place == PASSES - 1:
             profile = cells.profile(chosen_c, known=c is not None)
-            chosen_c = max(chosen_c, min(profile.most_likely, _ABOVE_LIMIT * chosen_c, _LARGEST_C))
+            most_likely = float(profile.shares[profile.chances.argmax()])
+            chosen_c = max(chosen_c, min(most_likely, _ABOVE_LIMIT * chosen_c, _LARGEST_C))
         fitted = cells.fit(chosen_c)
         knots.append(cells.knots)
         weights.append(_of_unlabelled(fitted, chosen_c))
         expected = expected_positives(scores, level, knots[-1], weights[-1])
-    curvature = cells.derivatives(fitted, chosen_c)[1]
+    curvature = cells.trials.derivatives(fitted, chosen_c)[1]
     draws = profile.drawn(curvature, rng_for(seed, 1))
     return Fit(FINE, n_labelled, gain, chosen_c, np.stack(knots), np.stack(weights), draws, level)

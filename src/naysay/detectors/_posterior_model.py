@@ -12,7 +12,7 @@ from naysay._intervals import CONFIDENCE, Z, most_share
 from naysay._state import Entry
 from naysay.arrays import Floats
 from naysay.checks import raise_invalid
-from naysay.detectors._logistic import chance, maximise
+from naysay.detectors._logistic import Logistic
 from naysay.detectors._posterior_fit import (
     DRAWS,
     FEATURES,
@@ -77,53 +77,32 @@ _NEWTON_TOLERANCE = 1e-18  # of the objective: steps of about 1e-9
 class Model:
     """A fitted posterior.
 
-        logit p = constant + curve(score) + curve(score - background)    P(an unlabelled candidate is positive)
-        logit q = slope (logit p + log ratio(v)) + shift                 with the evidence v of item vectors
-
-    Args:
-        knots: (passes, 2, knots) of the curves. The first pass finds the backgrounds of the second.
-        weights: (passes, width) the constant, and the heights of the curves at their knots.
-        c: P(labelled | positive).
-        beyond: The posterior of candidates behind the lists that were fitted.
-        depth: How many candidates of a list are fitted.
-        scale: (4,) mean and deviation of scores, mean and deviation of positives' scores.
-        similar: (6,) the regression of similarities; empty without item vectors.
-        edges: (b - 1,) of the bins of v; empty without item vectors.
-        ratios: (b,) the log-ratio of densities in each bin, ascending.
-        shift: What a check of the labels, or labels of candidates, add to the log-odds.
-        slope: By what labels of candidates multiply the log-odds.
-        error: The error of the log-share that no draw shows: that of the model itself, and that of c.
-        reach: (2,) how many times as many false negatives other evidence demands, at most 1, and allows, at least 1.
-        draws: (B, width + 2) other weights of the last pass, shifts and slopes that the labels allow.
-        level: The typical background of a list, for rows of unknown anchors that are too short to show their own.
-        length: The typical number of candidates of a list that were fitted.
-        anchors: (n,) the anchors whose lists were fitted, ascending; empty if they are unknown.
-        levels: (n,) the backgrounds of their lists.
+    logit p = constant + curve(score) + curve(score - background)    P(an unlabelled candidate is positive)
+    logit q = slope (logit p + log ratio(v)) + shift                 with the evidence v of item vectors
     """
 
-    knots: Floats
-    weights: Floats
-    c: float
-    beyond: float
-    depth: int
-    scale: Floats
-    similar: Floats
-    edges: Floats
-    ratios: Floats
-    shift: float
-    slope: float
-    error: float
-    reach: Floats
-    draws: Floats
-    level: float
-    length: int
-    anchors: Whole
-    levels: Floats
+    knots: Floats  # (passes, 2, knots) of the curves. The first pass finds the backgrounds of the second
+    weights: Floats  # (passes, width) the constant, and the heights of the curves at their knots
+    c: float  # P(labelled | positive)
+    depth: int  # how many candidates of a list are fitted
+    error: float  # the error of the log-share that no draw shows: that of the model itself, and that of c
+    draws: Floats  # (B, width + 2) other weights of the last pass, shifts and slopes that the labels allow
+    level: float  # the typical background of a list, for short rows of unknown anchors
+    length: int  # the typical number of candidates of a list that were fitted
+    anchors: Whole  # (n,) the anchors whose lists were fitted, ascending; empty if they are unknown
+    levels: Floats  # (n,) the backgrounds of their lists
+    beyond: float  # the posterior of candidates behind the lists that were fitted
+    scale: Floats  # (4,) mean and deviation of scores, mean and deviation of positives' scores
+    similar: Floats  # (6,) the regression of similarities; empty without item vectors
+    edges: Floats  # (b - 1,) of the bins of v; empty without item vectors
+    ratios: Floats  # (b,) the log-ratio of densities in each bin, ascending
+    shift: float  # what a check of the labels, or labels of candidates, add to the log-odds
+    slope: float  # by what labels of candidates multiply the log-odds
+    reach: Floats  # (2,) times as many false negatives that other evidence demands (<= 1), and allows
 
     @staticmethod
     def of(fit: Fit, lists: Lists, depth: int, anchors: Whole | None = None) -> Model:
         """Without the evidence of item vectors. `anchors` (A,) are the ids of the lists, if they are known."""
-        none = np.zeros(0)
         no_shift = np.tile([0.0, 1.0], (len(fit.draws), 1))
         sizes = lists.cut(depth).filled.sum(axis=1)
         shown = np.flatnonzero(sizes)  # a list without candidates has no background
@@ -131,24 +110,24 @@ class Model:
         ids, first = np.unique(ids, return_index=True)
         variance_of_c = (1 - fit.c) / (_C_RESTS_ON * fit.labelled)
         model = Model(
-            fit.knots,
-            fit.weights,
-            fit.c,
-            beyond=0.0,
+            knots=fit.knots,
+            weights=fit.weights,
+            c=fit.c,
             depth=depth,
-            scale=np.array([0.0, 1, 0, 1]),
-            similar=none,
-            edges=none,
-            ratios=none,
-            shift=0.0,
-            slope=1.0,
             error=float(np.sqrt(MODEL_ERROR**2 + variance_of_c)),
-            reach=np.ones(2),
             draws=np.concatenate([fit.draws, no_shift], axis=1),
             level=float(np.median(fit.levels[shown])),
             length=int(np.median(sizes[shown])),
             anchors=ids,
             levels=fit.levels[shown][first],
+            beyond=0.0,
+            scale=np.array([0.0, 1, 0, 1]),
+            similar=np.zeros(0),
+            edges=np.zeros(0),
+            ratios=np.zeros(0),
+            shift=0.0,
+            slope=1.0,
+            reach=np.ones(2),
         )
         return replace(model, beyond=beyond_of(model, lists, model.log_odds(lists)))
 
@@ -262,11 +241,11 @@ MODEL_STATE = {
 
 def model_of_state(parts: dict[str, NDArray[Any]]) -> Model:
     """The model from the entries of its state."""
-    values: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
-    n_bins = len(values["ratios"])
+    n_bins = len(parts["ratios"])
     for name, size in {"edges": max(0, n_bins - 1), "similar": TERMS if n_bins else 0}.items():
-        if len(values[name]) != size:
-            raise_invalid(name, f"of shape ({size},), as there are {n_bins} ratios", f"shape {values[name].shape}")
+        if len(parts[name]) != size:
+            raise_invalid(name, f"of shape ({size},), as there are {n_bins} ratios", f"shape {parts[name].shape}")
+    values: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
     return Model(**values)
 
 
@@ -347,42 +326,28 @@ def _drawn_ends(model: Model, lists: Lists, mask: Mask) -> tuple[float, float]:
 # ---- evidence of item vectors ---------------------------------------------------------------------------
 
 
-def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
-    """1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
-    parts = (scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3]
-    s, pos = np.broadcast_arrays(*(np.clip(part, -_FARTHEST, _FARTHEST) for part in parts))
-    return [np.ones(s.shape), s, pos, s * pos, s * s, pos * pos]
+def terms(scale: Floats, scores: Floats, positives: Floats) -> Floats:
+    """(n, 6) 1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
+    s = np.clip((scores - scale[0]) / scale[1], -_FARTHEST, _FARTHEST)
+    pos = np.clip((positives - scale[2]) / scale[3], -_FARTHEST, _FARTHEST)
+    return np.stack([np.ones(len(s)), s, pos, s * pos, s * s, pos * pos], axis=1)
 
 
 def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats) -> Floats:
     """(n,) the similarity that scores alone predict."""
-    found = np.zeros(len(scores))
-    for start in range(0, len(scores), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        for weight, column in zip(weights.tolist(), terms(scale, scores[part], positives[part]), strict=True):
-            found[part] += weight * column
-    return found
+    return np.asarray(np.einsum("nt,t->n", terms(scale, scores, positives), weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Similar:
-    """How similar candidates are to a labelled positive, beyond what scores predict.
+    """How similar candidates are to a labelled positive, beyond what scores predict."""
 
-    Args:
-        known: (A, W): candidates that are fitted, and whose similarity and whose anchor's positive are known.
-        scale: (4,) of scores and positives' scores.
-        weights: (6,) of the regression of similarities on scores.
-        edges: (b - 1,) of the bins.
-        bins: (n,) of what the similarity is above its regression.
-        v: (A, M) the same in deviations of their stratum of ranks, by a robust regression; NaN where unknown.
-    """
-
-    known: Mask
-    scale: Floats
-    weights: Floats
-    edges: Floats
-    bins: NDArray[np.intp]
-    v: Floats
+    known: Mask  # (A, W): candidates that are fitted, and whose similarity and whose anchor's positive are known
+    scale: Floats  # (4,) of scores and positives' scores
+    weights: Floats  # (6,) of the regression of similarities on scores
+    edges: Floats  # (b - 1,) of the bins
+    bins: NDArray[np.intp]  # (n,) of what the similarity is above its regression
+    v: Floats  # (A, M) the same in deviations of their stratum of ranks, by a robust regression; NaN where unknown
 
     @staticmethod
     def of(lists: Lists, depth: int) -> Similar | None:
@@ -403,32 +368,30 @@ class Similar:
         return Similar(known, scale, weights, edges, bins, _standardised(lists, lists.alike, whole, scale))
 
 
-def regression(columns: list[Floats], values: Floats, weights: Floats | None = None) -> Floats:
+def regression(design: Floats, values: Floats, weights: Floats | None = None) -> Floats:
     """(6,) least squares by normal equations, with a ridge as small as rounding."""
     factors = np.ones(len(values)) if weights is None else weights
-    matrix, right = np.empty((TERMS, TERMS)), np.empty(TERMS)
-    for i, column in enumerate(columns):
-        weighted = factors * column
-        right[i] = (weighted * values).sum()
-        for j in range(i, TERMS):
-            matrix[i, j] = matrix[j, i] = (weighted * columns[j]).sum()
-    return np.linalg.solve(matrix + 1e-9 * max(1.0, factors.sum()) * np.eye(TERMS), right)
+    weighted = design * factors[:, None]
+    matrix = np.einsum("ni,nj->ij", weighted, design)
+    ridge = 1e-9 * max(1.0, factors.sum()) * np.eye(TERMS)
+    return np.linalg.solve(matrix + ridge, np.einsum("ni,n->i", weighted, values))
 
 
 def _standardised(lists: Lists, alike: Floats, known: Mask, scale: Floats) -> Floats:
     """(A, M) similarities above what scores predict, robustly, in deviations of their stratum of ranks; NaN unknown."""
     values, scores = alike[known], lists.scores[known]
     positives = np.broadcast_to(lists.positives[:, None], known.shape)[known]
-    some = slice(None, None, len(scores) // _ROBUST_SLOTS + 1)
-    columns, weights = terms(scale, scores[some], positives[some]), np.ones(len(scores[some]))
+    sample = slice(None, None, len(scores) // _ROBUST_SLOTS + 1)
+    design = terms(scale, scores[sample], positives[sample])
+    weights = np.ones(len(design))
     for _ in range(_ROBUST_STEPS):
-        found = regression(columns, values[some], weights)
-        residuals = values[some] - predicted(found, scale, scores[some], positives[some])
+        coefficients = regression(design, values[sample], weights)
+        residuals = values[sample] - np.einsum("nt,t->n", design, coefficients)
         width = _spread(-residuals, 0.0)
         if width:  # positives, which are more similar than predicted, weigh less
             weights = np.where(residuals > width, width / np.maximum(residuals, 1e-300), 1.0)
     v = np.full(alike.shape, np.nan)
-    v[known] = values - predicted(found, scale, scores, positives)
+    v[known] = values - predicted(coefficients, scale, scores, positives)
     for first, last in zip(_STRATA, (*_STRATA[1:], alike.shape[1]), strict=True):
         stratum = v[:, first:last]
         known_values = stratum[~np.isnan(stratum)]
@@ -459,6 +422,8 @@ def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
 
     Slots of about the same prior count as one: the n slots are sorted by prior, in 500 groups.
     """
+    from scipy.optimize import isotonic_regression
+
     smooth = np.maximum(np.bincount(bins, minlength=n_bins), 1) / len(bins)  # one slot's worth of what all look like
     group = np.empty(len(bins), np.intp)
     group[np.lexsort((bins, prior))] = np.arange(len(bins)) * _PRIORS // len(bins)
@@ -473,23 +438,7 @@ def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
         before, ratio = ratio, (positive / positive.sum()) / (other / other.sum())
         if np.abs(np.log(ratio) - np.log(before)).max() < _EM_TOLERANCE:
             break
-    return np.log(_ascending(ratio, other / other.sum()))
-
-
-def _ascending(values: Floats, weights: Floats) -> Floats:
-    """The nearest ascending sequence in weighted least squares: adjacent values that fall are averaged.
-
-    SciPy has it too, but loading scipy.optimize takes longer than a small call of `mine`.
-    """
-    blocks: list[tuple[float, float, int]] = []  # mean, weight and number of the values of each block
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        mean, total, count = value, weight, 1
-        while blocks and blocks[-1][0] > mean:
-            last_mean, last_total, last_count = blocks.pop()
-            mean = (last_mean * last_total + mean * total) / (last_total + total)
-            total, count = last_total + total, last_count + count
-        blocks.append((mean, total, count))
-    return np.repeat([mean for mean, _, _ in blocks], [count for _, _, count in blocks])
+    return np.log(isotonic_regression(ratio, weights=other / other.sum()).x)
 
 
 def tail_of(v: Floats, posterior: Floats, k: int) -> tuple[float, float, float]:
@@ -498,10 +447,8 @@ def tail_of(v: Floats, posterior: Floats, k: int) -> tuple[float, float, float]:
     For t = 1.5, 2 and 2.5: f is the share of v > t in the nearest k, f0 that in the background, a the share of the
     posterior mass of the nearest k that has v > t. The estimate is the median of (f - f0) / (a - f0) where a is at
     least 3 f0, after f0 was freed of the positives that the posterior expects there in proportion. A wrong scale of the
-    posterior cancels.
-
-    Returns:
-        The estimate, NaN if unknown; f - f0 at t = 2, the excess; and its 95 % lower limit over anchors.
+    posterior cancels. Returns the estimate, NaN if unknown; f - f0 at t = 2, the excess; and its 95 % lower limit over
+    anchors.
     """
     columns, known = np.arange(v.shape[1]), ~np.isnan(v)
     near, far = known & (columns < k), known & (columns >= _BACKGROUND_RANKS[0]) & (columns < _BACKGROUND_RANKS[1])
@@ -539,10 +486,7 @@ def check_labels(
     Where that one is clearly larger, the posterior is shifted so that its mean equals it. Clearly: 1.3 times as large
     at the lower limit of the excess, which is at least half the target. Then the evidence is fitted again, with the
     shifted posterior as its prior: with too small a prior, EM had put too much of the positives among the most similar.
-    Twice at most. The interval reaches to both estimates, shifted or not.
-
-    Returns:
-        The model, the posterior of the lists, and what was found; None if there are no item vectors.
+    Twice at most. The interval reaches to both estimates, shifted or not. Without item vectors the check is None.
     """
     similar = Similar.of(lists, model.depth)
     if similar is None:
@@ -594,40 +538,22 @@ def _shift_to(posterior: Floats, mean: float) -> float:
 
 
 def corrected(model: Model, posterior: Floats, false: Mask, seed: int) -> Model:
-    """The model corrected by labelled candidates, drawn at random among the nearest k.
+    """The model corrected by labels (n,) of candidates, drawn at random among the nearest k, with this posterior (n,).
 
     logit q becomes slope logit q + shift, by maximum likelihood with normal priors around 1 and 0 (Platt). The draws
     are those of slope and shift that these labels allow.
-
-    Args:
-        model: What to correct.
-        posterior: (n,) of the labelled candidates.
-        false: (n,) which of them are false negatives.
-        seed: Of the draws.
     """
     odds = np.log(np.maximum(posterior, 1e-12)) - np.log1p(-posterior)
     centre = float(odds.mean())
     design = np.stack([np.ones(len(odds)), odds - centre], axis=1)
     prior = np.array([centre, 1.0])
-    signs = np.where(false, -1.0, 1.0)
-
-    def objective(weights: Floats) -> float:
-        log_odds = np.einsum("nf,f->n", design, weights)
-        penalty = (((weights - prior) / _PRIOR_DEVIATIONS) ** 2).sum() / 2
-        return -float(np.logaddexp(0.0, signs * log_odds).sum() + penalty)
-
-    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
-        probable = chance(np.einsum("nf,f->n", design, weights))
-        gradient = np.einsum("nf,n->f", design, false - probable) - (weights - prior) / _PRIOR_DEVIATIONS**2
-        bend = probable * (1 - probable)
-        return gradient, np.einsum("ni,nj->ij", design * bend[:, None], design) + np.diag(_PRIOR_DEVIATIONS**-2)
-
-    found = maximise(objective, derivatives, prior, tolerance=_NEWTON_TOLERANCE)
-    spread = np.linalg.cholesky(np.linalg.inv(derivatives(found)[1]))
-    drawn = found + np.einsum("ij,bj->bi", spread, rng_for(seed, 2).normal(size=(DRAWS, 2)))
+    labels = Logistic(design, 1.0 * false, 1.0 * ~false, np.diag(_PRIOR_DEVIATIONS**-2), prior)
+    fitted = labels.fit(prior, tolerance=_NEWTON_TOLERANCE)
+    spread = np.linalg.cholesky(np.linalg.inv(labels.derivatives(fitted)[1]))
+    drawn = fitted + np.einsum("ij,bj->bi", spread, rng_for(seed, 2).normal(size=(DRAWS, 2)))
     slopes = np.maximum(drawn[:, 1], _FLATTEST)
-    slope = max(float(found[1]), _FLATTEST)
-    after = model.moved(float(found[0]) - slope * centre, slope)
+    slope = max(float(fitted[1]), _FLATTEST)
+    after = model.moved(float(fitted[0]) - slope * centre, slope)
     # Of the model before: slope (slope' x + shift') + shift, as a factor and a term of the model after.
     shifts = slopes * model.shift + drawn[:, 0] - slopes * centre - after.shift
     weights = np.tile(model.weights[-1], (DRAWS, 1))

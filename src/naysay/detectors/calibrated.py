@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from copy import deepcopy
 from fractions import Fraction
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._state import check_state
+from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import (
     check_all,
@@ -25,16 +24,20 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.detectors._slots import (
-    as_scores,
     as_suspicion,
     check_query_and_negatives,
     finite_scores,
-    like,
     query_anchors,
     slot_scores,
 )
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
+
+_STATE = {
+    "scores": Entry(("positives",)),
+    "mean": Entry(("anchors",)),
+    "deviation": Entry(("anchors",)),
+}
 
 
 @public
@@ -121,17 +124,15 @@ class Calibrated:
         Args:
             positive_scores: (n,) scores of labelled pairs, held out of training.
             anchors: (n,) the anchor of each pair, all different by default. Of several, one is drawn by `rng`.
-            background: For standardise=True, a table by anchor id of all anchors that will be judged: (n_anchors, m)
-                scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each.
-            rng: Required if anchors repeat. An error leaves its state unchanged.
+            background: (n_anchors, m) scores of random candidates, for standardise=True: a row for each anchor, by id,
+                that will be judged.
+            rng: Required if anchors repeat.
         """
-        scores, table = finite_scores("positive_scores", positive_scores), None
-        if background is not None or self.standardise:
-            table = _read_background(background, standardise=self.standardise)
+        scores = finite_scores("positive_scores", positive_scores)
+        table = self._read_background(background)
         extra = "rng" if rng is not None else "background" if table is not None else ""
         if anchors is None and extra:
             raise_invalid("anchors", f"given along with `{extra}`", None, "Pass whose positives they are.")
-        moved = deepcopy(rng)
         if anchors is not None:
             ids = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64)
             check_lengths(anchors=len(ids), positive_scores=len(scores))
@@ -140,12 +141,9 @@ class Calibrated:
                 raise_invalid("anchors", "different", f"{len(ids)} positives of {n_anchors} anchors", advice)
             if table is not None:
                 scores = table.standardised(scores, ids)
-            if moved is not None:
-                check_generator(moved)
-                scores = scores[one_per_anchor(ids, rng=moved)]
+            if rng is not None:
+                scores = scores[one_per_anchor(ids, rng=rng)]
         self._fit = self._checked("positive_scores", scores, table)
-        if rng is not None and moved is not None:
-            rng.bit_generator.state = moved.bit_generator.state
         return self
 
     @property
@@ -193,23 +191,6 @@ class Calibrated:
         mean, deviation = fit.background.of(query_anchors(query))
         return mean + deviation * fit.high
 
-    def flag(self, scores: Any, anchors: Any = None) -> Array:
-        """Whether each score is suspected, in the shape and array type of `scores`.
-
-        Args:
-            scores: Any shape, finite. With standardise=True, a row for each of `anchors`.
-            anchors: (B,) ids of the rows, with standardise=True.
-        """
-        fit, values = self._fitted(), as_scores("scores", scores)
-        if fit.background is not None:
-            if anchors is None:
-                raise_invalid("anchors", "given for standardised scores", None, "Each anchor has its own threshold.")
-            ids = whole_numbers("anchors", to_numpy(anchors), "(B,)").astype(np.int64)
-            if values.shape[:1] != ids.shape:
-                raise_invalid("scores", f"of {len(ids)} rows, like anchors", f"shape {values.shape}")
-            values = fit.background.standardised(values, ids)
-        return like(np.asarray(values >= fit.high), scores)
-
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 from the threshold on, by the rank that a score would have among the positives."""
         check_query_and_negatives(query, negatives)
@@ -230,21 +211,36 @@ class Calibrated:
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
-        """The ascending scores of the positives and the background. Settings are not in it."""
-        fit = self._fit
-        state = {"scores": np.zeros(0) if fit is None else fit.scores.copy()}
-        if fit is not None and fit.background is not None:
-            state |= {"mean": fit.background.mean.copy(), "deviation": fit.background.deviation.copy()}
-        return state
+        """The ascending scores of the positives and the background, empty without. Settings are not in it."""
+        none = np.zeros(0)
+        if self._fit is None:
+            return dict.fromkeys(_STATE, none)
+        mean, deviation = self._fit.background or (none, none)
+        return {"scores": self._fit.scores.copy(), "mean": mean.copy(), "deviation": deviation.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        fitted = not isinstance(state, Mapping) or np.size(to_numpy(state.get("scores"))) > 0
-        check_state(state, ("scores", "mean", "deviation") if fitted and self.standardise else ("scores",), ())
-        scores, table = as_scores("scores", state["scores"], 1), None
-        if fitted and self.standardise:
-            table = _read_background((state["mean"], state["deviation"]), standardise=True)
-        self._fit = self._checked("scores", scores, table) if fitted else None
+        scores, mean, deviation = read_state(state, _STATE).values()
+        if not len(scores):
+            self._fit = None
+            return
+        if bool(len(mean)) != self.standardise:
+            raise_invalid("mean", f"of a Calibrated with standardise={self.standardise}", f"{len(mean)} anchors")
+        self._fit = self._checked("scores", scores, _Background(mean, deviation) if self.standardise else None)
+
+    def _read_background(self, given: Any) -> _Background | None:
+        """The background of (n_anchors, m) scores. It must be given if and only if scores are standardised."""
+        if (given is None) == self.standardise:
+            rule = "given for standardise=True" if self.standardise else "left out without standardise=True"
+            raise_invalid("background", rule, None if given is None else type(given).__name__)
+        if given is None:
+            return None
+        scores = finite_scores("background", given, 2)
+        if scores.shape[1] < 2:
+            raise_invalid("background", "at least 2 scores for each anchor", scores.shape[1], "Score some hundred.")
+        is_flat = scores.max(axis=1) == scores.min(axis=1)  # whose deviation may be a rounding error
+        check_all("background", is_flat, ~is_flat, "of more than one score for each anchor")
+        return _Background(scores.mean(axis=1), scores.std(axis=1, ddof=1))
 
     def _checked(self, parameter: str, scores: Floats, background: _Background | None) -> _Fit:
         """The fit. Raises if there are too few positives for alpha, or if all their scores are equal."""
@@ -316,30 +312,3 @@ class _Background(NamedTuple):
         """Mean and deviation of these anchors, (B,) each. An anchor without a background is an error."""
         check_range("anchors", anchors, len(self.mean), "anchors with a background")
         return self.mean[anchors], self.deviation[anchors]
-
-
-def _read_background(given: Any, *, standardise: bool) -> _Background:
-    """A table by anchor id, of scores (n_anchors, m) of random candidates, or a tuple (mean, deviation).
-
-    It must be given if and only if scores are standardised. The deviation of m scores divides by m - 1.
-    """
-    if (given is None) == standardise:
-        rule = "given for standardise=True" if standardise else "left out without standardise=True"
-        advice = "" if standardise else "Make it Calibrated(alpha, standardise=True) to use it."
-        raise_invalid("background", rule, None if given is None else type(given).__name__, advice)
-    if isinstance(given, tuple):
-        if len(given) != 2:
-            raise_invalid("background", "a pair (mean, deviation)", f"a tuple of {len(given)}")
-        mean, deviation = (finite_scores("background", part) for part in given)
-        if len(mean) != len(deviation):
-            got = f"{len(mean)} and {len(deviation)}"
-            raise_invalid("background", "a mean and a deviation for each anchor", got)
-    else:
-        scores = finite_scores("background", given, 2)
-        if scores.shape[1] < 2:
-            raise_invalid("background", "at least 2 scores for each anchor", scores.shape[1], "Score some hundred.")
-        mean, deviation = scores.mean(axis=1), scores.std(axis=1, ddof=1)
-        flat = scores.max(axis=1) == scores.min(axis=1)
-        deviation = np.where(flat, 0.0, deviation)  # equal numbers may leave a rounding error
-    check_all("background", deviation, deviation > 0, "of a deviation above 0")
-    return _Background(mean, deviation)

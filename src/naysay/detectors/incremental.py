@@ -190,7 +190,7 @@ class Incremental:
         """(G, n_samples) in [0, 1], 0 before the first update; read-only."""
         return frozen(self._found.confidence)
 
-    def update(self, features: Any, progress: float, *, on_progress: Callable[[int], object] | None = None) -> None:
+    def update(self, features: Any, progress: float) -> None:
         """Cluster all samples again, and accept the share of labels for this progress.
 
         After an error nothing has changed. Features of a collapsed encoder, all within 1e-5 of their norm, are an
@@ -199,15 +199,11 @@ class Incremental:
         Args:
             features: (n_samples, d) floating-point numbers, in NumPy, torch, or memory-mapped. Row i is sample i.
             progress: The share of training that is done, in [0, 1]: epoch / epochs.
-            on_progress: Called with 1 as each of the G clusterings ends, in the caller's thread: the update of a
-                progress bar with total=G.
         """
         advice = "It is the share of training that is done."
         done = check_number("progress", progress, at_least=0, at_most=1, advice=advice)
         rate = self.accept(done) if callable(self.accept) else self.accept
         rate = check_number("accept", rate, at_least=0, at_most=1)
-        if on_progress is not None and not callable(on_progress):
-            raise_invalid("on_progress", "a function, or left out", shown(on_progress))
         vectors, updates = _as_features(features, self.n_samples), self.updates
 
         def granularity(place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -219,7 +215,7 @@ class Incremental:
                 return assigned, _clusters.cluster_confidence(vectors, centroids, assigned)
             return assigned, _clusters.sample_confidence(vectors, centroids, assigned, self.temperature)
 
-        results = _clusters.in_parallel(granularity, self.clusters, on_progress)
+        results = _clusters.in_parallel(granularity, self.clusters)
         assigned, confidence = (np.stack(part) for part in zip(*results, strict=True))
         labels = np.where([_accepted(row, rate) for row in confidence], assigned, -1)
         with self._lock:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import check_bool, check_number, public, raise_invalid
-from naysay.detectors._logistic import chance, maximise
+from naysay.detectors._logistic import Logistic
 from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
 from naysay.detectors._slots import (
     Truth,
@@ -97,16 +97,12 @@ class Labelled(MadeOf):
         self._learnt: _Fit | None = None
 
     def fit(self, query: Query, negatives: Negatives, truth: Truth) -> Labelled:
-        """Fit the weights to labelled slots.
+        """Fit the weights to labelled slots, and return self.
 
         Args:
             query: The rows that were labelled.
             negatives: Their slots. Empty slots have no label.
-            truth: (B, K) bool, whether a slot holds a false negative; or a function truth(anchors, ids) -> (B, K)
-                bool; or (n_samples,) classes, -1 for no class. As for `evaluate`.
-
-        Returns:
-            The detector itself.
+            truth: (B, K) bool, whether a slot holds a false negative; or another form of it, as for `evaluate`.
         """
         check_query_and_negatives(query, negatives)
         known = slot_truth(query, negatives, truth)
@@ -118,7 +114,12 @@ class Labelled(MadeOf):
             raise_invalid("truth", f"labels of at least {MIN_LABELS} slots of each kind", got, "Label more.")
         features = self._features(query, negatives, rows, slots)
         centre, spread = _scales(features)
-        weights = _logistic(_design(features, centre, spread), labels, self.l2)
+        design = _design(features, centre, spread)
+        no_weights = np.zeros(design.shape[1])
+        penalty = self.l2 * np.eye(len(no_weights))
+        penalty[0, 0] = 0.0  # the constant is free
+        fit = Logistic(design, 1.0 * labels, 1.0 * ~labels, penalty, no_weights)
+        weights = fit.fit(no_weights, tolerance=_TOLERANCE)
         self._learnt = _Fit(centre, spread, weights, np.array([n_false, len(labels)]))
         return self
 
@@ -197,25 +198,6 @@ class _Fit(NamedTuple):
     spread: Floats  # (f,) their standard deviation, 1 for a constant feature
     weights: Floats  # (f + 1,) the constant first
     labels: NDArray[np.int64]  # (2,) how many labels are of false negatives, and how many there are
-
-
-def _logistic(design: Floats, labels: NDArray[np.bool_], l2: float) -> Floats:
-    """(f + 1,) the weights of the largest likelihood, less l2 / 2 of their squares without that of the constant."""
-    penalties = np.full(design.shape[1], l2)
-    penalties[0] = 0.0
-    signs = np.where(labels, 1.0, -1.0)
-
-    def objective(weights: Floats) -> float:
-        log_odds = np.einsum("nf,f->n", design, weights)
-        return -float(np.logaddexp(0.0, -signs * log_odds).sum() + (penalties * weights**2).sum() / 2)
-
-    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
-        probable = chance(np.einsum("nf,f->n", design, weights))
-        gradient = np.einsum("nf,n->f", design, labels - probable) - penalties * weights
-        bend = probable * (1 - probable)
-        return gradient, np.einsum("ni,nj->ij", design * bend[:, None], design) + np.diag(penalties)
-
-    return maximise(objective, derivatives, np.zeros(design.shape[1]), tolerance=_TOLERANCE)
 
 
 def _scales(features: Floats) -> tuple[Floats, Floats]:

@@ -13,7 +13,6 @@ from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import check_all, check_bool, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._slots import (
-    as_scores,
     as_suspicion,
     check_bounds,
     check_query_and_negatives,
@@ -31,12 +30,10 @@ _EDGE = 1e-6  # scaled scores keep this distance from 0 and 1, where a beta dens
 _POLES = 0.1  # a beta density with a smaller a + b has all its mass at 0 and 1
 _STATE = {
     "family": Entry(whole=True),
-    "iterations": Entry(whole=True),
     "converged": Entry(whole=True),
     "low": Entry(),
     "high": Entry(),
     "share": Entry(),
-    "log_likelihood": Entry(),
     "gain": Entry(),
     "lower": Entry((2,)),
     "higher": Entry((2,)),
@@ -56,10 +53,8 @@ class TwoComponentMixture:
         share: The share of the higher component.
         lower: The component with the smaller mean.
         higher: The component with the larger mean.
-        log_likelihood: The mean log-density of a scaled score.
         gain: The difference in BIC from one component: twice the gain in log-likelihood, less 3 log n for three more
             numbers. Below 0, the scores do not show two components.
-        iterations: How many iterations were run.
         converged: Whether the last iteration changed the mean log-likelihood by at most the tolerance.
     """
 
@@ -69,9 +64,7 @@ class TwoComponentMixture:
     share: float
     lower: tuple[float, float]
     higher: tuple[float, float]
-    log_likelihood: float
     gain: float
-    iterations: int
     converged: bool
 
     def scaled(self, scores: Floats) -> Floats:
@@ -99,11 +92,9 @@ class TwoComponentMixture:
         return (turn if turns and rises_after else -math.inf, turn if turns and not rises_after else math.inf)
 
     def posterior(self, scores: Floats, *, monotone: bool) -> Floats:
-        """Return the probability that a score belongs to the higher component.
+        """Return the probability that scores of any shape belong to the higher component.
 
-        Args:
-            scores: Scores of any shape.
-            monotone: Whether to keep it constant outside `increasing_range`.
+        With `monotone`, it is constant outside `increasing_range`.
         """
         from scipy.special import expit
 
@@ -207,11 +198,6 @@ class Mixture:
         components = self._fitted()
         return as_suspicion(components.posterior(slot_scores(negatives), monotone=self.monotone), negatives)
 
-    def posterior(self, scores: Any) -> Array:
-        """Return the posterior probability of a false negative for scores of any shape, in their array type."""
-        components, values = self._fitted(), np.atleast_1d(as_scores("scores", scores))
-        return like(components.posterior(values, monotone=self.monotone), scores)
-
     def weights(self, scores: Any, *, mask: Any = None) -> Array:
         """Return (B, K) ProGCL's weights of negatives: w = (1 - posterior) x, divided by the mean of its row.
 
@@ -283,8 +269,8 @@ def _fit(
     chance = inside * false_share / (inside * false_share + (1 - inside) * (1 - false_share))
     only = _component(family, x, np.ones(n))
     likelihood_of_one = float(_log_density(family, only, x).mean())
-    run, likelihood, converged = 0, -math.inf, False
-    while run < iterations and not converged:
+    likelihood, converged = -math.inf, False
+    for _ in range(iterations):
         share = float(chance.mean())
         lower = _component(family, x, 1 - chance)
         higher = _component(family, x, chance)
@@ -292,9 +278,10 @@ def _fit(
         second = math.log(share) + _log_density(family, higher, x)
         both = np.logaddexp(first, second)
         chance = np.exp(second - both)
-        run += 1
         before, likelihood = likelihood, float(both.mean())
         converged = abs(likelihood - before) <= tolerance
+        if converged:
+            break
     if _mean_of(family, lower) > _mean_of(family, higher):
         lower, higher, share = higher, lower, 1 - share
     flat = min(lower, higher, key=sum)
@@ -302,7 +289,7 @@ def _fit(
         got = f"a component Beta({flat[0]:.2g}, {flat[1]:.2g}) with all its mass at the two bounds"
         raise_invalid("scores", "of two components", got, "Pass wider `bounds`.")
     gain = 2 * n * (likelihood - likelihood_of_one) - 3 * math.log(n)
-    return TwoComponentMixture(family, low, high, share, lower, higher, likelihood, gain, run, converged)
+    return TwoComponentMixture(family, low, high, share, lower, higher, gain, converged)
 
 
 def _component(family: str, x: Floats, weights: Floats) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, final
 
@@ -74,7 +75,7 @@ class Posterior(MadeOf):
         labelled_share: The share of all positives that are labelled, if it is known. With it, `alike` is not used.
             None: estimated.
         positive_scores: (n_anchors,) the score of one labelled positive of each anchor by id, NaN without one, for
-            `suspicion`, which needs it for `alike` only. Passed to `fit`, too, it tells `fit` the ids of the anchors.
+            `suspicion`, which needs it for `alike` only.
         alike: alike(anchors (n,), ids (n,)) -> (n,) the largest cosine of an item to its anchor's labelled positives,
             for `suspicion`.
         seed: Of the draws behind the intervals.
@@ -136,7 +137,7 @@ class Posterior(MadeOf):
             anchors: (A,) the ids of the anchors, each once: `suspicion` then knows the background of each. By default 0
                 to A - 1 if `positive_scores` are those of the constructor, which are by id; else unknown.
         """
-        self._learnt = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
+        self._learnt = self._fitted_to(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
         return self
 
     def correct(self, scores: Any, positive_scores: Any, truth: Any, *, alike: Any = None) -> Posterior:
@@ -182,26 +183,18 @@ class Posterior(MadeOf):
         eligible = lists.filled if free is None else read_mask("free", free, lists, order)
         k_of_anchors = self.k if counts is None else _checked_counts(counts, len(lists.scores))
         model, summary = self._model_and_summary()
-        other = Posterior(
-            self.k,
-            to,
-            depth=self.depth,
-            labelled_share=self.labelled_share,
-            positive_scores=self.positive_scores,
-            alike=self.alike,
-            seed=self.seed,
-        )
+        other = copy(self)
+        other.false_share = check_number("to", to, above=0, below=1)
         posterior = model.of_lists(lists)
         other._learnt = model, _with_cut(model, lists, summary, other.false_share, posterior, eligible, k_of_anchors)
         return other
 
-    def _found(self, lists: Lists, n_labelled: Any, anchors: Any) -> tuple[Model | None, PosteriorSummary]:
+    def _fitted_to(self, lists: Lists, n_labelled: Any, anchors: Any) -> tuple[Model | None, PosteriorSummary]:
         """The model of lists, or None, and what to say about it."""
-        ids = None
-        if anchors is not None:
-            ids = _checked_anchors(anchors, len(lists.scores))
-        elif self.positive_scores is not None and _same_scores(self.positive_scores, lists.positives):
-            ids = np.arange(len(lists.scores))
+        ids = None if anchors is None else _checked_anchors(anchors, len(lists.scores))
+        if anchors is None and self.positive_scores is not None:
+            lists_are_all_anchors = np.array_equal(self.positive_scores, lists.positives, equal_nan=True)
+            ids = np.arange(len(lists.scores)) if lists_are_all_anchors else None
         c = None
         if self.labelled_share is not None:
             mean_labelled = _mean_labelled(n_labelled)
@@ -337,16 +330,18 @@ class Posterior(MadeOf):
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
         model, summary = self._learnt
-        return {**(model.state() if model else {}), **({"summary": summary.state()} if summary else {})}
+        return {**(model.state() if model else {}), **(summary.state() if summary else {})}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, or the same as lists. Raises NaysayError, with nothing changed, otherwise."""
-        model, summary = None, None
-        if not isinstance(state, Mapping) or state:
-            summary = summary_of_state(read_state(state, SUMMARY_STATE, MODEL_STATE)["summary"])
-            if len(state) > 1:
-                model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE))
-        self._learnt = model, summary
+        if isinstance(state, Mapping) and not state:
+            self._learnt = None, None
+            return
+        model = None
+        parts = read_state(state, SUMMARY_STATE, MODEL_STATE)
+        if len(state) > len(SUMMARY_STATE):
+            model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE))
+        self._learnt = model, summary_of_state(parts, np.nan if model is None else model.c)
 
     def _model_and_summary(self) -> tuple[Model, PosteriorSummary]:
         """The model and its summary, or an error."""
@@ -403,8 +398,3 @@ def _mean_labelled(n_labelled: Any) -> float:
     if not counts.any():
         raise_invalid("n_labelled", "above 0 for at least one anchor", shown(n_labelled))
     return float(counts.mean())
-
-
-def _same_scores(by_anchor: Floats, of_lists: Floats) -> bool:
-    """Whether the positives of the lists are those of all anchors, in the order of their ids."""
-    return np.array_equal(np.where(np.isfinite(by_anchor), by_anchor, np.nan), of_lists, equal_nan=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE
 from naysay._state import Entry
 from naysay.arrays import Floats, to_numpy
-from naysay.checks import as_array, check_all, check_number, check_whole, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_number, check_whole, first_bad, public, raise_invalid
 from naysay.detectors.rate import RateEstimate
 from naysay.text import percent, with_interval
 
@@ -288,35 +288,41 @@ class PosteriorSummary:
             text = f"{text}. Posteriors above {self.tau:.3g} are dropped: {after}."
         return f"{text} Note: {self.reason}." if self.reason else text
 
-    def state(self) -> Floats:
-        """All of it as numbers, in the order of `_NUMBERS`, `before`, `after` and `check`; NaN for what is None."""
-        numbers = [getattr(self, name) for name in _NUMBERS]
-        for rate in (self.before, self.after):
-            numbers += [np.nan] * _PER_RATE if rate is None else [rate.estimate, rate.low, rate.high, rate.n]
-        numbers += [np.nan] * _PER_CHECK if self.check is None else list(astuple(self.check))
-        return np.array(numbers, np.float64)
+    def state(self) -> dict[str, Any]:
+        """All of it but c, which is the model's: numbers by name, and arrays for the parts; NaN for what is None."""
+        numbers = {name: getattr(self, name) for name in SUMMARY_STATE}
+        for name in ("before", "after"):
+            rate = numbers[name]
+            numbers[name] = np.array([np.nan] * 4 if rate is None else [rate.estimate, rate.low, rate.high, rate.n])
+        numbers["check"] = np.array([np.nan] * 5 if self.check is None else astuple(self.check))
+        return numbers
 
 
-_COUNTS = ("code", "labelled", "dropped", "short")
-_NUMBERS = (*_COUNTS, "gain", "c", "tau", "hardness_before", "hardness_after", "balance", "balance_error")
-_PER_RATE, _PER_CHECK = 4, 5  # numbers
-SUMMARY_STATE = {"summary": Entry((len(_NUMBERS) + 2 * _PER_RATE + _PER_CHECK,))}
+SUMMARY_STATE = {
+    "code": Entry(whole=True),
+    "labelled": Entry(whole=True),
+    "gain": Entry(),
+    "tau": Entry(),
+    "hardness_before": Entry(),
+    "hardness_after": Entry(),
+    "dropped": Entry(whole=True),
+    "short": Entry(whole=True),
+    "before": Entry((4,)),
+    "after": Entry((4,)),
+    "check": Entry((5,)),
+    "balance": Entry(),
+    "balance_error": Entry(),
+}
 
 
-def summary_of_state(numbers: Floats) -> PosteriorSummary:
-    """The summary from the numbers of its state."""
-    first, before, after, check = np.split(numbers, np.cumsum([len(_NUMBERS), _PER_RATE, _PER_RATE]))
-    ns = [rate[-1] for rate in (before, after) if not np.isnan(rate[0])]
-    counts = np.array([*first[: len(_COUNTS)], *ns])
-    check_all("summary", counts, np.isfinite(counts) & (counts >= 0), "of counts of at least 0")
-    values: dict[str, Any] = dict(zip(_NUMBERS, first.tolist(), strict=True))
-    values |= {name: int(values[name]) for name in _COUNTS}
-    if values["code"] > BIASED:
-        raise_invalid("summary", f"of a code of at most {BIASED}", values["code"])
-    for name, (estimate, low, high, n) in (("before", before.tolist()), ("after", after.tolist())):
+def summary_of_state(parts: dict[str, NDArray[Any]], c: float) -> PosteriorSummary:
+    """The summary from the entries of its state."""
+    values: dict[str, Any] = {name: part.tolist() for name, part in parts.items()}
+    for name in ("before", "after"):
+        estimate, low, high, n = values[name]
         values[name] = None if np.isnan(estimate) else posterior_rate(estimate, low, high, int(n))
-    values["check"] = None if np.isnan(check[0]) else LabelCheck(*check.tolist())
-    return PosteriorSummary(**values)
+    values["check"] = None if np.isnan(values["check"][0]) else LabelCheck(*values["check"])
+    return PosteriorSummary(**values, c=c)
 
 
 def posterior_rate(estimate: float, low: float, high: float, n: int) -> RateEstimate:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
-from naysay.checks import check_generator, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_generator, check_number, check_whole, public, raise_invalid
 from naysay.detectors._clusters import in_parallel, kmeans
 from naysay.detectors._pairs import (
     Embed,
@@ -21,12 +21,11 @@ from naysay.detectors._pairs import (
     embedded,
     slot_vectors,
 )
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_query_and_negatives
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives
 from naysay.rng import key_from
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
-RULES = ("cluster", "probability")
 _BLOCK = 1 << 22  # numbers at a time
 _SEEDS = 1 << 31  # of faiss
 
@@ -42,27 +41,21 @@ class SoftClusters:
 
         q_u(z) = (1 + |z - mu_u|^2 / nu)^(-(nu + 1) / 2) / sum over clusters,      a = sum_u q_u(anchor) q_u(j)
 
-        suspicion = (1 + a) / 2 if both have the same nearest centre and reach `confidence`, else a / 2   ("cluster")
-        suspicion = a                                                                                 ("probability")
+        suspicion = (1 + a) / 2 if both have the same nearest centre, else a / 2
 
-    "probability" reaches 1/2 only where q is sharp: with nu = 1 and vectors of norm 1, whose squared distances are at
-    most 4, all q are similar and a is near 1 / n_clusters. More, smaller clusters flag fewer.
-
-    The state is the centres; restore({"centres": ...}) accepts centres that were trained elsewhere. k-means is
-    O(n n_clusters d) per iteration and restart; suspicion O((B + m) n_clusters d) for the m distinct ids of the batch.
+    More, smaller clusters flag fewer. The state is the centres; restore({"centres": ...}) accepts centres that were
+    trained elsewhere. k-means is O(n n_clusters d) per iteration and restart; suspicion O((B + m) n_clusters d) for the
+    m distinct ids of the batch.
 
     Zhao, Yang, Wang, Yang, Deng. Graph Debiased Contrastive Learning with Joint Representation Clustering. IJCAI 2021
     (GDCL), by its abstract and published code: k-means, then the kernel, with nu = 0.0001. There the centres are also
-    trained. The probability a, its use in the suspicion, and `confidence` are ours.
+    trained. The probability a and its use in the suspicion are ours.
 
     Args:
         n_clusters: The number of clusters, at least 2: the number of classes, if it is known.
         embed: embed(ids) -> (..., d), the candidates' vectors. None: `negatives.vectors`.
         embed_anchors: embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
-        rule: "cluster": a slot is flagged if its nearest centre is the anchor's, the rule of the paper.
-            "probability": suspicion is a.
         freedom: nu of the kernel, the degrees of freedom, above 0.
-        confidence: A slot is flagged only if the largest q of slot and anchor are at least this. With "cluster" only.
         iterations: Iterations of k-means.
         restarts: Restarts of k-means, of which the best is kept.
 
@@ -82,22 +75,15 @@ class SoftClusters:
         embed: Embed | None = None,
         *,
         embed_anchors: Embed | None = None,
-        rule: str = "cluster",
         freedom: float = 1.0,
-        confidence: float = 0.0,
         iterations: int = 25,
         restarts: int = 3,
     ) -> None:
         self.n_clusters = check_whole("n_clusters", n_clusters, 2)
         check_function("embed", embed)
         check_function("embed_anchors", embed_anchors)
-        check_one_of("rule", rule, RULES)
+        self.embed, self.embed_anchors = embed, embed_anchors
         self.freedom = check_number("freedom", freedom, above=0, finite=True)
-        self.confidence = check_number("confidence", confidence, at_least=0, at_most=1)
-        if confidence and rule == "probability":
-            advice = 'Leave it out, or use rule="cluster".'
-            raise_invalid("confidence", 'left out with rule="probability"', confidence, advice)
-        self.embed, self.embed_anchors, self.rule = embed, embed_anchors, rule
         self.iterations = check_whole("iterations", iterations, 1)
         self.restarts = check_whole("restarts", restarts, 1)
         self.centres: NDArray[np.float32] | None = None
@@ -123,14 +109,8 @@ class SoftClusters:
         settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": seed}
         self.centres = in_parallel(lambda _: kmeans(data, self.n_clusters, **settings), [1])[0]
 
-    def assign(self, vectors: Any) -> NDArray[np.float64]:
-        """Return (n, n_clusters) q, the probability of each cluster, for (n, d) vectors."""
-        given = np.asarray(to_numpy(vectors))
-        points = as_vectors("vectors", given, (len(np.atleast_1d(given)), "d"))
-        return self._assigned("vectors", points, self._fitted())
-
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) in [0, 1], by the rule."""
+        """Return (B, K) in [0, 1]: at least 0.5 where the nearest centre is the anchor's."""
         check_query_and_negatives(query, negatives)
         centres = self._fitted()  # one set for the whole result, even if another thread updates it
         vectors, places = slot_vectors(negatives, self.embed)
@@ -139,11 +119,8 @@ class SoftClusters:
         slots = self._assigned("negatives.vectors" if self.embed is None else "embed", vectors, centres)
         anchors = self._assigned("query.vectors", self._anchors(query), centres)
         together = np.clip(best_products(anchors[:, None], slots, places), 0.0, 1.0)
-        if self.rule == "probability":
-            return as_suspicion(together, negatives)
         same = anchors.argmax(axis=1)[:, None] == slots.argmax(axis=1)[places]
-        same &= (anchors.max(axis=1)[:, None] >= self.confidence) & (slots.max(axis=1)[places] >= self.confidence)
-        return as_suspicion(np.where(same, SUSPICION_THRESHOLD, 0.0) + SUSPICION_THRESHOLD * together, negatives)
+        return as_suspicion(np.where(same, 0.5, 0.0) + 0.5 * together, negatives)
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:

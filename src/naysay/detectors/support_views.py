@@ -7,8 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_number, check_one_of, check_whole, public
 from naysay.detectors._pairs import (
     Embed,
     as_vectors,
@@ -42,7 +41,7 @@ class SupportViews(MadeOf):
 
     Huynh, Kornblith, Walter, Maire, Khademi. Boosting Contrastive Self-Supervised Learning with False Negative
     Cancellation. WACV 2022 (FNC), by its abstract and published code, of which the defaults are. That code also counts
-    the anchor's own two views (`with_anchor`), and requires a score strictly above the threshold.
+    the anchor's own two views, and requires a score strictly above the threshold.
 
     Args:
         views: views(anchors (B,)) -> (B, S, d), vectors of S views of each anchor, e.g. other crops of the image; or
@@ -51,7 +50,6 @@ class SupportViews(MadeOf):
         top: The largest number of flagged slots in a row. None: any number.
         threshold: The smallest cosine of a flagged slot, from -1 (only `top` decides) to below 1.
         aggregate: "max" or "mean" over the views.
-        with_anchor: Whether query.vectors (B, d) count as one more view.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -74,7 +72,6 @@ class SupportViews(MadeOf):
         top: int | None = 10,
         threshold: float = 0.7,
         aggregate: str = "max",
-        with_anchor: bool = False,
     ) -> None:
         check_function("embed", embed)
         check_one_of("aggregate", aggregate, AGGREGATES)
@@ -83,7 +80,7 @@ class SupportViews(MadeOf):
             views = as_vectors("views", views, ("n", "S", "d"))
         self.views, self.embed = views, embed
         self.top = None if top is None else check_whole("top", top, 1)
-        self.aggregate, self.with_anchor = aggregate, check_bool("with_anchor", with_anchor)
+        self.aggregate = aggregate
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold."""
@@ -118,16 +115,8 @@ class SupportViews(MadeOf):
     def _views(self, query: Query) -> NDArray[Any]:
         """(B, S, d) the views of the query's anchors."""
         if callable(self.views):
-            found = as_vectors("views", embedded(self.views, query.anchors), (len(query), "S", "d"))
-        else:
-            advice = "For triples, pass a function as `views`."
-            found = self.views[query_anchors(query, len(self.views), "rows of views", advice)]
-        if not self.with_anchor:
-            return found
-        if query.vectors is None:
-            raise_invalid("query.vectors", "given with `with_anchor`", None, "Pass Query(anchors, vectors=...).")
-        own = as_vectors("query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
-        check_width("query.vectors", own, found.shape[2], "the views'")
-        return np.concatenate([found, own[:, None]], axis=1)
+            return as_vectors("views", embedded(self.views, query.anchors), (len(query), "S", "d"))
+        advice = "For triples, pass a function as `views`."
+        return np.asarray(self.views[query_anchors(query, len(self.views), "rows of views", advice)])
 
     __repr__ = described

@@ -7,7 +7,7 @@ positives; a threshold by shares of all pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -377,7 +377,7 @@ def fitted(problem: Problem, posterior: Posterior, lists: FitLists) -> Posterior
     short_anyway = int((np.count_nonzero(lists.free, axis=1) < counts).sum())
     short_by_cut = summary.short - short_anyway
     if short_by_cut > _SHORT_SHARE * len(counts) and state["beyond"] > summary.tau:
-        posterior.restore({**state, "summary": replace(summary, code=OUT_OF_REACH).state()})
+        posterior.restore({**state, "code": OUT_OF_REACH})
     return posterior
 
 
