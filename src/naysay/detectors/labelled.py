@@ -118,7 +118,7 @@ class Labelled(MadeOf):
         no_weights = np.zeros(design.shape[1])
         penalty = self.l2 * np.eye(len(no_weights))
         penalty[0, 0] = 0.0  # the constant is free
-        fit = Logistic(design, 1.0 * labels, 1.0 * ~labels, penalty, no_weights)
+        fit = Logistic(design, labels.astype(np.float64), (~labels).astype(np.float64), penalty, no_weights)
         weights = fit.fit(no_weights, tolerance=_TOLERANCE)
         self._learnt = _Fit(centre, spread, weights, np.array([n_false, len(labels)]))
         return self
