@@ -26,9 +26,9 @@ import torch
 import naysay as ns
 from benchmarks.harness import RESULTS, ROOT, read, write
 from benchmarks.peers.memory import peak_extra_bytes
-from naysay.pools._small_draws import use_compiled_loops
+from naysay.kernels.compile import FIRST_CALLS
 
-use_compiled_loops()  # times are those of a long run; benchmarks.speed.startup times new processes
+FIRST_CALLS.allowed = False  # times are those of a long run; benchmarks.speed.startup times new processes
 Row = dict[str, Any]
 PEERS = Path(__file__).parents[1] / "peers"
 

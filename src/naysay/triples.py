@@ -19,7 +19,7 @@ from naysay import files, tables
 from naysay._rows import frozen, offsets, raise_damaged
 from naysay.checks import public, raise_invalid
 from naysay.kernels import corrupt
-from naysay.kernels.threads import in_rows
+from naysay.kernels.threads import draw_in_rows
 from naysay.positives import Positives
 from naysay.types import HEAD, RELATION, SIDES, TAIL
 from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_extras, unused_ids, warn_of_gaps
@@ -256,7 +256,7 @@ class SideIndex:
         """(B, sides): the row of what is known for each triple's other two parts."""
         rows = np.empty((len(triples), len(self.sides)), np.int64)
         given = frozen(np.ascontiguousarray(triples))  # one array type, so that the loop is compiled once
-        in_rows(corrupt.find_rows, len(rows), 16 * rows.size, given, self.search, rows)
+        draw_in_rows(corrupt.find_rows, len(rows), 16 * rows.size, given, self.search, rows)
         return rows
 
 

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -33,7 +32,6 @@ def draw(pool, triples, n, seed=0):
 
 
 @given(worlds(), st.booleans(), st.sampled_from([32, 2, 1, 0]), st.data())
-@settings(max_examples=60, deadline=None)
 def test_every_row_of_every_small_world(world, distinct, tries, data):
     """Exclusion, the triple's own part, distinctness as (side, id), the length of each row, and log_q slot by slot."""
     train, known, sides, choice, domains, ranges, n_entities, n_relations, asked = world
@@ -87,12 +85,12 @@ def test_every_row_of_every_small_world(world, distinct, tries, data):
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "independent"])
-@pytest.mark.parametrize("tries", [32, 1, 0])
+@pytest.mark.parametrize("tries", [32, 0])
 def test_frequencies_are_those_of_the_oracle(name, distinct, tries, monkeypatch):
     """The first slot of distinct rows, all slots of independent ones; n = 2 leaves most sides to trial, not decks."""
     monkeypatch.setattr(uniform, "TRIES", tries)
     pool, oracle = pool_and_oracle(name, distinct)
-    rows, n = (9000, 2) if distinct else (1800, 5)
+    rows, n = (4000, 2) if distinct else (800, 5)
     for triple in ASKED:
         got = draw(pool, [triple] * rows, n, seed=31)
         cells = [(side, item) for side, items in oracle.candidates(triple).items() for item in items]
@@ -111,7 +109,7 @@ def test_frequencies_are_those_of_the_oracle(name, distinct, tries, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["head and tail", "all three", "bernoulli", "given"])
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", [2])
 @pytest.mark.parametrize("tries", [32, 0])
 def test_every_ordered_row_of_a_triple_with_few_candidates(name, n, tries, monkeypatch):
     """Brute force over all rows: their probability, their frequency, and exp of the sum of their log_q."""
@@ -125,7 +123,7 @@ def test_every_ordered_row_of_a_triple_with_few_candidates(name, n, tries, monke
     triple = (0, 0, 2)
     cells = [(side, item) for side, items in oracle.candidates(triple).items() for item in items]
     rows = list(itertools.permutations(cells, n))
-    got = draw(pool, [triple] * 60_000, n, seed=7)
+    got = draw(pool, [triple] * 20_000, n, seed=7)
     keys = (codes(got) * 100 ** np.arange(n)).sum(axis=1)
     claimed = np.exp(got.log_q.sum(axis=1))
     observed, expected = [], []
@@ -135,11 +133,11 @@ def test_every_ordered_row_of_a_triple_with_few_candidates(name, n, tries, monke
         observed.append(int(mine.sum()))
         expected.append(math.prod(steps))
         assert np.abs(claimed[mine] - math.prod(steps)).max(initial=0) < 1e-9
-    assert sum(observed) == 60_000
+    assert sum(observed) == 20_000
     assert fits(observed, expected) > 1e-5
 
 
-def test_no_known_triple_in_a_million_corruptions():
+def test_no_known_triple_in_many_corruptions():
     """15,000 entities, 237 relations, 100,000 triples in three splits, by keys that share no code with Triples."""
     rng = np.random.default_rng(2)
     sizes = np.array([15_000, 237, 15_000])
@@ -148,7 +146,7 @@ def test_no_known_triple_in_a_million_corruptions():
     keys = np.unique((triples[:, 0] * 237 + triples[:, 1]) * 15_000 + triples[:, 2])
     tails = np.bincount(np.unique(keys) // 15_000)
     assert tails.max() > 200  # hubs
-    asked = train[rng.permutation(90_000)[:2_600]]
+    asked = train[rng.permutation(90_000)[:600]]
     for settings_ in ({}, {"choice": "bernoulli", "domains": "observed", "ranges": "observed"}):
         pool = Corruption(train, (valid, test), n_entities=15_000, n_relations=237, **settings_)
         query = ns.Query(asked)
@@ -156,7 +154,7 @@ def test_no_known_triple_in_a_million_corruptions():
         changed = pool.corrupted(query, got)[got.ids >= 0]
         drawn = (changed[:, 0] * 237 + changed[:, 1]) * 15_000 + changed[:, 2]
         drawn.sort()
-        assert len(drawn) > 400_000
+        assert len(drawn) > 90_000
         assert not (keys[np.minimum(np.searchsorted(keys, drawn), len(keys) - 1)] == drawn).any()
         own = np.take_along_axis(asked, np.where(got.side < 0, 0, got.side).astype(np.int64), axis=1)
         assert (got.ids != own).all()
@@ -238,7 +236,7 @@ def test_an_unknown_triples_own_part_never_comes_back():
 
 
 @pytest.mark.parametrize("distinct", [True, False])
-@pytest.mark.parametrize("tries", [32, 1, 0])
+@pytest.mark.parametrize("tries", [32, 0])
 def test_the_first_8_are_the_same_for_8_and_80(distinct, tries, monkeypatch):
     """Where each side has at least twice the candidates that are asked for. The exception is below."""
     monkeypatch.setattr(uniform, "TRIES", tries)
@@ -253,12 +251,3 @@ def test_the_first_8_are_the_same_for_8_and_80(distinct, tries, monkeypatch):
             wide = draw(pool, train[:200], n)
             assert (codes(wide)[:, :8] == codes(narrow)).all()
             assert np.abs(wide.log_q[:, :8] - narrow.log_q).max() < 1e-12
-
-
-def test_torch_triples_and_torch_negatives():
-    pool = Corruption([[0, 0, 1]], n_entities=9)
-    plain = draw(pool, [[0, 0, 1], [2, 0, 3]], 3)
-    query = ns.Query(torch.tensor([[0, 0, 1], [2, 0, 3]]))
-    got = pool.draw(query, 3, rng=ns.rng_for(0))
-    assert (got.ids == plain.ids).all()
-    assert (pool.corrupted(query, got.like(query)) == pool.corrupted(query, plain)).all()

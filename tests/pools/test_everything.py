@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 import naysay as ns
@@ -41,22 +40,9 @@ def test_candidates_are_the_same_draw_without_log_q(weighted, distinct):
     assert candidates.log_q is None
 
 
-def test_n_for_each_row_and_in_every_form():
-    pool = Everything(world([{0}, {1}, set()], 9))
-    whole = draw(pool, [0, 1, 2], 4).ids
-    for n in (np.int32(4), np.array(4), torch.tensor(4), [4, 4, 4], np.array([4, 4, 4], np.uint8), torch.full((3,), 4)):
-        assert draw(pool, [0, 1, 2], n).ids.tolist() == whole.tolist()
-    uneven = draw(pool, [0, 1, 2], [0, 4, 2])
-    assert (uneven.ids >= 0).sum(axis=1).tolist() == [0, 4, 2]
-    assert uneven.ids[1].tolist() == whole[1].tolist()
-    assert uneven.dropped == {}
-    anchors = torch.tensor([0, 1, 2])
-    assert pool.draw(ns.Query(anchors), 4, rng=ns.rng_for(0)).ids.tolist() == whole.tolist()
-
-
 @UNIFORM_OR_NOT
 @DISTINCT_OR_NOT
-@pytest.mark.parametrize("tries", [0, 1, 32])
+@pytest.mark.parametrize("tries", [0, 32])
 def test_the_first_8_are_the_same_for_8_and_80(weighted, distinct, tries, monkeypatch):
     """With 200 or more free items. The one exception is below."""
     monkeypatch.setattr(uniform, "TRIES", tries)
@@ -87,18 +73,6 @@ def test_the_first_8_differ_only_where_uniform_rows_are_asked_for_more_than_half
     assert (draw(pool, rows, 40).ids[:, :8] == more).all()  # within the shuffle the law holds again
 
 
-@UNIFORM_OR_NOT
-@DISTINCT_OR_NOT
-def test_a_row_depends_on_its_place_in_the_batch_alone(weighted, distinct):
-    pool = Everything(world([{0, 5}, {1}, set()], 30), np.arange(1, 31) if weighted else None, distinct)
-    one = draw(pool, [0, 1, 2, 0], 6).ids
-    two = draw(pool, [0, 2, 2, 1], 6).ids
-    assert (one[[0, 2]] == two[[0, 2]]).all()
-    assert (one[0] != one[3]).any()
-    assert (draw(pool, [0, 1], 6).ids == one[:2]).all()
-    assert (draw(pool, [0, 1], 6, seed=1).ids != one[:2]).any()
-
-
 # ---- nothing known comes back, at scale -----------------------------------------------------------------------------
 
 
@@ -124,20 +98,20 @@ def among(keys, asked):
 
 @UNIFORM_OR_NOT
 @DISTINCT_OR_NOT
-def test_no_known_positive_in_a_million_draws(large, weighted, distinct):
+def test_no_known_positive_in_many_draws(large, weighted, distinct):
     """By sorted keys anchor * n + item, which share no code with Positives."""
     positives, keys = large
     weights = popularity(np.bincount(keys % 40_000, minlength=40_000) + 1, 1.0) if weighted else None
     pool = Everything(positives, weights, distinct)
-    got = draw(pool, np.arange(5_000), 200)
+    got = draw(pool, np.arange(1_000), 100)
     drawn = np.sort(got.ids, axis=1)
     empty = drawn < 0
-    degrees = np.bincount(keys // 40_000, minlength=5_000)
-    possible = np.minimum(200, 40_000 - degrees) if distinct else np.where(degrees < 40_000, 200, 0)
+    degrees = np.bincount(keys // 40_000, minlength=5_000)[:1_000]
+    possible = np.minimum(100, 40_000 - degrees) if distinct else np.where(degrees < 40_000, 100, 0)
     assert ((~empty).sum(axis=1) == possible).all()
-    assert got.dropped == {"exhausted": int((200 - possible).sum())}
+    assert got.dropped == {"exhausted": int((100 - possible).sum())}
     assert drawn.max() < 40_000
-    asked = (drawn + 40_000 * np.arange(5_000)[:, None])[~empty]
+    asked = (drawn + 40_000 * np.arange(1_000)[:, None])[~empty]
     assert not among(keys, asked).any()
     if distinct:
         assert (np.diff(asked) > 0).all()
@@ -149,7 +123,7 @@ def test_the_exact_fallback_alone_lets_nothing_known_through(large, weighted, mo
     monkeypatch.setattr(uniform, "TRIES", 0)
     positives, keys = large
     weights = popularity(positives.item_counts() + 1, 1.0) if weighted else None
-    anchors = np.concatenate([np.arange(2000), np.arange(2000)])
+    anchors = np.arange(1000)
     got = draw(Everything(positives, weights), anchors, 50).ids
     ordered = np.sort(got, axis=1)
     asked = (ordered + 40_000 * anchors[:, None])[ordered >= 0]
@@ -167,7 +141,7 @@ def graph():
     return ns.Positives.from_edges(sources, targets, 7), edges | {(b, a) for a, b in edges}
 
 
-@pytest.mark.parametrize("n", [1, 5, 20, 28])
+@pytest.mark.parametrize("n", [5, 28])
 @DISTINCT_OR_NOT
 def test_pairs_are_uniform_over_all_that_are_not_known(n, distinct):
     positives, edges = graph()
@@ -176,7 +150,7 @@ def test_pairs_are_uniform_over_all_that_are_not_known(n, distinct):
     pool = Everything(positives)
     counts = dict.fromkeys(allowed, 0)
     first = dict.fromkeys(allowed, 0)
-    rounds = 6000 // n
+    rounds = 2000 // n
     for step in range(rounds):
         anchors, items = pool.draw_pairs(n, rng=ns.rng_for(1, step), distinct=distinct)
         pairs = list(zip(anchors.tolist(), items.tolist(), strict=True))
@@ -190,55 +164,29 @@ def test_pairs_are_uniform_over_all_that_are_not_known(n, distinct):
         assert 1e-4 < stats.chi2.sf(excess.sum() * 29 / (30 - n), 29) < 1 - 1e-4
     else:
         assert stats.chisquare(list(counts.values())).pvalue > 1e-4
-    if rounds > 200:
+    if rounds >= 400:
         assert stats.chisquare(list(first.values())).pvalue > 1e-4  # the order is random too
 
 
-def test_more_pairs_than_there_are_gives_each_once():
-    positives, edges = graph()
-    everything = {(a, b) for a in range(7) for b in range(7) if a != b} - edges
-    for n in (30, 31, 1000):
-        anchors, items = Everything(positives).draw_pairs(n, rng=ns.rng_for(0))
-        pairs = list(zip(anchors.tolist(), items.tolist(), strict=True))
-        assert len(pairs) == 30
-        assert set(pairs) == everything
-
-
 def test_pairs_follow_the_settings_of_the_pool():
-    positives, _ = graph()
+    positives, edges = graph()
+    every = {(a, b) for a in range(7) for b in range(7) if a != b} - edges
+    for n in (30, 31, 1000):  # 30 pairs are not known: each comes once
+        anchors, items = Everything(positives).draw_pairs(n, rng=ns.rng_for(0))
+        assert len(anchors) == 30
+        assert set(zip(anchors.tolist(), items.tolist(), strict=True)) == every
     independent = Everything(positives, distinct=False)
     assert len(independent.draw_pairs(500, rng=ns.rng_for(0))[0]) == 500
     assert len(independent.draw_pairs(500, rng=ns.rng_for(0), distinct=True)[0]) == 30
     strict = Everything(positives, on_short="raise")
-    assert len(strict.draw_pairs(30, rng=ns.rng_for(0))[0]) == 30
     assert len(strict.draw_pairs(31, rng=ns.rng_for(0), distinct=False)[0]) == 31
-    message = r"^Everything\.draw_pairs: `n` must be at most 30, the pairs that are not known, got 31\. Request fewer"
-    with pytest.raises(NaysayError, match=message):
-        strict.draw_pairs(31, rng=ns.rng_for(0))
-    full = Everything(world([{0, 1}], 2), on_short="raise", distinct=False)
-    assert len(full.draw_pairs(0, rng=ns.rng_for(0))[0]) == 0
-    with pytest.raises(NaysayError, match=r"`n` must be at most 0, the pairs that are not known, got 1\."):
-        full.draw_pairs(1, rng=ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Everything\.draw_pairs: `distinct` must be True or False, got 'no'\.$"):
-        strict.draw_pairs(1, rng=ns.rng_for(0), distinct="no")
-
-
-def test_pairs_of_a_full_graph_and_of_none():
     full = Everything(world([{0, 1}, {0, 1}], 2))
     for distinct in (True, False):
-        anchors, items = full.draw_pairs(5, rng=ns.rng_for(0), distinct=distinct)
-        assert len(anchors) == len(items) == 0
-        anchors, items = Everything(world([{0}], 2)).draw_pairs(0, rng=ns.rng_for(0), distinct=distinct)
-        assert len(anchors) == len(items) == 0
-    anchors, items = Everything(world([{0}], 2)).draw_pairs(3, rng=ns.rng_for(0), distinct=False)
-    assert (anchors.tolist(), items.tolist()) == ([0, 0, 0], [1, 1, 1])
-
-
-SMALL = world([{0}, {1}], 3)
+        assert len(full.draw_pairs(5, rng=ns.rng_for(0), distinct=distinct)[0]) == 0
 
 
 def test_a_rejected_draw_takes_nothing_from_the_generator():
     rng = ns.rng_for(0)
     with pytest.raises(NaysayError):
-        Everything(SMALL).draw(ns.Query([9]), 1, rng=rng)
+        Everything(world([{0}, {1}], 3)).draw(ns.Query([9]), 1, rng=rng)
     assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)

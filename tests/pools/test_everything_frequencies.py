@@ -18,7 +18,7 @@ UNIFORM_OR_NOT = pytest.mark.parametrize("weighted", [False, True], ids=["unifor
 DISTINCT_OR_NOT = pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "independent"])
 
 
-@pytest.fixture(params=[32, 1, 0], ids=lambda tries: f"tries={tries}")
+@pytest.fixture(params=[32, 0], ids=lambda tries: f"tries={tries}")
 def tries(request, monkeypatch):
     """The usual bound, and bounds at which the exact fallbacks do the work."""
     monkeypatch.setattr(uniform, "TRIES", request.param)
@@ -44,10 +44,10 @@ def draw(pool, anchors, n, seed=0):
     return pool.draw(ns.Query(anchors), n, rng=ns.rng_for(seed))
 
 
-# ---- a catalogue of 4,000 items, from nothing known to all ----------------------------------------------------------
+# ---- a catalogue of 1,000 items, from nothing known to all ----------------------------------------------------------
 
-N_ITEMS = 4000
-SHARES = ["none", "1%", "50%", "popular 50%", "rare 50%", "99.9%", "all but one", "all but a rare one", "all"]
+N_ITEMS = 1000
+SHARES = ["none", "1%", "popular 50%", "99.9%", "all but a rare one", "all"]
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +59,8 @@ def catalogue():
     known = {
         "none": [],
         "1%": rng.permutation(N_ITEMS)[: N_ITEMS // 100],
-        "50%": rng.permutation(N_ITEMS)[: N_ITEMS // 2],
         "popular 50%": np.flatnonzero(rank < N_ITEMS // 2),
-        "rare 50%": np.flatnonzero(rank >= N_ITEMS // 2),
-        "99.9%": rng.permutation(N_ITEMS)[: N_ITEMS - 4],
-        "all but one": np.flatnonzero(rank != 70),
+        "99.9%": rng.permutation(N_ITEMS)[: N_ITEMS - 1],
         "all but a rare one": np.flatnonzero(rank != N_ITEMS - 1),
         "all": np.arange(N_ITEMS),
     }
@@ -88,7 +85,7 @@ def test_frequencies_are_those_of_the_formula(catalogue, share, weighted, distin
     positives, weights, _ = catalogue
     expected, w = chances(catalogue, share, weighted)
     pool = Everything(positives, weights if weighted else None, distinct)
-    rows, n = (60_000, 3) if distinct else (1500, 40)
+    rows, n = (20_000, 3) if distinct else (500, 40)
     got = draw(pool, np.full(rows, SHARES.index(share)), n, seed=SHARES.index(share))
     n_free = int((expected > 0).sum())
     filled = min(n, n_free) if distinct else n * (n_free > 0)
@@ -108,7 +105,7 @@ def test_frequencies_are_those_of_the_formula(catalogue, share, weighted, distin
             assert fits(np.bincount(got.ids[:, slot], minlength=N_ITEMS), expected) > 1e-5
 
 
-# ---- rows of 3 and of 4 out of six, all of them ---------------------------------------------------------------------
+# ---- rows of 4 out of six, all of them ---------------------------------------------------------------------
 
 SIX = [1, 4, 5, 8, 10, 11]
 ALL_WEIGHTS = np.array([90, 1, 7, 40, 2, 3, 15, 1, 5, 60, 8, 13], np.float64)
@@ -123,10 +120,10 @@ def row_probability(row, weights):
 
 
 @UNIFORM_OR_NOT
-@pytest.mark.parametrize("n", [3, 4])
+@pytest.mark.parametrize("n", [4])
 @pytest.mark.parametrize("heavy", [False, True], ids=["light", "heavy"])
 def test_every_ordered_row_out_of_six_items(weighted, n, heavy, tries):
-    """All 120 rows of 3 and 360 rows of 4, which uniform draws shuffle. In the heavy world six more items are known."""
+    """All 360 rows of 4, which uniform draws shuffle. In the heavy world six more items are known."""
     if heavy:
         items, size = SIX, 12
         known = sorted(set(range(size)) - set(SIX))
@@ -135,7 +132,7 @@ def test_every_ordered_row_out_of_six_items(weighted, n, heavy, tries):
     weights = ALL_WEIGHTS[SIX].copy() if not heavy else ALL_WEIGHTS
     by_item = dict(zip(items, SIX, strict=True))
     positives = ns.Positives.from_pairs([0] * len(known), known, 1, size)
-    got = draw(Everything(positives, weights if weighted else None), np.zeros(120_000, np.int64), n, seed=17)
+    got = draw(Everything(positives, weights if weighted else None), np.zeros(60_000, np.int64), n, seed=17)
     code = (got.ids * size ** np.arange(n)).sum(axis=1)
     claimed = np.exp(got.log_q.sum(axis=1))
     oracle_weights = ALL_WEIGHTS if weighted else np.ones(12)
@@ -157,7 +154,7 @@ def test_wide_rows_have_the_right_inclusion_and_order(weighted, tries):
     positives = ns.Positives.from_pairs(np.zeros(20, np.int64), np.arange(20, 40), 1, 120)
     w = np.concatenate([weights[:20], np.full(20, 9.0), weights[20:]])
     pool = Everything(positives, w if weighted else None)
-    got = draw(pool, np.zeros(40_000, np.int64), 40, seed=23)
+    got = draw(pool, np.zeros(10_000, np.int64), 40, seed=23)
     free = np.ones(120)
     free[20:40] = 0
     if not weighted:
@@ -180,13 +177,13 @@ def test_one_item_with_a_trillion_times_the_weight_of_the_rest(known, distinct, 
     weights = np.array([1.0, 2.0, 3.0, 0.0, 4.0, 1e13])
     rest = np.array([0.1, 0.2, 0.3, 0.0, 0.4, 0.0])
     positives = ns.Positives.from_pairs([0] if known else [], [5] if known else [], 1, 6)
-    got = draw(Everything(positives, weights, distinct), np.zeros(50_000, np.int64), 2, seed=3)
+    got = draw(Everything(positives, weights, distinct), np.zeros(20_000, np.int64), 2, seed=3)
     if known:
         assert fits(np.bincount(got.ids[:, 0], minlength=6), rest) > 1e-5
         assert np.abs(got.log_q[:, 0] - np.log(rest[got.ids[:, 0]])).max() < 1e-6
         assert not distinct or (got.ids[:, 0] != got.ids[:, 1]).all()
         return
-    assert (got.ids[:, 0] == 5).all()  # 1e-12 * 50,000 of a chance for anything else
+    assert (got.ids[:, 0] == 5).all()  # 1e-12 * 20,000 of a chance for anything else
     assert np.abs(got.log_q[:, 0]).max() < 1e-11
     if distinct:
         assert fits(np.bincount(got.ids[:, 1], minlength=6), rest) > 1e-5
@@ -210,7 +207,7 @@ def test_huge_and_tiny_weights_in_one_pool(tries):
     """600 orders of magnitude apart: the tiny ones come when nothing else is left, all alike, and never before."""
     weights = np.repeat([1e300, 1e-300], 4)
     positives = ns.Positives.from_pairs([1] * 4, range(4), 2, 8)
-    got = draw(Everything(positives, weights), np.zeros(20_000, np.int64), 9)
+    got = draw(Everything(positives, weights), np.zeros(5_000, np.int64), 9)
     assert (got.ids[:, :4] < 4).all()
     assert (got.ids[:, 4:8] >= 4).all()
     assert (got.ids[:, 8] == -1).all()

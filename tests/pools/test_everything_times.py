@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
@@ -30,7 +30,6 @@ def known_at(rows, anchor, time):
     weighted=st.booleans(),
     shift=st.sampled_from([0, 0.5]),
 )
-@settings(max_examples=60)
 def test_a_row_draws_all_that_is_not_known_at_its_time(rows, asked, weighted, shift):
     times = [time + shift for _, _, time in rows]
     weights = np.arange(1.0, N_ITEMS + 1) if weighted else None
@@ -76,27 +75,3 @@ def test_the_probability_of_ids_is_that_at_the_time_of_the_row(weights):
         np.testing.assert_allclose(found, np.where(free, share, 0) / share[free].sum())
     all_known = np.exp(pool.log_chance(ns.Query([0]), [[0, 1, 2, 3]])[0])
     np.testing.assert_allclose(all_known, share * [1, 0, 0, 1] / share[[0, 3]].sum())
-
-
-KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], 2, 4)
-TIMED = Everything(KNOWN, times=([0, 1], [0, 1], [5, 6]))
-WRONG = [
-    (lambda: Everything(KNOWN, times=[5, 6]), r"^Everything: `times` must be a tuple \(anchors, items, times\), got"),
-    (lambda: Everything(KNOWN, times=([0], [0], [5, 6])), "`times` must be of the same length as the others"),
-    (lambda: Everything(KNOWN, times=([0], [3], [5])), r"`times` must be of known pairs, got 3 at row 0 \(1 such"),
-    (lambda: Everything(KNOWN, times=([0], [0], [np.nan])), "`times` must be a time in each row, got nan at row 0"),
-    (lambda: Everything(KNOWN, times=([0], [0], [[5]])), r"`times` must be numbers, dates or times of shape \(n,\)"),
-    (lambda: TIMED.draw(ns.Query([0], times=[[1]]), 1, rng=ns.rng_for(0)), r"^Query: `times` must be of shape \(1,\)"),
-    (lambda: TIMED.draw(ns.Query([0], times=np.array(["2024"], "M8[D]")), 1, rng=ns.rng_for(0)),
-     r"^Everything.draw: `query.times` must be numbers, like those of the pool"),
-    (lambda: Everything(KNOWN).draw(ns.Query([0], times=[1]), 1, rng=ns.rng_for(0)),
-     r"^Everything.draw: `query.times` must be left out here, got times. Only Everything\(positives, times=...\)"),
-    (lambda: Everything(KNOWN).log_chance(ns.Query([0], times=[1]), [[0]]),
-     r"^Everything.log_chance: `query.times` must be left out here"),
-    (lambda: ns.pools.InBatch(KNOWN).draw(ns.Query([0], positives=[0], times=[1]), rng=ns.rng_for(0)),
-     r"^InBatch.draw: `query.times` must be left out here"),
-    (lambda: ns.samplers.Cached(TIMED, lambda query, ids: ids * 0.0, 2, 2).sample(
-        ns.Query([0], times=[1]), 1, rng=ns.rng_for(0)), "`query.times` must be left out here"),
-    (lambda: ns.pools.Corruption(ns.Triples([[0, 0, 1]])).draw(
-        ns.Query([[0, 0, 1]], times=[1]), 1, rng=ns.rng_for(0)), "`query.times` must be left out here"),
-]  # fmt: skip

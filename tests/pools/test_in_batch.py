@@ -1,11 +1,8 @@
-"""The mini-batch pool: who may use whose item, by plain loops, and draws among those."""
-
-from itertools import permutations
+"""The mini-batch pool: who may use whose item, by plain loops."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import naysay as ns
 from naysay.pools.in_batch import InBatch
@@ -44,7 +41,6 @@ def query_of(batch):
     return ns.Query(anchors, positives=items)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(pair, max_size=9), st.lists(pair, max_size=12), st.lists(pair, max_size=4), st.booleans())
 def test_all_of_them_against_plain_loops(batch, pairs, ignored, with_known):
     pool = InBatch(positives_of(pairs, ignored) if with_known else None)
@@ -55,40 +51,6 @@ def test_all_of_them_against_plain_loops(batch, pairs, ignored, with_known):
     assert drawn.dropped == dropped
     assert drawn.log_q is None
     assert np.array_equal(pool.eligible(query_of(batch)), expected >= 0)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(pair, max_size=9), st.lists(pair, max_size=12), st.lists(pair, max_size=4), st.booleans(), st.data())
-def test_draws_follow_the_laws(batch, pairs, ignored, distinct, data):
-    counts = data.draw(st.lists(st.integers(0, 10), min_size=len(batch), max_size=len(batch)))
-    pool = InBatch(positives_of(pairs, ignored), distinct=distinct)
-    seed = data.draw(st.integers(0, 1000))
-    drawn = pool.draw(query_of(batch), np.array(counts, np.int64), rng=ns.rng_for(seed))
-    expected, _ = oracle(batch, {*pairs, *ignored})
-    assert drawn.shape == (len(batch), max(counts, default=0))
-    missing = 0
-    for row, count in enumerate(counts):
-        usable = {item for item in expected[row].tolist() if item >= 0}
-        filled = min(count, len(usable)) if distinct else (count if usable else 0)
-        missing += count - filled
-        line = drawn.ids[row].tolist()
-        assert usable.issuperset(line[:filled])
-        assert line[filled:] == [-1] * (len(line) - filled)
-        assert not distinct or len(set(line[:filled])) == filled
-    assert drawn.dropped == ({"exhausted": missing} if missing else {})
-    assert drawn.log_q is None
-
-
-def test_rows_are_drawn_uniformly():
-    """Row 0 may use four rows, two of which brought item 5, in a batch that is made long by the anchor's own rows."""
-    batch = [(0, 1), (1, 5), (2, 5), (3, 6), (4, 2)] + [(0, 3)] * 15
-    drawn = np.array([InBatch().draw(query_of(batch), 2, rng=ns.rng_for(0, step)).ids[0] for step in range(6000)])
-    chances = {(5, 6): 0.25, (5, 2): 0.25, (6, 5): 1 / 6, (6, 2): 1 / 12, (2, 5): 1 / 6, (2, 6): 1 / 12}
-    assert set(chances) == set(permutations([5, 6, 2], 2))
-    seen = dict.fromkeys(chances, 0)
-    for row in drawn.tolist():
-        seen[tuple(row)] += 1
-    assert chisquare(list(seen.values()), 6000 * np.array(list(chances.values()))).pvalue > 1e-4
 
 
 def test_all_of_a_batch_is_never_short():

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -43,7 +43,6 @@ triples_of = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(triples_of, triples_of, st.sampled_from([(1, 1), (1, 2), (2, 2), (2, 3)]), st.integers(0, 99), st.booleans())
 def test_rows_are_what_loops_say(train, more, hops, seed, as_torch):
     graph, held_out = (ns.Triples(np.array(part), N_ENTITIES, N_RELATIONS) for part in (train, more))

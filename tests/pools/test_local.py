@@ -1,10 +1,14 @@
 """The local pool: every form of lists, what is left of them, and draws from that."""
 
+from collections import Counter
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 import naysay as ns
 from naysay.pools.local import Local
@@ -29,29 +33,29 @@ def rows_left(pool):
     return [pool.indices[a:b].tolist() for a, b in zip(pool.indptr[:-1], pool.indptr[1:], strict=True)]
 
 
-@settings(max_examples=30, deadline=None)
-@given(worlds(), st.booleans(), st.integers(0, 1000), st.data())
-def test_laws(world, distinct, seed, data):
+@given(worlds())
+def test_what_is_known_is_taken_out_of_the_lists(world):
     lists, known, left = world
-    pool = Local(lists, known, distinct=distinct)
+    pool = Local(lists, known)
     assert rows_left(pool) == left
     assert pool.sizes.tolist() == [len(row) for row in left]
-    anchors = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=6))
-    counts = data.draw(st.lists(st.integers(0, 9), min_size=len(anchors), max_size=len(anchors)))
-    drawn = pool.draw(ns.Query(np.array(anchors, np.int64)), np.array(counts, np.int64), rng=ns.rng_for(seed))
-    assert drawn.shape == (len(anchors), max(counts, default=0))
-    missing = 0
-    for row, (anchor, count) in enumerate(zip(anchors, counts, strict=True)):
-        line = drawn.ids[row].tolist()
-        filled = min(count, len(left[anchor])) if distinct else (count if left[anchor] else 0)
-        missing += count - filled
-        assert all(item in left[anchor] for item in line[:filled])
-        assert line[filled:] == [-1] * (len(line) - filled)
-        assert not distinct or len(set(line[:filled])) == filled
-        for slot in range(len(line)):
-            expected = 0.0 if slot >= filled else -np.log(len(left[anchor]) - (slot if distinct else 0))
-            assert drawn.log_q[row, slot] == pytest.approx(expected, abs=1e-12)
-    assert drawn.dropped == ({"exhausted": missing} if missing else {})
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(4, 3), (6, 3), (5, 1)])
+def test_every_order_is_equally_likely(size, wanted):
+    """Also where more than half of a list is drawn, which is shuffled."""
+    rows = 6000
+    drawn = Local([np.arange(size)]).draw(ns.Query(np.zeros(rows, np.int64)), wanted, rng=ns.rng_for(0))
+    seen = Counter(map(tuple, drawn.ids.tolist()))
+    chances = np.exp(drawn.log_q[0].sum()) * np.ones(len(list(permutations(range(size), wanted))))
+    assert chisquare([seen[order] for order in permutations(range(size), wanted)], rows * chances).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(3000, 1400), (3000, 1501), (40, 20)])
+def test_wide_rows_are_distinct(size, wanted):
+    drawn = Local([np.arange(size)]).draw(ns.Query(np.zeros(5, np.int64)), wanted, rng=ns.rng_for(0))
+    assert all(len(set(row)) == wanted for row in drawn.ids.tolist())
+    np.testing.assert_allclose(drawn.log_q[0], -np.log(size - np.arange(wanted)), rtol=0, atol=1e-12)
 
 
 def test_every_form_gives_the_same_pool():

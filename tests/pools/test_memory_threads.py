@@ -13,7 +13,7 @@ import naysay as ns
 from naysay._lock import Lock
 from naysay.pools import Memory
 
-ANCHORS, SIZE = 64, 2048
+ANCHORS, SIZE = 64, 512
 QUERY = ns.Query(np.repeat(np.arange(ANCHORS), 16))
 
 
@@ -50,7 +50,7 @@ def test_a_push_during_a_draw_returns_no_excluded_entry(n):
     def change(number):
         memory.push(np.full(SIZE, number % ANCHORS))
 
-    answers = raced(change, lambda step: memory.draw(QUERY, n, rng=ns.rng_for(0, step)), 40)
+    answers = raced(change, lambda step: memory.draw(QUERY, n, rng=ns.rng_for(0, step)), 20)
     assert sum(map(own_entries, answers)) == 0
 
 
@@ -62,7 +62,7 @@ def test_vectors_belong_to_their_ids():
         memory.push(np.full(64, number), vectors=np.full((64, 32), number, np.float32))
 
     query = ns.Query(np.full(8, 1 << 40))
-    for answer in raced(change, lambda step: memory.draw(query, 4, rng=ns.rng_for(0, step)), 100):
+    for answer in raced(change, lambda step: memory.draw(query, 4, rng=ns.rng_for(0, step)), 50):
         filled = answer.ids >= 0
         assert (answer.vectors[filled] == answer.ids[filled][:, None]).all()
 
@@ -73,7 +73,7 @@ def test_a_state_is_of_one_moment_and_restores_at_once():
     for number in range(2):
         memory.push(np.full(SIZE, number))
         states.append(memory.state())
-    taken = raced(lambda number: memory.restore(states[number % 2]), lambda _: memory.state(), 100)
+    taken = raced(lambda number: memory.restore(states[number % 2]), lambda _: memory.state(), 50)
     assert all((state["ids"] == state["owners"]).all() and len(set(state["ids"].tolist())) == 1 for state in taken)
 
 

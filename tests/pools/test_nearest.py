@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from in_threads import in_threads
 
@@ -32,7 +32,6 @@ def ranked(vector, items, out, metric):
     return sorted(score, key=lambda item: (-score[item], item))
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 3), max_size=5),
     st.integers(1, 10),
@@ -61,20 +60,6 @@ def test_the_candidates_are_those_of_a_plain_search(anchors, depth, low, metric,
         logs = [-np.log(len(expected) - slot) for slot in range(len(expected))] + [0] * (depth - len(expected))
         np.testing.assert_allclose(drawn.log_q[row], logs, atol=1e-12)
     assert drawn.dropped == ({"exhausted": missing} if missing else {})
-
-
-def test_adore_the_vectors_stay_and_each_step_searches_with_the_query_of_that_step():
-    pool = Nearest(ITEMS, 3, metric="dot")
-    before = pool.vectors.tobytes()
-    for step in range(5):
-        vectors = np.random.default_rng(step).standard_normal((2, WIDTH))
-        drawn = pool.draw(ns.Query([0, 1], vectors=vectors), 3, rng=ns.rng_for(0, step))
-        for row in range(2):
-            assert set(drawn.ids[row].tolist()) == set(ranked(vectors[row], ITEMS, set(), "dot")[:3])
-        pool.observe(None, None)
-    assert pool.vectors.tobytes() == before
-    assert pool.age == 5
-    assert not pool.vectors.flags.writeable
 
 
 def test_what_is_given_is_copied():
@@ -110,16 +95,16 @@ def test_no_draw_mixes_old_vectors_with_new_ones():
     query = ns.Query(np.arange(16), vectors=np.tile([1.0, 0.0], (16, 1)))
 
     def update():
-        for step in range(300):
+        for step in range(60):
             pool.update(sides[step % 2], age=step % 2)
 
     def draw():
-        for step in range(60):
+        for step in range(20):
             ids = pool.draw(query, 20, rng=ns.rng_for(0, step)).ids
             assert len(np.unique(ids % 2)) == 1
 
     def save():
-        for _ in range(100):
+        for _ in range(20):
             state = pool.state()
             assert (state["vectors"][0, 0] < 0) == state["age"] % 2
 

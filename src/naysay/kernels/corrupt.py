@@ -4,6 +4,9 @@ A slot first draws its side, by `chance`, among the sides that still have a cand
 is known of a side is a row of one CSR over all sides. Candidates are all ids of the side ("open"), or a list for
 each relation ("listed"). A side with few candidates left is listed and shuffled (a deck);
 otherwise an id is tried until it is neither known, nor the triple's own, nor (distinct) in the row already.
+
+Here row = (indices, filter, low, high) is what is known of one side of a triple, and listed = (lists, begin, end) are
+its candidates, where `begin` is -1 for an open side.
 """
 
 from __future__ import annotations
@@ -12,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound
-from naysay.kernels.distinct import bitmap_size, mark_collisions, seen_or_entered, table_size
+from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound, row_contains, shifted
+from naysay.kernels.distinct import may_repeat, power_of_two, seen_or_entered, table_size
 from naysay.kernels.random import below, number, retry, row_state
 
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -43,6 +45,90 @@ def find_rows(start: Any, stop: Any, triples: Any, index: Any, out: Any) -> None
     for i in range(start, stop):
         for s in range(len(layout)):
             out[i, s] = row_of(triples[i, layout[s, 0]], triples[i, layout[s, 1]], s, index)
+
+
+@compiled
+def count_listed_known(start: Any, stop: Any, relations: Any, known: Any, pointer: Any, lists: Any, out: Any) -> None:
+    """out[row] = how many known ids of a row are in the list of its relation; known = (indptr, indices)."""
+    indptr, indices = known
+    for row in range(start, stop):
+        begin, end = pointer[relations[row]], pointer[relations[row] + 1]
+        count = 0
+        for i in range(indptr[row], indptr[row + 1]):
+            begin = lower_bound(lists, begin, end, indices[i])
+            count += begin < end and lists[begin] == indices[i]
+        out[row] = count
+
+
+@inlined
+def is_extra(indices: Any, bits: Any, low: Any, high: Any, own: Any, lists: Any, begin: Any, end: Any) -> Any:
+    """1 if the triple's own id is a candidate that is not known, so that it must be left out as well."""
+    if row_contains(indices, bits, low, high, own):
+        return 0
+    if begin < 0:
+        return 1
+    position = lower_bound(lists, begin, end, own)
+    return np.int64(position < end and lists[position] == own)
+
+
+@inlined
+def free_at_rank(row: Any, own: Any, rank: Any) -> Any:
+    """The rank-th id of an open side that is neither known nor own."""
+    indices, bits, low, high = row
+    own_rank = own - (lower_bound(indices, low, high, own) - low)
+    if rank >= own_rank and not row_contains(indices, bits, low, high, own):
+        rank += 1
+    return shifted(indices, low, high, rank)
+
+
+@compiled
+def lay_out(row: Any, own: Any, free: Any, listed: Any, deck: Any) -> None:
+    """All candidates of a side, ascending, to deck[:free]."""
+    indices, bits, low, high = row
+    lists, begin, end = listed
+    if begin < 0:
+        for rank in range(free):
+            deck[rank] = free_at_rank(row, own, rank)
+        return
+    dealt = 0
+    for i in range(begin, end):
+        item = np.int64(lists[i])
+        if item != own and not row_contains(indices, bits, low, high, item):
+            deck[dealt] = item
+            dealt += 1
+
+
+@inlined
+def tried_id(bits64: Any, row: Any, own: Any, span: Any, free: Any, listed: Any) -> Any:
+    """One try among the `span` ids of a side: a candidate that is neither known nor own, or -1."""
+    indices, bits, low, high = row
+    lists, begin, _ = listed
+    if begin < 0:
+        if 2 * (high - low) > span:
+            return free_at_rank(row, own, below(bits64, free))
+        item = below(bits64, span)
+    else:
+        item = np.int64(lists[begin + below(bits64, span)])
+    return np.int64(-1) if item == own or row_contains(indices, bits, low, high, item) else item
+
+
+@compiled
+def counted_id(rank: Any, row: Any, own: Any, span: Any, listed: Any, codes: Any, used: Any, side: Any) -> Any:
+    """The rank-th candidate that is neither known, nor own, nor in the row already, by counting from the first."""
+    indices, bits, low, high = row
+    lists, begin, _ = listed
+    for i in range(span):
+        item = np.int64(i) if begin < 0 else np.int64(lists[begin + i])
+        if item == own or row_contains(indices, bits, low, high, item):
+            continue
+        taken = False
+        for earlier in range(used):
+            taken |= codes[earlier] == 3 * item + side
+        if not taken:
+            if rank == 0:
+                return item
+            rank -= 1
+    return np.int64(-1)
 
 
 @inlined
@@ -74,7 +160,7 @@ def of_side(side: Any, first: Any, second: Any, third: Any) -> Any:
 
 @inlined
 def first_tries(state: Any, wanted: Any, parts: Any, known: Any, which: Any, items: Any, scratch: Any) -> None:
-    """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own.
+    """The side and the first try of every slot at once, for a row of open sides; an item of -1 is known or own.
 
     parts = (bounds, sizes, owns, lows, highs) of the sides; known = (indices, filter).
     """
@@ -118,12 +204,12 @@ def settle(state: Any, slot: Any, attempts: Any, left: Any, part: Any, codes: An
     row, own, span, free, listed = part
     for i in range(first, end):
         item = tried_id(retry(state, slot, i), row, own, span, free, listed)
-        if item >= 0 and (repeat or not seen_or_entered(codes, slot, 3 * item + side, table)):
+        if item >= 0 and (repeat or not seen_or_entered(3 * item + side, table)):
             return item
     rank, used = below(retry(state, slot, end), left), 0 if repeat else slot
     item = counted_id(rank, row, own, span, listed, codes, used, side)
     if not repeat:
-        seen_or_entered(codes, slot, 3 * item + side, table)
+        seen_or_entered(3 * item + side, table)
     return item
 
 
@@ -149,8 +235,7 @@ def draw(start: Any, stop: Any, how: Any, queries: Any, parts: Any, known: Any, 
     width, n_sides = out_ids.shape[1], len(sides)
     codes, which, items = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
     marked, one, other = np.empty(width + 1, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
-    table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
-    bitmap, doubtful = np.empty(bitmap_size(width), np.uint64), np.empty(width, np.uint8)
+    table, bitmap = np.empty(table_size(width), np.int64), np.empty(power_of_two(width), np.uint64)
     deck = np.empty((n_sides, max(longest, 2 * width)), np.int64)
     weight, bounds = np.empty(n_sides, np.float64), np.empty(n_sides, np.uint64)
     free, used, spans, owns = np.empty((4, n_sides), np.int64)
@@ -178,16 +263,17 @@ def draw(start: Any, stop: Any, how: Any, queries: Any, parts: Any, known: Any, 
             plain &= begins[s] < 0 and not dealt[s] and 0 < 2 * (highs[s] - lows[s]) <= sizes[s] and weight[s] > 0.0
         total = set_bounds(weight, bounds)
         state = row_state(key, row)
+        check = not repeat  # whether an id has to be compared with the earlier ones
         if plain:
             open_sides = (bounds, sizes, owns, lows, highs)
             first_tries(state, wanted, open_sides, (indices, bits), which, items, (one, other, marked))
-            if not repeat:
-                for slot in range(wanted):
-                    codes[slot] = 3 * items[slot] + sides[which[slot]]
-                mark_collisions(codes, wanted, bitmap, doubtful)
-        else:
+            rejected = False
+            for slot in range(wanted):
+                codes[slot] = 3 * items[slot] + sides[which[slot]]
+                rejected |= items[slot] < 0
+            check = check and (rejected or may_repeat(codes, wanted, bitmap))
+        if check:
             table[:] = -1
-        seen = nothing if plain else table  # few slots of a plain row are doubtful: those are compared with all others
         for slot in range(wanted):
             if total == 0.0:
                 wanted = slot
@@ -200,16 +286,12 @@ def draw(start: Any, stop: Any, how: Any, queries: Any, parts: Any, known: Any, 
                 item = deck[s, place]
                 if not repeat:
                     deck[s, place], deck[s, used[s]] = deck[s, used[s]], item
-                    seen_or_entered(codes, slot, 3 * item + side, table)
-            elif item < 0 or (not repeat and doubtful[slot] and seen_or_entered(codes, slot, 3 * item + side, seen)):
+            elif item < 0 or (check and seen_or_entered(3 * item + side, table)):
                 mine, listed = (indices, bits, lows[s], highs[s]), (lists, begins[s], ends[s])
                 # A list of which little is free deserves more tries: going through it is dearer than them.
                 most = tries * min(64, max(1, spans[s] // (4 * free[s]))) if begins[s] >= 0 else tries
                 part = (mine, owns[s], spans[s], free[s], listed)
-                item = settle(state, slot, (int(plain), most, repeat), left, part, codes, side, seen)
-                if plain and not repeat:  # a later slot may hold the new id
-                    for later in range(slot + 1, wanted):
-                        doubtful[later] |= np.uint8(codes[later] == 3 * item + side)
+                item = settle(state, slot, (int(plain), most, repeat), left, part, codes, side, table)
             codes[slot] = 3 * item + side
             out_ids[row, slot] = item
             out_side[row, slot] = side

@@ -70,17 +70,6 @@ def shifted(indices: Any, start: Any, stop: Any, rank: Any) -> Any:
     return rank + (low - start)
 
 
-@inlined
-def sort_on(line: Any, used: Any, stop: Any, ordered: Any) -> None:
-    """line[:stop] in ascending order, to ordered[:stop], where ordered[:used] is in order already; both may be one."""
-    for i in range(used, stop):
-        value, j = line[i], i
-        while j > 0 and ordered[j - 1] > value:
-            ordered[j] = ordered[j - 1]
-            j -= 1
-        ordered[j] = value
-
-
 @compiled
 def contains(start: Any, stop: Any, anchors: Any, items: Any, known: Any, out: Any) -> None:
     """out[i] = position of items[i] in the row of anchors[i], or -1; known = (indptr, indices, filter)."""

@@ -6,51 +6,38 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import inlined
-from naysay.kernels.csr import sort_on
+from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.random import below, number
 
-# Up to this many slots all pairs are compared for repeats; beyond that a hash table is used.
-_COMPARE = 32
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_HASHED_BITS = np.uint64(36)
+
+
+@inlined
+def power_of_two(least: Any) -> Any:
+    """The smallest power of two that is at least `least` and 64."""
+    size = 64
+    while size < least:
+        size *= 2
+    return size
 
 
 @inlined
 def table_size(width: Any) -> Any:
-    """Room for `width` ids at quarter load, a power of two; 0 where comparing all pairs is quicker."""
-    if width <= _COMPARE:
-        return 0
-    room = 1
-    while room < 4 * width:
-        room *= 2
-    return room
+    """Places of a hash table for `width` ids, at most a quarter of which are used."""
+    return power_of_two(4 * width)
 
 
 @inlined
-def repeats(line: Any, wanted: Any) -> Any:
-    """Whether line[:wanted] has an id twice; compares all pairs, vectorised."""
-    found = False
-    for slot in range(1, wanted):
-        for earlier in range(slot):
-            found |= line[earlier] == line[slot]
-    return found
+def hashed(item: Any, size: Any) -> Any:
+    """A number below `size`, which is a power of two."""
+    return np.int64((np.uint64(item) * _GOLDEN) >> _HASHED_BITS) & (size - 1)
 
 
 @inlined
-def hashed(item: Any, table: Any) -> Any:
-    """Where the search for an item starts in a table, whose length is a power of two."""
-    return np.int64((np.uint64(item) * _GOLDEN) >> np.uint64(36)) & (len(table) - 1)
-
-
-@inlined
-def seen_or_entered(line: Any, slot: Any, item: Any, table: Any) -> Any:
-    """Whether `item` is in line[:slot]. With a table, a new item is entered."""
-    if len(table) == 0:
-        found = False
-        for earlier in range(slot):
-            found |= line[earlier] == item
-        return found
-    place = hashed(item, table)
+def seen_or_entered(item: Any, table: Any) -> Any:
+    """Whether `item` is in the table, where -1 is an empty place. If it is not, it is entered."""
+    place = hashed(item, len(table))
     while table[place] != -1:
         if table[place] == item:
             return True
@@ -60,9 +47,36 @@ def seen_or_entered(line: Any, slot: Any, item: Any, table: Any) -> Any:
 
 
 @inlined
+def may_repeat(line: Any, wanted: Any, bitmap: Any) -> Any:
+    """Whether two of line[:wanted] have the same hash. If not, none repeats; no branch to mispredict.
+
+    The bitmap has power_of_two(width) words: few hashes of different ids are the same.
+    """
+    bitmap[:] = 0
+    met = np.uint64(0)
+    for slot in range(wanted):
+        place = hashed(line[slot], 64 * len(bitmap))
+        word, bit = place >> 6, np.uint64(place & 63)
+        met |= (bitmap[word] >> bit) & np.uint64(1)
+        bitmap[word] |= np.uint64(1) << bit
+    return met != np.uint64(0)
+
+
+@inlined
+def put_in_order(line: Any, used: Any, stop: Any, ordered: Any) -> None:
+    """line[:stop] in ascending order, to ordered[:stop], where ordered[:used] is in order already; both may be one."""
+    for i in range(used, stop):
+        value, j = line[i], i
+        while j > 0 and ordered[j - 1] > value:
+            ordered[j] = ordered[j - 1]
+            j -= 1
+        ordered[j] = value
+
+
+@compiled
 def unused_rank(bits: Any, ranks: Any, used: Any, free: Any) -> Any:
     """A uniform rank in [0, free) outside ranks[:used], which is put in order on the way."""
-    sort_on(ranks, 0, used, ranks)
+    put_in_order(ranks, 0, used, ranks)
     rank = below(bits, free - used)
     for i in range(used):
         if ranks[i] <= rank:
@@ -78,36 +92,3 @@ def shuffle_ranks(state: Any, wanted: Any, free: Any, ranks: Any) -> None:
     for slot in range(wanted):
         other = slot + below(number(state, slot), free - slot)
         ranks[slot], ranks[other] = ranks[other], ranks[slot]
-
-
-@inlined
-def bitmap_size(width: Any) -> Any:
-    """Words of a bitmap of at least 64 bits for each of `width` slots, a power of two."""
-    words = 64
-    while words < width:
-        words *= 2
-    return words
-
-
-@inlined
-def met_before(bitmap: Any, code: Any) -> Any:
-    """1 if a code of the same hash was met before, which is then noted: it may repeat. 0: it is new for certain."""
-    place = ((np.uint64(code) * _GOLDEN) >> np.uint64(36)) & np.uint64(64 * len(bitmap) - 1)
-    word, bit = np.int64(place >> np.uint64(6)), place & np.uint64(63)
-    met = np.uint8((bitmap[word] >> bit) & np.uint64(1))
-    bitmap[word] |= np.uint64(1) << bit
-    return met
-
-
-@inlined
-def mark_collisions(codes: Any, wanted: Any, bitmap: Any, doubtful: Any) -> Any:
-    """doubtful[slot] = 1 if the hash of codes[slot] was met before in the row: it may repeat, all others do not.
-
-    Returns how many are doubtful.
-    """
-    bitmap[:] = 0
-    found = 0
-    for slot in range(wanted):
-        doubtful[slot] = met_before(bitmap, codes[slot])
-        found += doubtful[slot]
-    return found

@@ -7,45 +7,20 @@ for all rows (a batch, a memory) holds entries (item, owner), and each candidate
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import row_contains
-from naysay.kernels.distinct import (
-    bitmap_size,
-    met_before,
-    repeats,
-    seen_or_entered,
-    shuffle_ranks,
-    table_size,
-    unused_rank,
-)
+from naysay.kernels.distinct import may_repeat, power_of_two, seen_or_entered, shuffle_ranks, table_size, unused_rank
 from naysay.kernels.random import below, number, retry, row_state
 from naysay.kernels.uniform import TRIES, fill_log_q, known_slots
 
 
 @inlined
-def few_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, ranks: Any) -> None:
-    """`distinct_places` of at most 64 places, of which the first of each slot is in `line`."""
-    taken = np.uint64(0)
-    for slot in range(wanted):
-        place = line[slot]
-        for attempt in range(tries + 1):
-            if not (taken >> np.uint64(place)) & np.uint64(1):
-                break
-            if attempt == tries:  # all tries failed: count past the earlier slots instead
-                ranks[:slot] = line[:slot]
-                place = unused_rank(retry(state, slot, tries), ranks, slot, size)
-            else:
-                place = below(retry(state, slot, attempt), size)
-        line[slot] = place
-        taken |= np.uint64(1) << np.uint64(place)
-
-
-@inlined
-def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, table: Any, ranks: Any) -> None:
+def distinct_places(state: Any, wanted: Any, size: Any, line: Any, bitmap: Any, table: Any, ranks: Any) -> None:
     """`wanted` distinct numbers below `size`, in random order, to line[:wanted]; `ranks` has room for 2 wanted."""
     if 2 * wanted > size:  # more than half: shuffle all, at most twice as many
         shuffle_ranks(state, wanted, size, ranks)
@@ -53,23 +28,20 @@ def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, t
         return
     for slot in range(wanted):
         line[slot] = below(number(state, slot), size)
-    if size <= 64:  # a bit for each place is quicker than a look at all earlier slots
-        few_places(state, tries, wanted, size, line, ranks)
-        return
-    if len(table) == 0 and not repeats(line, wanted):
+    if not may_repeat(line, wanted, bitmap):
         return
     table[:] = -1
     for slot in range(wanted):
-        settled = not seen_or_entered(line, slot, line[slot], table)
-        for attempt in range(tries):
-            if settled:
+        repeats = seen_or_entered(line[slot], table)
+        for attempt in range(TRIES):
+            if not repeats:
                 break
             line[slot] = below(retry(state, slot, attempt), size)
-            settled = not seen_or_entered(line, slot, line[slot], table)
-        if not settled:  # all tries failed: count past the earlier slots instead
+            repeats = seen_or_entered(line[slot], table)
+        if repeats:  # all tries failed: count past the earlier slots instead
             ranks[:slot] = line[:slot]
-            line[slot] = unused_rank(retry(state, slot, tries), ranks, slot, size)
-            seen_or_entered(line, slot, line[slot], table)
+            line[slot] = unused_rank(retry(state, slot, TRIES), ranks, slot, size)
+            seen_or_entered(line[slot], table)
 
 
 @compiled
@@ -83,7 +55,7 @@ def draw_places(start: Any, stop: Any, key: Any, repeat: Any, counts: Any, lists
     width = out.shape[1]
     line = np.empty(width, np.int64)
     ranks = np.empty(2 * width, np.int64)
-    table = np.empty(table_size(width), np.int64)
+    table, bitmap = np.empty(table_size(width), np.int64), np.empty(power_of_two(width), np.uint64)
     for row in range(start, stop):
         size = sizes[row]
         state = row_state(key, row)
@@ -91,11 +63,11 @@ def draw_places(start: Any, stop: Any, key: Any, repeat: Any, counts: Any, lists
             wanted = counts[row] if size > 0 else 0
             for slot in range(wanted):
                 line[slot] = below(number(state, slot), size)
-                log_q[row, slot] = -np.log(size)
+                log_q[row, slot] = -math.log(size)
             log_q[row, wanted:] = 0.0
         else:
             wanted = min(counts[row], size)
-            distinct_places(state, TRIES, wanted, size, line, table, ranks)
+            distinct_places(state, wanted, size, line, bitmap, table, ranks)
             if row > start and size == sizes[row - 1] and counts[row] == counts[row - 1]:
                 log_q[row] = log_q[row - 1]  # most rows ask alike: their logarithms are taken once
             else:
@@ -106,36 +78,18 @@ def draw_places(start: Any, stop: Any, key: Any, repeat: Any, counts: Any, lists
 
 
 @compiled
-def keep_first(start: Any, stop: Any, given: Any, known: Any, out: Any, dropped: Any) -> None:
-    """Move the ids of a row that are not -1, known or repeated to its front, in order; dropped[row] counts the rest."""
-    width = given.shape[1]
-    line = np.empty(width, np.int64)
-    table = np.empty(table_size(width), np.int64)
-    bitmap = np.empty(bitmap_size(width), np.uint64)
+def keep_first(start: Any, stop: Any, given: Any, leave_out: Any, out: Any) -> None:
+    """Move the ids of a row that are not -1, left out or repeated to its front, in order; -1 behind them."""
+    table = np.empty(table_size(given.shape[1]), np.int64)
     for row in range(start, stop):
-        bitmap[:] = 0
-        doubtful = np.uint8(0)
-        for slot in range(width):
-            item = given[row, slot]
-            doubtful |= met_before(bitmap, item) | np.uint8(known[row, slot]) | np.uint8(item < 0)
-            out[row, slot] = item
-        if not doubtful:  # mostly: nothing to take out
-            dropped[row] = 0
-            continue
         table[:] = -1
-        kept, lost = 0, 0
-        for slot in range(width):
+        kept = 0
+        for slot in range(given.shape[1]):
             item = given[row, slot]
-            if item < 0:
-                continue
-            if known[row, slot] or seen_or_entered(line, kept, item, table):
-                lost += 1
-            else:
-                line[kept] = item
+            if item >= 0 and not leave_out[row, slot] and not seen_or_entered(item, table):
+                out[row, kept] = item
                 kept += 1
-        out[row, :kept] = line[:kept]
         out[row, kept:] = -1
-        dropped[row] = lost
 
 
 @inlined
@@ -171,7 +125,7 @@ def all_entries(start: Any, stop: Any, batch: Any, known: Any, out: Any, exclude
             same_item += mine
             same_anchor += own and not mine
         low, high = known_row(indptr, anchor)
-        for i in range(known_slots(indices, bits, low, high, items, len(items), marked)):
+        for i in range(known_slots((indices, bits, low, high), items, len(items), marked)):
             n_known += out[row, marked[i]] >= 0
             out[row, marked[i]] = -1
         excluded[row, 0], excluded[row, 1], excluded[row, 2] = same_item, same_anchor, n_known
@@ -187,9 +141,8 @@ def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known
     key, tries, repeat = how
     anchors, positives, items, owners = batch
     indptr, indices, bits = known
-    width, held = out.shape[1], len(items)
-    line = np.empty(width, np.int64)
-    table = np.empty(table_size(width), np.int64)
+    held = len(items)
+    table = np.empty(table_size(out.shape[1]), np.int64)
     usable = np.empty(held, np.int64)
     for row in range(start, stop):
         anchor, positive = anchors[row], positives[row]
@@ -207,7 +160,7 @@ def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known
                 bits_here = number(state, slot) if attempt == 0 else retry(state, slot, attempt)
                 entry = below(bits_here, held)
                 if may_use(items[entry], owners[entry], anchor, positive, indices, bits, low, high) and (
-                    repeat or not seen_or_entered(line, slot, items[entry], table)
+                    repeat or not seen_or_entered(items[entry], table)
                 ):
                     place = entry
                     break
@@ -225,10 +178,9 @@ def draw_entries(start: Any, stop: Any, how: Any, counts: Any, batch: Any, known
                 if not repeat:
                     left -= 1
                     usable[chosen] = usable[left]
-                if repeat or not seen_or_entered(line, slot, items[entry], table):
+                if repeat or not seen_or_entered(items[entry], table):
                     place = entry
             if place < 0:
                 break
-            line[slot] = items[place]
             out[row, slot] = items[place]
             places[row, slot] = place

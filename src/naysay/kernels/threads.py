@@ -11,7 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from naysay.checks import check_whole, public, raise_invalid, shown
+from naysay.kernels.compile import FIRST_CALLS, in_python
 
 # Below this many elementary steps (about 5 ns each) a second thread costs more than it saves.
 _WORTH_A_THREAD = 16_384
@@ -101,7 +104,7 @@ def in_rows(loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) ->
     if workers == 1:
         loop(0, rows, *arguments)
         return
-    parts = min(_PARTS * workers, max_parts)
+    parts = workers * min(_PARTS, max_parts // workers)  # as many for each thread: the last to finish decides
     left = iter([(rows * part // parts, rows * (part + 1) // parts) for part in range(parts)])
 
     def work() -> None:
@@ -116,3 +119,12 @@ def in_rows(loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) ->
         late = [other for other in others if not other.cancel()]  # a cancelled one never began
         for other in late:
             other.result()
+
+
+def draw_in_rows(draw: Callable[..., Any], rows: int, steps: int, *arguments: Any) -> None:
+    """`in_rows` for draws. The first small ones of a process run in plain Python: compiling takes seconds."""
+    if FIRST_CALLS.take(draw, steps):
+        with np.errstate(over="ignore"):
+            in_python(draw)(0, rows, *arguments)
+    else:
+        in_rows(draw, rows, steps, *arguments)

@@ -9,8 +9,6 @@ import numpy as np
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.distinct import hashed, table_size
 
-_LEAST = 64  # places of a hash table
-
 
 @inlined
 def lower_limit(line: Any, maxima: Any, width: Any) -> Any:
@@ -88,7 +86,7 @@ def highest_of_groups(start: Any, stop: Any, values: Any, groups: Any, out: Any)
     A slot of a group below 0 is alone.
     """
     width = values.shape[1]
-    table = np.empty(max(table_size(width), _LEAST), np.int64)  # the highest slot of each group so far
+    table = np.empty(table_size(width), np.int64)  # the highest slot of each group so far
     for row in range(start, stop):
         table[:] = -1
         for slot in range(width):
@@ -96,7 +94,7 @@ def highest_of_groups(start: Any, stop: Any, values: Any, groups: Any, out: Any)
             out[row, slot] = True
             if group < 0:
                 continue
-            place = hashed(group, table)
+            place = hashed(group, len(table))
             while table[place] != -1 and groups[row, table[place]] != group:
                 place = (place + 1) & (len(table) - 1)
             other = table[place]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import row_contains, sort_on
-from naysay.kernels.distinct import repeats, seen_or_entered, table_size
+from naysay.kernels.csr import row_contains
+from naysay.kernels.distinct import may_repeat, power_of_two, put_in_order, seen_or_entered, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
 from naysay.kernels.uniform import known_slots
 
@@ -80,8 +80,9 @@ def item_at(cumulative: Any, x: Any) -> Any:
 
 
 @inlined
-def heavy_item(x: Any, cumulative: Any, indices: Any, low: Any, high: Any, before: Any) -> Any:
+def heavy_item(x: Any, cumulative: Any, row: Any, before: Any) -> Any:
     """The item at weight x of the free ones; before[j] is the weight of the row's first j known items."""
+    indices, _, low, high = row
     first, last = 0, high - low
     while first < last:
         middle = (first + last) >> 1
@@ -92,12 +93,13 @@ def heavy_item(x: Any, cumulative: Any, indices: Any, low: Any, high: Any, befor
     return item_at(cumulative, x + before[first])
 
 
-@inlined
-def walked_item(x: Any, cumulative: Any, indices: Any, low: Any, high: Any, taken: Any, used: Any) -> Any:
-    """The same, going past the sorted ids taken[:used] as well, one by one."""
-    skipped, position, earlier = 0, low, 0
-    while position < high or earlier < used:
-        if earlier == used or (position < high and indices[position] < taken[earlier]):
+@compiled
+def walked_item(x: Any, cumulative: Any, row: Any, taken: Any) -> Any:
+    """The same, going past the known items and the sorted ids `taken` one by one."""
+    indices, _, position, high = row
+    skipped, earlier = 0, 0
+    while position < high or earlier < len(taken):
+        if earlier == len(taken) or (position < high and indices[position] < taken[earlier]):
             item = np.int64(indices[position])
             position += 1
         else:
@@ -109,9 +111,10 @@ def walked_item(x: Any, cumulative: Any, indices: Any, low: Any, high: Any, take
     return item_at(cumulative, x + skipped)
 
 
-@inlined
-def sums_before(cumulative: Any, indices: Any, low: Any, high: Any) -> Any:
+@compiled
+def sums_before(cumulative: Any, row: Any) -> Any:
     """before[j] = the weight of the row's first j known items."""
+    indices, _, low, high = row
     before = np.zeros(high - low + 1, np.int64)
     for j in range(high - low):
         item = indices[low + j]
@@ -119,56 +122,31 @@ def sums_before(cumulative: Any, indices: Any, low: Any, high: Any) -> Any:
     return before
 
 
-@inlined
+@compiled
 def free_item(state: Any, slot: Any, attempt: Any, tries: Any, row: Any, weights: Any, before: Any) -> Any:
     """An item outside the row by weight, from the slot's tries from `attempt` on; `before` is empty in a light row.
 
-    row = (indices, filter, low, high), weights = (cumulative, alias, the free weight of the row).
+    weights = (cumulative, alias, the free weight of the row).
     """
     indices, bits, low, high = row
     cumulative, alias, free = weights
     if len(before) > 0:
-        return heavy_item(below_wide(retry(state, slot, attempt), free), cumulative, indices, low, high, before)
+        return heavy_item(below_wide(retry(state, slot, attempt), free), cumulative, row, before)
     for i in range(tries):
         item = alias_item(retry(state, slot, attempt + i), len(cumulative) - 1, alias)
         if not row_contains(indices, bits, low, high, item):
             return item
-    x = below_wide(retry(state, slot, attempt + tries), free)
-    return walked_item(x, cumulative, indices, low, high, before, 0)
+    return walked_item(below_wide(retry(state, slot, attempt + tries), free), cumulative, row, before)
 
 
-@inlined
-def make_distinct(
-    state: Any, tries: Any, row: Any, weights: Any, before: Any, line: Any, wanted: Any, scratch: Any
-) -> Any:
-    """Redraw, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot.
-
-    scratch = (marked, table, taken). Returns how many slots there are candidates for: items of weight 0 are none.
-    """
-    indices, _, low, high = row
-    cumulative, _, free = weights
-    marked, table, taken = scratch
-    table[:] = -1
-    next_known, used, left = 0, 0, free
-    for slot in range(wanted):
-        known = marked[next_known] == slot
-        next_known += known
-        settled = not known and not seen_or_entered(line, slot, line[slot], table)
-        for i in range(tries):
-            if settled:
-                break
-            line[slot] = free_item(state, slot, i * (tries + 1), tries, row, weights, before)
-            settled = not seen_or_entered(line, slot, line[slot], table)
-        if not settled:  # all tries failed: walk past the earlier slots instead
-            sort_on(line, used, slot, taken)
-            used = slot
-            x = below_wide(retry(state, slot, tries * (tries + 1)), left)
-            line[slot] = walked_item(x, cumulative, indices, low, high, taken, used)
-            seen_or_entered(line, slot, line[slot], table)
-        left -= cumulative[line[slot] + 1] - cumulative[line[slot]]
-        if left == 0:
-            return slot + 1
-    return wanted
+@compiled
+def new_item(state: Any, slot: Any, tries: Any, row: Any, weights: Any, before: Any, table: Any) -> Any:
+    """An item by weight that is neither known nor in the table, where it is entered; -1 if all tries failed."""
+    for i in range(tries):
+        item = free_item(state, slot, i * (tries + 1), tries, row, weights, before)
+        if not seen_or_entered(item, table):
+            return item
+    return np.int64(-1)
 
 
 @compiled
@@ -189,32 +167,48 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, weights: Any, o
     cumulative, alias, known_weight = weights
     width, size, total = out.shape[1], len(cumulative) - 1, cumulative[-1]
     line, taken, marked = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1, np.int64)
-    table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
+    nothing = np.empty(0, np.int64)
+    table, bitmap = np.empty(table_size(width), np.int64), np.empty(power_of_two(width), np.uint64)
     for row in range(start, stop):
-        low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
+        mine = (indices, bits, indptr[anchors[row]], indptr[anchors[row] + 1])
         free = total - known_weight[anchors[row]]
+        of_free = (cumulative, alias, free)
         wanted = counts[row] if free > 0 else 0
         state = row_state(key, row)
         before = nothing
         n_known = 0
         if free < total - free:  # not 2 * free, which may reach 2^63
-            before = sums_before(cumulative, indices, low, high)
+            before = sums_before(cumulative, mine)
             for slot in range(wanted):
-                x = below_wide(number(state, slot), free)
-                line[slot] = heavy_item(x, cumulative, indices, low, high, before)
+                line[slot] = heavy_item(below_wide(number(state, slot), free), cumulative, mine, before)
         else:
             for slot in range(wanted):
                 line[slot] = alias_item(number(state, slot), size, alias)
-            n_known = known_slots(indices, bits, low, high, line, wanted, marked)
-        marked[n_known] = -1
-        mine, of_free = (indices, bits, low, high), (cumulative, alias, free)
+            n_known = known_slots(mine, line, wanted, marked)
         if repeat:
             for i in range(n_known):
                 line[marked[i]] = free_item(state, marked[i], 0, tries, mine, of_free, before)
-        elif n_known > 0 or len(table) > 0 or repeats(line, wanted):
-            wanted = make_distinct(state, tries, mine, of_free, before, line, wanted, (marked, table, taken))
+        check = not repeat and (n_known > 0 or may_repeat(line, wanted, bitmap))
+        if check:
+            marked[n_known] = -1
+            table[:] = -1
+        next_known, n_taken = 0, 0
         left = free
         for slot in range(wanted):
+            if left == 0:  # items of weight 0 are no candidates
+                wanted = slot
+                break
+            if check:
+                is_known = marked[next_known] == slot
+                next_known += is_known
+                if is_known or seen_or_entered(line[slot], table):
+                    line[slot] = new_item(state, slot, tries, mine, of_free, before, table)
+                if line[slot] < 0:  # all tries failed: walk past the earlier slots instead
+                    put_in_order(line, n_taken, slot, taken)
+                    n_taken = slot
+                    x = below_wide(retry(state, slot, tries * (tries + 1)), left)
+                    line[slot] = walked_item(x, cumulative, mine, taken[:slot])
+                    seen_or_entered(line[slot], table)
             item = line[slot]
             weight = cumulative[item + 1] - cumulative[item]
             out[row, slot] = item

@@ -383,12 +383,12 @@ def with_index(problem: Problem, path: Path | None = None) -> Problem:
         return problem
     from naysay.search.index import Index  # here, because it loads faiss
 
-    limits: dict[str, Any] = {"budget": options.budget, "threads": options.threads}
+    threads = options.threads
     if path is not None and path.exists():
-        index = Index.open(path, problem.corpus, **limits)
+        index = Index.open(path, problem.corpus, threads=threads)
     else:
         index = Index.build(
-            problem.corpus, metric=options.metric, kind=options.approximate, seed=options.seed, **limits
+            problem.corpus, metric=options.metric, kind=options.approximate, seed=options.seed, threads=threads
         )
         wanted = max(options.min_recall, TUNED_RECALL)
         depth = problem.first_depth

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from naysay import checks
 from naysay._inputs import check_parts
-from naysay._rows import frozen
+from naysay._rows import frozen, offsets
 from naysay._slots import check_ids
 from naysay.arrays import to_numpy
 from naysay.errors import NaysayError
 from naysay.kernels.lists import draw_places
-from naysay.kernels.threads import in_rows
+from naysay.kernels.threads import draw_in_rows, in_rows
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.triples import Triples
@@ -99,6 +99,14 @@ def triples_of(query: Query, known: Triples) -> NDArray[np.int64]:
     return triples
 
 
+def pairs_of(known: Positives, anchors: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The row of `anchors` and the place in `known.indices` of each known pair of these anchors, row after row."""
+    sizes = known.indptr[anchors + 1] - known.indptr[anchors]
+    ends = offsets(sizes)
+    rows = np.repeat(np.arange(len(anchors)), sizes)
+    return rows, np.arange(ends[-1]) + np.repeat(known.indptr[anchors] - ends[:-1], sizes)
+
+
 def slot_counts(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     """The number of slots of each row (B,), and the largest; n is one number, or one per row."""
     plain = to_numpy(n)
@@ -138,7 +146,9 @@ def draw_listed(
     """
     begins, sizes, values = lists
     ids, log_q = np.empty((len(counts), width), np.int64), np.empty((len(counts), width))
-    in_rows(draw_places, len(ids), 3 * ids.size, key, not distinct, counts, (begins, sizes, frozen(values)), ids, log_q)
+    draw_in_rows(
+        draw_places, len(ids), 3 * ids.size, key, not distinct, counts, (begins, sizes, frozen(values)), ids, log_q
+    )
     return ids, log_q
 
 

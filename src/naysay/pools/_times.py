@@ -13,6 +13,7 @@ from naysay._interactions import as_times
 from naysay._rows import frozen, offsets, positions
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_lengths, raise_invalid
+from naysay.pools._slots import pairs_of
 from naysay.positives import Positives
 
 
@@ -57,12 +58,9 @@ class Times:
             raise_invalid(
                 "query.times", "dates" if self.dated else "numbers, like those of the pool", f"dtype {at.dtype}"
             )
-        starts, sizes = positives.indptr[anchors], np.diff(positives.indptr)[anchors]
-        ends = offsets(sizes)
-        places = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
-        row = np.repeat(np.arange(len(anchors)), sizes)
-        known = self.first[places] <= at[row]
-        indptr = offsets(np.bincount(row[known], minlength=len(anchors)))
+        rows, places = pairs_of(positives, anchors)
+        known = self.first[places] <= at[rows]
+        indptr = offsets(np.bincount(rows[known], minlength=len(anchors)))
         return Positives(indptr, positives.indices[places[known]], positives.n_items)
 
 

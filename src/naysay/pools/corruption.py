@@ -13,8 +13,7 @@ from naysay._slots import corrupted_triples, like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_kind, check_one_of, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import corrupt, uniform
-from naysay.kernels.candidates import count_listed_known
-from naysay.kernels.threads import in_rows
+from naysay.kernels.threads import draw_in_rows
 from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts, triples_of
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -121,7 +120,7 @@ class Corruption:
         how, parts = (key, uniform.TRIES, not self.distinct), (np.array(self.sides), self._sizes, self.chance)
         queries = (triples, counts, self._index.rows(triples))
         inputs = (how, queries, parts, self._index.known._rows, self._lists, (ids, side, chance))
-        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs)
+        draw_in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs)
         return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
     def draw_triples(self, query: Query, n: Any, *, rng: np.random.Generator) -> Array:
@@ -172,7 +171,7 @@ def _listed(train: Triples, index: SideIndex, domains: Any, ranges: Any) -> tupl
         pointer, entities = found
         first, relations = index.firsts[s], index.keys[s] % train.n_relations
         rows = ((known.indptr[first:], known.indices), pointer, entities, covered[first:])
-        in_rows(count_listed_known, len(relations), 8 * len(known), relations, *rows)
+        draw_in_rows(corrupt.count_listed_known, len(relations), 8 * len(known), relations, *rows)
         starts[s] = pointer + total
         total += len(entities)
         longest = max(longest, int(np.diff(pointer).max(initial=0)))

@@ -13,8 +13,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.compile import in_python
-from naysay.kernels.threads import in_rows
-from naysay.pools import _small_draws
+from naysay.kernels.threads import draw_in_rows
 from naysay.pools._slots import (
     all_filled,
     anchors_of,
@@ -103,34 +102,17 @@ class Everything:
             numbers = np.empty((len(ids), width if with_log_q else 0))  # log_q
         else:
             numbers = np.empty((len(ids), 1))  # the chance of any item of a row
-        self._fill(key, (anchors, counts), known, tables, ids, numbers)
+        how, rows, steps = (key, uniform.TRIES, not self.distinct), (anchors, counts), ids.size + 4 * len(ids)
+        if tables is None:
+            draw_in_rows(uniform.draw, len(ids), steps, how, rows, known._rows, known.n_items, ids, numbers)
+        else:
+            draw_in_rows(weighted.draw, len(ids), 2 * steps, how, rows, known._rows, tables, ids, numbers)
         log_q = None
         if with_log_q:
             log_q = numbers if tables is None and self.distinct else logs(numbers)
             if log_q.shape[1] == 1:  # one number for each row: as a view where no slot is empty
                 log_q = np.broadcast_to(log_q, ids.shape) if all_filled(ids) else np.where(ids >= 0, log_q, 0.0)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
-
-    def _fill(
-        self,
-        key: np.uint64,
-        rows: tuple[NDArray[np.int64], NDArray[np.int64]],
-        known: Positives,
-        tables: Any,
-        ids: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-    ) -> None:
-        """Draw into `ids`, with what the loops write beside them: in NumPy, or by a compiled loop, to the same bits."""
-        how = (key, uniform.TRIES, not self.distinct)
-        steps = ids.size + 4 * len(ids)
-        if tables is None:
-            arguments = (how, rows, known._rows, known.n_items, ids, numbers)
-            if not _small_draws.draw_uniform(*arguments):
-                in_rows(uniform.draw, len(ids), steps, *arguments)
-        else:
-            arguments = (how, rows, known._rows, tables, ids, numbers)
-            if not _small_draws.draw_weighted(*arguments):
-                in_rows(weighted.draw, len(ids), 4 * steps, *arguments)
 
     def _known_at(self, anchors: NDArray[np.int64], times: Any) -> tuple[Positives, NDArray[np.int64], Any]:
         """What is known at times, the anchors' rows in it, and the weight tables of that; all is without times."""

@@ -11,7 +11,7 @@ from naysay._rows import frozen
 from naysay._slots import check_ids, like_query
 from naysay.checks import check_generator, public
 from naysay.kernels.lists import all_entries, draw_entries
-from naysay.kernels.threads import in_rows
+from naysay.kernels.threads import draw_in_rows
 from naysay.kernels.uniform import TRIES
 from naysay.pools import _slots
 from naysay.positives import Positives
@@ -115,7 +115,7 @@ def usable(batch: Batch, known: tuple[NDArray[Any], ...]) -> tuple[Ids, dict[str
     """(B, M): items[j] if row i may use entry j, else -1; and how many it may not use, by reason."""
     ids = np.empty((len(batch[0]), len(batch[2])), np.int64)
     excluded = np.empty((len(ids), len(REASONS)), np.int64)
-    in_rows(all_entries, len(ids), 2 * ids.size, _fixed(*batch), known, ids, excluded)
+    draw_in_rows(all_entries, len(ids), 2 * ids.size, _fixed(*batch), known, ids, excluded)
     return ids, dict(zip(REASONS, excluded.sum(axis=0).tolist(), strict=True))
 
 
@@ -126,7 +126,7 @@ def drawn(
     ids = np.empty((len(counts), width), np.int64)
     places = np.empty_like(ids)
     how = (key, TRIES, not distinct)
-    in_rows(draw_entries, len(ids), 4 * ids.size, how, *_fixed(counts), _fixed(*batch), known, ids, places)
+    draw_in_rows(draw_entries, len(ids), 4 * ids.size, how, *_fixed(counts), _fixed(*batch), known, ids, places)
     return ids, places
 
 

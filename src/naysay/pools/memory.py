@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from naysay import checks
 from naysay._lock import Lock
 from naysay._slots import check_ids, like_query
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, is_torch, module_of, to_numpy, to_torch
 from naysay.checks import public
 from naysay.pools import _slots
@@ -18,6 +19,13 @@ from naysay.pools.in_batch import Ids, anchors_and_positives, drawn, known_rows,
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query, positive_ids
+
+_STATE = {
+    "size": Entry(whole=True),
+    "next": Entry(whole=True),
+    "ids": Entry(("n",), whole=True),
+    "owners": Entry(("n",), whole=True),
+}
 
 
 @final
@@ -195,28 +203,22 @@ class Memory:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if size or entries do not fit."""
-        checks.check_kind("state", state, Mapping, "what Memory.state returned")
-        missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
-        if missing:
-            got = f"no {missing[0]!r} in {checks.shown(list(state))}"
-            checks.raise_invalid("state", "what Memory.state returned", got)
-        size, place = (_number(name, state[name]) for name in ("size", "next"))
+        read = read_state(state, _STATE, ["vectors"])
+        size, count, next_place = int(read["size"]), len(read["ids"]), int(read["next"])
         if size != self.size:
             checks.raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
-        ids = checks.whole_numbers("ids", to_numpy(state["ids"])).astype(np.int64, copy=False)
-        owners = checks.whole_numbers("owners", to_numpy(state["owners"])).astype(np.int64, copy=False)
+        is_full = count == size and 0 <= next_place < size
+        if not is_full and not next_place == count < size:
+            checks.raise_invalid("state", "of a whole queue", f"{count} entries and the next at {next_place}")
         vectors = _array(state.get("vectors"))
-        self._check_entries(ids, owners, vectors)
-        count = len(ids)
-        if count > self.size or not 0 <= place < self.size or (count < self.size and place != count):
-            checks.raise_invalid("state", "of a whole queue", f"{count} entries and the next at {place}")
+        self._check_entries(read["ids"], read["owners"], vectors)
         with self._lock:
-            self._ids[:count], self._owners[:count] = ids, owners
+            self._ids[:count], self._owners[:count] = read["ids"], read["owners"]
             self._vectors = None
             if vectors is not None:
                 self._vectors = _zeros(self.size, vectors)
                 self._vectors[:count] = vectors
-            self._count, self._next = count, place
+            self._count, self._next = count, next_place
 
     def _check_entries(self, ids: Ids, owners: Ids, vectors: Array) -> None:
         """Raise if lengths, ids or vectors are invalid."""
@@ -237,12 +239,6 @@ class Memory:
 
     def __repr__(self) -> str:
         return _slots.shown_settings(self, f"{self._count:,} of {self.size:,} entries", self.positives)
-
-
-def _number(name: str, value: Any) -> int:
-    """A number of a state; files may store it as an array without dimensions."""
-    plain = to_numpy(value)
-    return checks.check_whole(name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
 def _array(vectors: Any) -> Array:

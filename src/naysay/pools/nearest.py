@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay._rows import frozen, offsets
+from naysay._rows import frozen
+from naysay._state import check_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     check_device,
-    check_kind,
     check_one_of,
     check_range,
     check_whole,
@@ -22,7 +22,16 @@ from naysay.checks import (
     shown,
     with_parameter,
 )
-from naysay.pools._slots import asked, check_count, check_known, check_settings, draw_filled, shortfall, shown_settings
+from naysay.pools._slots import (
+    asked,
+    check_count,
+    check_known,
+    check_settings,
+    draw_filled,
+    pairs_of,
+    shortfall,
+    shown_settings,
+)
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, thread_count
 from naysay.search._survey import survey
@@ -166,13 +175,8 @@ class Nearest:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if the vectors do not fit."""
-        check_kind("state", state, Mapping, "what Nearest.state returned")
-        wanted = {"vectors", "age"} | (set() if self._stored.queries is None else {"queries"})
-        if set(state) != wanted:
-            raise_invalid("state", f"of {sorted(wanted)}", shown(list(state)))
-        age = to_numpy(state["age"])
-        whole = age.item() if isinstance(age, np.ndarray) and age.ndim == 0 else age
-        self._replace(state["vectors"], state.get("queries"), whole)
+        check_state(state, ["vectors", "age"] if self._stored.queries is None else ["vectors", "age", "queries"], ())
+        self._replace(state["vectors"], state.get("queries"), int(np.asarray(state["age"])))
 
     def _replace(self, vectors: Any, queries: Any, age: Any) -> None:
         """Store checked copies, at once."""
@@ -226,10 +230,8 @@ class Nearest:
         """The known pairs of the query's rows, and their own positives, by row."""
         rows, items = np.empty(0, np.int64), np.empty(0, np.int64)
         if self.positives is not None:
-            begins = self.positives.indptr[anchors]
-            ends = offsets(self.positives.indptr[anchors + 1] - begins)
-            rows = np.repeat(np.arange(len(anchors)), np.diff(ends))
-            items = self.positives.indices[np.arange(ends[-1]) + np.repeat(begins - ends[:-1], np.diff(ends))]
+            rows, places = pairs_of(self.positives, anchors)
+            items = self.positives.indices[places]
         if query.positives is not None:
             own = positive_ids(query)
             check_range("positives", own, n_items, "items")

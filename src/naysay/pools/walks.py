@@ -10,13 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from naysay._rows import frozen, refrozen
 from naysay._slots import repeated
 from naysay.checks import as_floats, check_all, check_bool, check_kind, check_number, public, raise_invalid
-from naysay.pools._numbers import Bits, Ids, below, fractions, numbers, row_states
+from naysay.kernels import random
+from naysay.kernels.compile import in_python
 from naysay.pools._slots import anchors_of, asked, check_count, check_settings, shortfall, shown_settings
 from naysay.pools.khop import edges_of, positive_rows
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query, positive_ids
 
+Ids = NDArray[np.int64]
+Bits = NDArray[np.uint64]
+_mixed, _below = in_python(random.mixed), in_python(random.below)
+_BITS_BEYOND_A_DOUBLE = np.uint64(11)
 _ROUND = 4  # walks for each slot before it is looked at how many rows are full
 # A step of a walk with `stop` uses a number to stop, one to step, and one to jump from a node without edges.
 _NUMBERS_OF_A_STEP = 3
@@ -96,7 +101,7 @@ class Walks:
         own = None
         if self.items is None and not self.exclude_edges and query.positives is not None:
             own = positive_ids(query)
-        states = row_states(key, len(anchors))
+        states = _row_states(key, len(anchors))
         ids = np.full((len(anchors), width), -1, np.int64)
         # Without `stop` a walk from an anchor without edges has no end.
         leads_on = np.diff(self._edges.indptr)[anchors] > 0
@@ -123,29 +128,7 @@ class Walks:
         """
         nodes = anchors_of(Query(anchors), self._edges.n_nodes, "nodes")
         walks = np.arange(check_count("count", count, 0))
-        return self._ends(row_states(key_from(rng), len(nodes)), nodes, walks)
-
-    def chances(self, anchors: ArrayLike) -> NDArray[np.float64]:
-        """(B, n_nodes) the exact probability that a walk ends at each node, by sparse products."""
-        from scipy.sparse import csr_array
-
-        starts, edges = anchors_of(Query(anchors), self._edges.n_nodes, "nodes"), self._edges
-        weights = np.ones(len(edges.indices)) if self._sums is None else np.diff(self._sums)
-        matrix = csr_array((weights, edges.indices, edges.indptr), shape=(edges.n_nodes, edges.n_nodes))
-        leaving = matrix.sum(axis=1)
-        still, ended = np.zeros((len(starts), edges.n_nodes)), np.zeros((len(starts), edges.n_nodes))
-        still[np.arange(len(starts)), starts] = 1.0
-        for _ in range(self.length):
-            stuck = still[:, leaving == 0].sum(axis=1, keepdims=True)
-            if self.stop is not None:
-                ended += self.stop * still
-                still, stuck = (1.0 - self.stop) * still, (1.0 - self.stop) * stuck
-            still = (still / np.where(leaving > 0, leaving, 1.0)) @ matrix
-            if self.stop is not None:
-                still += stuck / edges.n_nodes
-        if self.stop is None:
-            return np.asarray(still)
-        return np.asarray(ended + still.sum(axis=1, keepdims=True) / edges.n_nodes)
+        return self._ends(_row_states(key_from(rng), len(nodes)), nodes, walks)
 
     def _proposals(self, states: Bits, anchors: Ids, walks: Ids) -> Ids:
         """(B, many) what walks propose: the nodes where they end, or an item of those; -1 for nothing."""
@@ -153,7 +136,7 @@ class Walks:
         if self.items is None:
             return nodes
         indptr, indices = self._item_rows
-        bits = numbers(states[:, None], (walks + 1) * self._numbers_of_a_walk - 1)
+        bits = _numbers(states[:, None], (walks + 1) * self._numbers_of_a_walk - 1)
         return _step(nodes, bits, indptr, indices, None)
 
     @property
@@ -169,18 +152,18 @@ class Walks:
         begin, n_nodes = walks * self._numbers_of_a_walk, self._edges.n_nodes
         if self.stop is None:
             for step in range(self.length):
-                nodes = _step(nodes, numbers(states[:, None], begin + step), indptr, indices, self._sums)
+                nodes = _step(nodes, _numbers(states[:, None], begin + step), indptr, indices, self._sums)
             return nodes
         walking = np.ones(nodes.shape, np.bool_)
         for step in range(self.length):
             to_stop, to_step, to_jump = (
-                numbers(states[:, None], begin + _NUMBERS_OF_A_STEP * step + use) for use in range(_NUMBERS_OF_A_STEP)
+                _numbers(states[:, None], begin + _NUMBERS_OF_A_STEP * step + use) for use in range(_NUMBERS_OF_A_STEP)
             )
-            walking &= fractions(to_stop) >= self.stop
+            walking &= _fractions(to_stop) >= self.stop
             after = _step(nodes, to_step, indptr, indices, self._sums)
-            after = np.where(after < 0, below(to_jump, n_nodes), after)
+            after = np.where(after < 0, _below(to_jump, n_nodes), after)
             nodes = np.where(walking, after, nodes)
-        anywhere = below(numbers(states[:, None], begin + self._numbers_of_a_walk - 2), n_nodes)
+        anywhere = _below(_numbers(states[:, None], begin + self._numbers_of_a_walk - 2), n_nodes)
         return np.where(walking, anywhere, nodes)
 
     def _forbidden(self, anchors: Ids, own: Ids | None, ids: Ids) -> NDArray[np.bool_]:
@@ -212,16 +195,38 @@ class Walks:
         return shown_settings(self, self._edges.shown, **settings, exclude_edges=self.exclude_edges)
 
 
+# ---- random numbers: those of `kernels.random`, for arrays --------------------------------------------------------
+
+
+def _row_states(key: np.uint64, n_rows: int) -> Bits:
+    """Where the numbers of each row start."""
+    rows = np.arange(n_rows, dtype=np.uint64)
+    return np.asarray(_mixed(key ^ _mixed(rows + random.GOLDEN)))
+
+
+def _numbers(states: Bits, slots: Ids) -> Bits:
+    """The first random bits of slots."""
+    return np.asarray(_mixed(states + slots.astype(np.uint64) * random.GOLDEN))
+
+
+def _fractions(bits: Bits) -> NDArray[np.float64]:
+    """Uniform on [0, 1)."""
+    return (bits >> _BITS_BEYOND_A_DOUBLE).astype(np.float64) * 2.0**-53
+
+
+# ---- steps and edges ----------------------------------------------------------------------------------------------
+
+
 def _step(nodes: Ids, bits: Bits, indptr: Ids, indices: NDArray[Any], sums: NDArray[np.float64] | None) -> Ids:
     """One step from each node along an edge; -1 from -1 and from a node without edges of some weight."""
     starts, stops = indptr[np.maximum(nodes, 0)], indptr[np.maximum(nodes, 0) + 1]
     stuck = (nodes < 0) | (starts == stops)
     if sums is None:
-        places = starts + below(bits, np.where(stuck, 1, stops - starts))
+        places = starts + _below(bits, np.where(stuck, 1, stops - starts))
     else:
         low, high = sums[starts], sums[stops]
         stuck |= high <= low
-        places = np.searchsorted(sums, low + fractions(bits) * (high - low), side="right") - 1
+        places = np.searchsorted(sums, low + _fractions(bits) * (high - low), side="right") - 1
         places = np.clip(places, starts, np.maximum(stops - 1, starts))  # rounding may lead past the last edge
     after = np.full(nodes.shape, -1, np.int64)
     after[~stuck] = indices[places[~stuck]]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay._lock import Lock
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
-    as_floats,
     check_all,
     check_kind,
     check_number,
@@ -20,7 +20,6 @@ from naysay.checks import (
     first_bad,
     public,
     raise_invalid,
-    shown,
     whole_numbers,
 )
 from naysay.pools._slots import check_count
@@ -213,16 +212,9 @@ class StreamingFrequency:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        check_kind("state", state, Mapping, "what StreamingFrequency.state returned")
-        if set(state) != {"gap", "last"}:
-            raise_invalid("state", "of ['gap', 'last']", shown(list(state)))
-        gap, last = as_floats("gap", to_numpy(state["gap"])), as_array("last", to_numpy(state["last"]))
-        for name, array, kinds in (("gap", gap, "f"), ("last", last, "iu")):
-            if array.shape != (self.size,) or array.dtype.kind not in kinds:
-                raise_invalid(name, f"numbers of shape ({self.size},)", f"{array.dtype} of shape {array.shape}")
+        read = read_state(state, {"gap": Entry((self.size,)), "last": Entry((self.size,), whole=True)})
         with self._lock:
-            self._gap, self._last = gap.copy(), last.astype(np.int64)
+            self._gap, self._last = read["gap"], read["last"]
 
     def __repr__(self) -> str:
-        """The settings, and how many items were seen."""
         return described(self, f"{int((self._last >= 0).sum()):,} items seen")

@@ -385,8 +385,8 @@ def _without(held: Ids, excluded: Ids | None) -> Ids:
 
 def _tidied(ids: Ids, leave_out: NDArray[np.bool_], width: int) -> Ids:
     """(B, width) ids without empty places, repeats and those to leave out, filled from the left."""
-    kept, n_dropped = np.empty(ids.shape, np.int64), np.empty(len(ids), np.int64)
-    in_rows(keep_first, len(ids), 2 * ids.size, frozen(np.ascontiguousarray(ids)), leave_out, kept, n_dropped)
+    kept = np.empty(ids.shape, np.int64)
+    in_rows(keep_first, len(ids), 2 * ids.size, frozen(np.ascontiguousarray(ids)), leave_out, kept)
     return np.ascontiguousarray(kept[:, :width])
 
 
