@@ -167,14 +167,14 @@ def test_an_index(world, monkeypatch):
         recall = 0.97
 
         @classmethod
-        def build(cls, corpus, *, metric, kind, seed, budget, threads):
+        def build(cls, corpus, *, metric, kind, seed, threads):
             built.append(("build", kind))
             made = cls()
             made.corpus, made.metric = corpus, metric
             return made
 
         @classmethod
-        def open(cls, path, corpus, *, budget, threads):
+        def open(cls, path, corpus, *, threads):
             built.append("open")
             made = cls()
             made.corpus, made.metric = corpus, json.loads((path / "metric").read_text())
