@@ -64,13 +64,9 @@ def quantile():
     return ns.detectors.LearnedQuantile(N_ANCHORS, alpha=0.2)
 
 
-def guide(first):
-    return ns.detectors.Guide(of_pairs, 0.1, first=first, budget=5, total_budget=9, cache_size=100)
-
-
 def combined():
     inner = ns.detectors.Combined({"mixture": mixture(), "groups": ns.detectors.SoftClusters(3)})
-    return ns.detectors.Combined({"lines": quantile(), "inner": inner, "guide": guide(quantile())}, "mean")
+    return ns.detectors.Combined({"lines": quantile(), "inner": inner}, "mean")
 
 
 def taught_parts(both):
@@ -168,8 +164,6 @@ PARTS = {
         suspicion,
     ),
     "Combined": (combined, taught_parts, suspicion),
-    "Guide": (lambda: guide(0.0), suspicion, suspicion),
-    "Guide with a detector": (lambda: guide(quantile()), lambda part: observed(part.first), suspicion),
     "Incremental": (
         lambda: ns.detectors.Incremental(N_ITEMS, (3, 5)),
         lambda part: part.update(VECTORS, 0.9),

@@ -86,10 +86,6 @@ TIED = {
     "lowest_scores": (lambda: ns.detectors.lowest_scores([0, 1], MERGED), "scores"),
     "Margin": (lambda: ns.detectors.Margin(0.1, MERGED), "positive_scores"),
     "Calibrated": (lambda: ns.detectors.Calibrated(0.1).fit(MERGED), "positive_scores"),
-    "Guide": (
-        lambda: ns.detectors.Guide(lambda anchors, ids: ids + LARGEST, 0.0).suspicion(QUERY, NEGATIVES),
-        "score_pairs",
-    ),
     "Posterior": (lambda: ns.detectors.Posterior().fit(MERGED_TABLE, [0.1, 0.2, 0.3]), "scores"),
     "choose_thresholds": (lambda: ns.detectors.choose_thresholds(MERGED), "scores"),
     "choose_thresholds, unsigned": (lambda: ns.detectors.choose_thresholds(MERGED.astype(np.uint64)), "scores"),

@@ -7,7 +7,7 @@ import naysay as ns
 
 # Detectors
 MaxScore = ns.detectors.MaxScore
-Reviewer = ns.detectors.Guide
+ByReviewer = ns.detectors.ByReviewer
 max_score_judge = "max_score:{}".format
 
 # Samplers and batches

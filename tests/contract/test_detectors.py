@@ -181,7 +181,7 @@ def test_labelled_candidates_teach_a_detector():
 
 
 def test_a_reviewer_s_answer_decides():
-    reviewer = names.Reviewer(of_pairs, 0.2)
+    reviewer = names.ByReviewer(lambda pairs: of_pairs(pairs.anchors, pairs.items) >= np.float32(0.2))
     suspicion = reviewer.suspicion(QUERY, NEGATIVES)
     assert ((suspicion >= 0.5) == (SCORES[ANCHORS[:, None], ASKED] >= np.float32(0.2))).all()
 

@@ -208,7 +208,12 @@ INVALID = [
     (ns.detectors.SupportViews, {"views": list, "aggregate": "median"}, "aggregate"),
     (ns.detectors.Combined, {"detectors": {}}, "detectors"),
     (ns.detectors.Combined, {"detectors": {"a": names.MaxScore(0.5)}, "rule": "vote"}, "rule"),
-    (names.Reviewer, {"score_pairs": 3, "threshold": 0.5}, "score_pairs"),
+    (names.ByReviewer, {"reviewer": 3}, "reviewer"),
+    (ns.detectors.CrossEncoder, {"path": "./no such folder"}, "path"),
+    (ns.detectors.Encoder, {"path": "./no such folder"}, "path"),
+    (ns.detectors.LLM, {"model": "m", "base_url": "localhost"}, "base_url"),
+    (ns.detectors.People, {"path": "review.txt"}, "path"),
+    (ns.detectors.AnswerFile, {"path": 3}, "path"),
     (ns.detectors.drop, {"negatives": NEGATIVES, "suspicion": np.zeros((1, 1))}, "suspicion"),
     (ns.detectors.drop, {"negatives": NEGATIVES, "suspicion": np.zeros((8, 6)), "threshold": "x"}, "threshold"),
     (ns.detectors.reweight, {"negatives": NEGATIVES, "suspicion": np.full((8, 6), 2.0)}, "suspicion"),
@@ -361,7 +366,7 @@ RESULTS = {
     *("Cut", "DetectionRates", "Evaluation", "Judgement", "LabelCheck", "PairLabels", "PosteriorSummary"),
     *("Reliability", "Split", "Thresholds", "TwoComponentMixture", "Estimate", "OnlineEstimate", "Shares"),
     *("TurningSweep", "Batch", "Loader", "LoaderOptions", "Found", "Index", "Recall", "Vectors", "Adaptive"),
-    *("Beir", "Run", "TrainingFile", "Written", "FORMATS", "RateEstimate", "World"),
+    *("Beir", "Run", "TrainingFile", "Written", "FORMATS", "RateEstimate", "World", "Pairs", "Reviewer", "Usage"),
 }
 # What 0.2 does not have, or has in another form.
 LEAVING = {

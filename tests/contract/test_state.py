@@ -226,17 +226,20 @@ def test_a_state_does_not_change_with_the_part(name):
         np.testing.assert_array_equal(answer(again, how), before)
 
 
-def test_a_reviewer_remembers_its_answers():
+def test_a_reviewer_remembers_its_answers(tmp_path):
     asked = []
 
-    def answers(anchors, ids):
-        asked.append(len(ids))
-        return of_pairs(anchors, ids)
+    class Named:
+        name = "a model"
 
-    reviewer = names.Reviewer(answers, 0.1, cache_size=100)
-    first = suspicion(reviewer)
-    again = names.Reviewer(answers, 0.1, cache_size=100)
-    again.restore(reviewer.state())
+        def review(self, pairs):
+            asked.append(len(pairs))
+            return np.abs(of_pairs(pairs.anchors, pairs.items)) % 1
+
+    def fresh():
+        return names.ByReviewer(Named(), answers=tmp_path / "answers.jsonl")
+
+    first = suspicion(fresh())
     count = len(asked)
-    np.testing.assert_array_equal(suspicion(again), first)
+    np.testing.assert_array_equal(suspicion(fresh()), first)
     assert len(asked) == count

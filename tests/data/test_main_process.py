@@ -50,10 +50,10 @@ SAMPLERS = one_of_each_sampler()
 DETECTORS = {
     "MaxScore": (lambda: ns.detectors.MaxScore(0.5), False),
     "Bands": (lambda: ns.detectors.Bands(0.2, 0.5), False),
+    "ByReviewer": (lambda: ns.detectors.ByReviewer(lambda pairs: np.zeros(len(pairs))), True),
     "Calibrated": (lambda: ns.detectors.Calibrated(0.1), False),
     "Combined": (lambda: ns.detectors.Combined({"a": ns.detectors.MaxScore(0.5)}), False),
     "Duplicates": (lambda: ns.detectors.Duplicates(item_texts=[str(item) for item in IDS]), False),
-    "Guide": (lambda: ns.detectors.Guide(lambda anchors, ids: ids * 1.0, 0.1), True),
     "Incremental": (lambda: ns.detectors.Incremental(N, (3,)), False),
     "Labelled": (ns.detectors.Labelled, False),
     "LearnedQuantile": (lambda: ns.detectors.LearnedQuantile(N, alpha=0.2), True),

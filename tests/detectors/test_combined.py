@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.detectors.combined import RULES, Combined
-from naysay.detectors.guide import Guide
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.policy import drop
 from naysay.detectors.posterior import Posterior
@@ -136,11 +135,10 @@ def test_if_one_part_rejects_a_step_none_has_learnt_from_it():
 
 
 def test_a_state_that_the_last_part_rejects_leaves_the_first_alone():
-    guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, first=0.5)
-    both = Combined({"lines": LearnedQuantile(2), "guide": guide})
+    both = Combined({"lines": LearnedQuantile(2), "others": LearnedQuantile(2)})
     other = {**both.state(), "lines/seen": np.array([7, 7])}
-    with pytest.raises(NaysayError, match=r"^Guide\.restore: `n_scored`"):
-        both.restore({**other, "guide/n_scored": np.array([1, 2])})
+    with pytest.raises(NaysayError, match=r"^LearnedQuantile\.restore: `seen`"):
+        both.restore({**other, "others/seen": np.array([1.5, 2])})
     assert both.state()["lines/seen"].tolist() == [0, 0]
     both.restore(other)
     assert both.state()["lines/seen"].tolist() == [7, 7]

@@ -93,16 +93,24 @@ MADE = [
     (d.Duplicates, {"positives": KNOWN, "transitive": 2}, "transitive"),
     (d.Duplicates, {"item_texts": TEXTS, "shingle": 0}, "shingle"),
     (d.Duplicates, {"item_texts": TEXTS, "signature": 0}, "signature"),
-    (d.Guide, {"score_pairs": 3, "threshold": 0.5}, "score_pairs"),
-    (d.Guide, {"score_pairs": of_pairs}, "threshold"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 0.5, "margin": 0.1}, "threshold"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 2, "output": "probabilities"}, "threshold"),
-    (d.Guide, {"score_pairs": of_pairs, "margin": 0.1, "output": "probabilities"}, "output"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 0.5, "relative": True}, "relative"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 0.5, "budget": 3}, "first"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 0.5, "first": "x"}, "first"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 0.5, "scale": 0}, "scale"),
-    (d.Guide, {"score_pairs": of_pairs, "threshold": 0.5, "batch_size": 0}, "batch_size"),
+    (d.ByReviewer, {"reviewer": 3}, "reviewer"),
+    (d.ByReviewer, {"reviewer": [of_pairs] * 3}, "reviewer"),
+    (d.ByReviewer, {"reviewer": "someone"}, "reviewer"),
+    (d.ByReviewer, {"reviewer": "llm:"}, "reviewer"),
+    (d.ByReviewer, {"reviewer": of_pairs, "answers": 3}, "answers"),
+    (d.AnswerFile, {"path": 3}, "path"),
+    (d.CrossEncoder, {"path": "./no such folder"}, "path"),
+    (d.CrossEncoder, {"path": ".", "threshold": np.nan}, "threshold"),
+    (d.Encoder, {"path": "./no such folder"}, "path"),
+    (d.Encoder, {"path": ".", "threshold": 2}, "threshold"),
+    (d.People, {"path": "review.txt"}, "path"),
+    (d.LLM, {"model": ""}, "model"),
+    (d.LLM, {"model": "m", "base_url": "localhost"}, "base_url"),
+    (d.LLM, {"model": "m", "base_url": "http://user:password@host/v1"}, "base_url"),
+    (d.LLM, {"model": "m", "prompt": "no such file"}, "prompt"),
+    (d.LLM, {"model": "m", "prompt": __file__}, "prompt"),
+    (d.LLM, {"model": "m", "in_flight": 0}, "in_flight"),
+    (d.LLM, {"model": "m", "most_tokens": -1}, "most_tokens"),
     (d.Incremental, {"n_samples": 0, "clusters": 1}, "n_samples"),
     (d.Incremental, {"n_samples": 5, "clusters": []}, "clusters"),
     (d.Incremental, {"n_samples": 5, "clusters": 6}, "clusters"),
@@ -262,8 +270,10 @@ ASKED = [
     (d.Duplicates(item_texts=TEXTS[:3]), QUERY, SCORED, "negatives.ids"),
     (d.SupportViews(np.ones((2, 1, 3))), QUERY, SCORED, "negatives.vectors"),
     (d.SupportViews(np.ones((2, 1, 3)), lambda ids: VECTORS[ids]), QUERY, SCORED, "views"),
-    (d.Guide(lambda anchors, ids: ids[:1], 0.5), QUERY, SCORED, "score_pairs"),
-    (d.Guide(of_pairs, margin=0.1), ns.Query([0, 1]), SCORED, "query.positives"),
+    (d.ByReviewer(lambda pairs: pairs.items[:1]), QUERY, SCORED, "reviewer"),
+    (d.ByReviewer(lambda pairs: np.full(len(pairs), np.nan)), QUERY, SCORED, "reviewer"),
+    (d.ByReviewer(lambda pairs: np.full(len(pairs), 1.5)), QUERY, SCORED, "reviewer"),
+    (d.ByReviewer(d.LLM("m", "http://localhost:9")), QUERY, SCORED, "reviewer"),
 ]
 
 
@@ -277,7 +287,7 @@ def test_a_question_that_cannot_be_answered_names_the_parameter(detector, query,
 @pytest.mark.parametrize("name", d.__all__)
 def test_everything_public_has_a_rejected_call_or_is_a_result(name):
     results = {"Cut", "DetectionRates", "Evaluation", "Judgement", "LabelCheck", "PairLabels", "PosteriorSummary"}
-    results |= {"RateEstimate", "Reliability", "Thresholds", "TwoComponentMixture"}
+    results |= {"Pairs", "RateEstimate", "Reliability", "Reviewer", "Thresholds", "TwoComponentMixture", "Usage"}
     alike = {"attract", "ignore", "reweight"}  # which check what `drop` does
     rejected = {getattr(call, "__name__", "") for call, _, _ in MADE + SAID}
     assert name in results | alike | rejected

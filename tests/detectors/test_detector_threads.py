@@ -7,7 +7,6 @@ from in_threads import in_threads
 import naysay as ns
 from naysay.detectors import (
     Calibrated,
-    Guide,
     Incremental,
     Labelled,
     LearnedQuantile,
@@ -33,26 +32,6 @@ def test_no_observation_of_a_quantile_is_lost():
     for _ in range(3 * ROUNDS):
         alone.observe(QUERY, NEGATIVES)
     assert alone.thresholds.tolist() == detector.thresholds.tolist()
-
-
-def test_a_guide_keeps_its_total_budget_and_counts_every_pair():
-    asked = []
-
-    def score_pairs(anchors, ids):
-        asked.append(len(ids))
-        return np.cos(ids * 1.0)
-
-    guide = Guide(score_pairs, 0.0, first=0.0, total_budget=150, cache_size=1000, batch_size=3)
-
-    def ask(start):
-        for step in range(ROUNDS // 4):
-            ids = np.arange(SLOTS)[None] + SLOTS * (step + start) + np.zeros((ROWS, 1), np.int64)
-            guide.suspicion(QUERY, ns.Negatives(ids, scores=np.zeros(ids.shape)))
-
-    in_threads(lambda: ask(0), lambda: ask(2), lambda: ask(50))
-    assert sum(asked) == guide.n_scored == 150
-    pairs = guide.state()["pairs"]
-    assert len(np.unique(pairs, axis=0)) == len(pairs) <= 150
 
 
 def fitted(kind):

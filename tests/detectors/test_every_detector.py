@@ -70,7 +70,7 @@ PARTS = {
     "Mixture": mixture,
     "Posterior": posterior,
     "Labelled": lambda: d.Labelled().fit(QUERY, NEGATIVES, NEGATIVES.scores > 0.1),
-    "Guide": lambda: d.Guide(of_pairs, 0.1),
+    "ByReviewer": lambda: d.ByReviewer(lambda pairs: of_pairs(pairs.anchors, pairs.items) % 1),
     "Duplicates": lambda: d.Duplicates(item_texts=[f"a b c {n % 9}" for n in range(N_ITEMS)], positives=KNOWN),
     "Combined": lambda: d.Combined({"high": d.MaxScore(0.2), "ranks": d.RankWindow(2)}, "mean"),
 }

@@ -85,19 +85,6 @@ def test_evaluations_and_hidden_positives_use_it():
     assert caught == [1.0, 0.0]
 
 
-def test_a_guide_compares_with_the_threshold_of_the_first_detector():
-    """A guide that confirms what was flagged changes nothing; slots nearest to the threshold are asked first."""
-    agreeing = ns.detectors.Guide(lambda anchors, ids: np.where(ids >= 1, 1.0, -1.0), 0.0, first=ByScore(0.15))
-    agreeing.suspicion(QUERY, NEGATIVES)
-    assert (agreeing.n_scored, agreeing.n_changed) == (8, 0)
-    asked = []
-    one = ns.detectors.Guide(
-        lambda anchors, ids: asked.append(ids.tolist()) or np.ones(len(ids)), 0.0, first=ByScore(0.28), budget=2
-    )
-    one.suspicion(QUERY, NEGATIVES)
-    assert asked == [[2, 2]]
-
-
 def test_mining_drops_at_it():
     found = SimpleNamespace(ids=NEGATIVES.ids, scores=NEGATIVES.scores.astype(np.float32))
     left = ns.mining.judge(ns.mining.Candidates.of(found), ByScore(0.15))

@@ -117,12 +117,12 @@ def test_labels_are_ids_for_detectors_that_go_by_id(kind):
     labels = torch.tensor([40, 3, 17, 8, 21, 5])
     asked = []
 
-    def score(anchors, ids):
-        asked.extend(zip(anchors.tolist(), ids.tolist(), strict=True))
-        return (vectors[np.asarray(anchors)] * vectors[np.asarray(ids)]).sum(axis=1)
+    def review(pairs):
+        asked.extend(zip(pairs.anchors.tolist(), pairs.items.tolist(), strict=True))
+        return (vectors[pairs.anchors] * vectors[pairs.items]).sum(axis=1) >= 0.5
 
     model = Table(18)
-    judges = {"guide": ns.detectors.Guide(score, threshold=0.5, first=-9.0), "margin": ns.detectors.Margin(-0.3)}
+    judges = {"reviewer": ns.detectors.ByReviewer(review), "margin": ns.detectors.Margin(-0.3)}
     loss = mask_false_negatives([*kinds(model)][kind], judges)
     found, _ = gradient(loss, model, labels=labels)
 

@@ -108,6 +108,11 @@ def score_pairs(anchors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     return np.asarray((anchor_vectors[anchors] * item_vectors[ids]).sum(axis=1))
 
 
+def review_pairs(pairs: Any) -> NDArray[Any]:
+    """A reviewer: how surely each item belongs to its anchor, from 0 to 1."""
+    return np.asarray(np.clip(score_pairs(pairs.anchors, pairs.items), 0.0, 1.0))
+
+
 def target(own: Any, step: int) -> Any:
     """The score that a negative should have: a little below that of the positive."""
     return own - 0.1

@@ -26,7 +26,7 @@ _VAGUE = 3.0  # times the lower end: from here on, an estimate has a note
 _EASIEST, _HARDEST = 0.6, 1.4  # of the balance: beyond them, labels are clearly not a random part of the positives
 _EASY = 0.9  # of the balance: below it, the interval is widened
 _AGREE = 1.3  # times: two estimates that differ by less agree
-_EMPTY = 2.0  # stands for the posterior of an empty slot: above any threshold
+EMPTY = 2.0  # stands for the posterior of an empty slot: above any threshold
 _IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
 ASSUMPTIONS = (
     "labelled positives were labelled at random among the positives of their anchor, whatever their score",
@@ -109,7 +109,7 @@ def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cu
             rule = f"numbers of shape {chances.shape}, like `posterior`"
             raise_invalid("scores", rule, f"{values.dtype} of shape {values.shape}")
         values = values.astype(np.float64)
-    return cut_at(np.where(filled, chances, _EMPTY), count, target, values)
+    return cut_at(np.where(filled, chances, EMPTY), count, target, values)
 
 
 def cut_at(posterior: Floats, k: int | NDArray[np.int64], target: float, scores: Floats | None) -> Cut:

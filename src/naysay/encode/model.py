@@ -51,6 +51,11 @@ def load_model(name: str | Path, *, device: str | None = None) -> Any:
         Traceback (most recent call last):
         naysay.errors.NaysayError: load_model: `name` must be a folder on this machine, or a name on the hub, ...
     """
+    return load_sentence_transformer("SentenceTransformer", name, device)
+
+
+def load_sentence_transformer(kind: str, name: str | Path, device: str | None) -> Any:
+    """A model of a class of sentence-transformers, as `load_model` loads it."""
     folder = Path(name)
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
@@ -66,7 +71,7 @@ def load_model(name: str | Path, *, device: str | None = None) -> Any:
         check_device("device", device)
     local = folder.is_dir() or not _hub_answers(str(name))
     try:
-        return package.SentenceTransformer(str(name), device=device, local_files_only=local)
+        return getattr(package, kind)(str(name), device=device, local_files_only=local)
     except Exception as error:  # of any of the packages that read the files
         advice = f"{type(error).__name__}: {first_line(error)}"
         raise_invalid("name", "a model that sentence-transformers can load", shown(str(name)), advice)
