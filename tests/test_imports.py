@@ -46,7 +46,7 @@ LAYERS = [
     "vocabulary",
     "tables",
     "_interactions",
-    "_inputs",
+    "_pair_inputs",
     "positives",
     "triples",
     "search",

@@ -106,14 +106,6 @@ def test_edges(edges, directed, self_pairs):
     assert same(P.from_edges(np.array(edges, int).reshape(-1, 2), n_nodes=N_ANCHORS), P.from_edges(*ends, N_ANCHORS))
 
 
-def test_from_triples_lists_the_tails_of_each_head_and_relation():
-    triples = [[0, 0, 1], [0, 1, 2], [0, 0, 2], [2, 1, 0], [0, 0, 1]]
-    known = P.from_triples(triples, n_entities=4)
-    assert (known.n_anchors, known.n_items, known.duplicates) == (8, 4, 1)
-    found = {(anchor // 2, anchor % 2, tail) for anchor, tail in zip(*known.pairs(), strict=True)}
-    assert found == {tuple(triple) for triple in triples}
-
-
 # ---- Sizes and vocabularies ------------------------------------------------------------------------------------------
 
 
@@ -301,10 +293,6 @@ INVALID = [
     (P.from_edges, {"sources": np.zeros((2, 3), int)}, "sources"),
     (P.from_edges, {"sources": [0], "targets": [4], "n_nodes": 4}, "targets"),
     (P.from_edges, {"sources": [0], "targets": [1], "n_nodes": 1.5}, "n_nodes"),
-    (P.from_triples, {"triples": [[0, 1]]}, "triples"),
-    (P.from_triples, {"triples": [[0, 0, 1], [0]]}, "triples"),
-    (P.from_triples, {"triples": [[0, 0, 2]], "n_entities": 2}, "triples"),
-    (P.from_triples, {"triples": [[0, 0, 1]], "n_entities": 5_000_000, "n_relations": 800}, "triples"),
     (P.from_table, {"table": [1], "anchors": "user", "items": "item"}, "table"),
     (P.from_table, {"table": Lazy(), "anchors": "user", "items": "item"}, "table"),
     (P.from_table, {"table": datasets.DatasetDict({"train": dataset()}), "anchors": "user", "items": "item"}, "table"),

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay import _inputs as inputs
 from naysay import _interactions as interactions
+from naysay import _pair_inputs as inputs
 from naysay import _rows as rows
 from naysay import files, tables
 from naysay.arrays import to_numpy
@@ -308,13 +308,6 @@ class Positives:
         starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
         return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
-
-    @classmethod
-    def from_triples(
-        cls, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None
-    ) -> Positives:
-        """From (n, 3) head, relation, tail: the tails of the anchors h * n_relations + r, at most 2^27 of them."""
-        return cls.from_pairs(*inputs.tails_by_key(triples, n_entities, n_relations))
 
     def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
         """Whether each pair is known, in the shape of `items`. An item of -1 is never known.

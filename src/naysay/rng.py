@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_generator, check_whole, public
 
-_WORD = 0xFFFFFFFF
+_WORD, _LARGEST = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
 
 @public
@@ -42,7 +42,7 @@ def rng_for(seed: int, step: int = 0, rank: int = 0, worker: int = 0) -> np.rand
     """
     words: list[int] = []
     for name, value in (("seed", seed), ("step", step), ("rank", rank), ("worker", worker)):
-        number = check_whole(name, value, 0)
+        number = value if type(value) is int and 0 <= value <= _LARGEST else check_whole(name, value, 0)
         words += [number & _WORD, number >> 32]  # two words each, so that different arguments never give the same words
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(words)))
 

@@ -7,6 +7,7 @@ hash of triples nor a mask.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -14,10 +15,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay import _inputs as inputs
 from naysay import files, tables
+from naysay._pair_inputs import check_names
 from naysay._rows import frozen, offsets, raise_damaged
-from naysay.checks import public, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, whole_numbers
 from naysay.kernels import corrupt
 from naysay.kernels.threads import draw_in_rows
 from naysay.positives import Positives
@@ -26,6 +28,8 @@ from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_e
 
 _NUMBERS = ("n_entities", "n_relations", "duplicates", "unused_entities")
 _NAMES = ("entity_names", "relation_names")
+Ids = NDArray[np.int64]
+Named = tuple[Ids, Vocabulary | None, Vocabulary | None]  # triples, and the names of entities and relations
 # For each side: the part that a row lists, and the two parts that make its key.
 _KEY_PARTS = {HEAD: (TAIL, RELATION), RELATION: (HEAD, TAIL), TAIL: (HEAD, RELATION)}
 
@@ -62,12 +66,12 @@ class Triples:
         relation_names: Vocabulary | bool | None = None,
     ) -> None:
         """Check, sort and merge: O(n log n)."""
-        self._keep(inputs.named_triples(triples, entity_names, relation_names), n_entities, n_relations)
+        self._keep(_named_triples(triples, entity_names, relation_names), n_entities, n_relations)
 
-    def _keep(self, named: inputs.Named, n_entities: int | None, n_relations: int | None) -> Triples:
+    def _keep(self, named: Named, n_entities: int | None, n_relations: int | None) -> Triples:
         """The constructor, for triples that are ids already."""
         given, self.entity_names, self.relation_names = named
-        self.n_entities, self.n_relations = inputs.triple_sizes(named, n_entities, n_relations)
+        self.n_entities, self.n_relations = _triple_sizes(named, n_entities, n_relations)
         self.unused_entities = 0
         if n_entities is None and self.entity_names is None:
             advice = "entity_names=True for a vocabulary of those that occur"
@@ -92,7 +96,7 @@ class Triples:
         relation_names: Vocabulary | bool | None = None,
     ) -> Triples:
         """From three named columns of a table that `Positives.from_table` takes, of ids or of names."""
-        named = inputs.named_columns(table, (heads, relations, tails), entity_names, relation_names)
+        named = _named_columns(table, (heads, relations, tails), entity_names, relation_names)
         return cls.__new__(cls)._keep(named, n_entities, n_relations)
 
     @classmethod
@@ -109,27 +113,27 @@ class Triples:
         All parts are names, also those that look like numbers: WN18RR has entities like 00260881.
         """
         table = tables.read_lines(path, delimiter, SIDES)
-        return cls.__new__(cls)._keep(inputs.named_columns(table, SIDES, entity_names, relation_names), None, None)
+        return cls.__new__(cls)._keep(_named_columns(table, SIDES, entity_names, relation_names), None, None)
 
     def ids(self, names: Any) -> NDArray[np.int64]:
         """(n, 3) the ids of triples given by names. Raises NaysayError if a name is unknown."""
         if self.entity_names is None or self.relation_names is None:
             raise_invalid("names", "of triples that were made from names", "triples that were made from ids")
-        return inputs.named_triples(names, self.entity_names, self.relation_names)[0]
+        return _named_triples(names, self.entity_names, self.relation_names)[0]
 
     def names(self, ids: ArrayLike) -> list[tuple[str, str, str]]:
         """The names of triples (n, 3)."""
         if self.entity_names is None or self.relation_names is None:
             raise_invalid("ids", "of triples that were made from names", "triples that were made from ids")
-        array = inputs.triple_array(ids)
-        inputs.check_parts(array, self.n_entities, self.n_relations)
+        array = _triple_array(ids)
+        check_parts(array, self.n_entities, self.n_relations)
         heads, tails = (self.entity_names.names(array[:, side]) for side in (HEAD, TAIL))
         return list(zip(heads, self.relation_names.names(array[:, RELATION]), tails, strict=True))
 
     def contains(self, triples: ArrayLike) -> NDArray[np.bool_]:
         """(B,) whether each triple of (B, 3) is known; ids, or names if there are vocabularies."""
-        array = inputs.triple_array(triples) if self.entity_names is None else self.ids(triples)
-        inputs.check_parts(array, self.n_entities, self.n_relations)
+        array = _triple_array(triples) if self.entity_names is None else self.ids(triples)
+        check_parts(array, self.n_entities, self.n_relations)
         index = self.index((TAIL,))
         return index.known.contains(index.rows(array)[:, 0], array[:, TAIL])
 
@@ -152,8 +156,8 @@ class Triples:
                 sizes.append((other.n_entities, other.n_relations))
                 counted += other.unused_entities
             else:
-                named = inputs.named_triples(other, None, None)
-                sizes.append(inputs.triple_sizes(named, None, None))
+                named = _named_triples(other, None, None)
+                sizes.append(_triple_sizes(named, None, None))
             entities, entity_ids = joined_names(entities, named[1])
             relations, relation_ids = joined_names(relations, named[2])
             new_ids = (entity_ids, relation_ids, entity_ids)
@@ -284,3 +288,80 @@ def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:
     fresh = np.ones(len(ordered), np.bool_)
     fresh[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return np.ascontiguousarray(ordered[fresh])
+
+
+# ---- Arguments, checked ---------------------------------------------------------------------------------------------
+
+
+def _triple_array(triples: Any) -> Ids:
+    """(n, 3) int64: head, relation, tail."""
+    array = _three_columns(triples)
+    return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
+
+
+def _named_triples(triples: Any, entity_names: tables.Names, relation_names: tables.Names) -> Named:
+    """(n, 3) ids or names as ids, and their vocabularies, as `tables.encode` has them."""
+    check_names(entity_names=entity_names, relation_names=relation_names)
+    array = _three_columns(triples)
+    return _named_parts(array[:, HEAD], array[:, RELATION], array[:, TAIL], entity_names, relation_names)
+
+
+def _named_columns(
+    table: Any, columns: Sequence[str], entity_names: tables.Names, relation_names: tables.Names
+) -> Named:
+    """The same for three named columns of an Arrow table."""
+    check_names(entity_names=entity_names, relation_names=relation_names)
+    parts = tables.columns(table, **dict(zip(("heads", "relations", "tails"), columns, strict=True)))
+    return _named_parts(parts["heads"], parts["relations"], parts["tails"], entity_names, relation_names)
+
+
+def _named_parts(heads: Any, relations: Any, tails: Any, entity_names: Any, relation_names: Any) -> Named:
+    """The same for three arrays, of NumPy or Arrow; heads and tails share a vocabulary, in which heads come first.
+
+    If one of the three has names, entities and relations both get a vocabulary.
+    """
+    if any(tables.is_text(part) for part in (heads, relations, tails)):
+        entity_names = True if entity_names is None else entity_names
+        relation_names = True if relation_names is None else relation_names
+    if isinstance(entity_names, Vocabulary):
+        first, last = (tables.encode("triples", part, entity_names)[0] for part in (heads, tails))
+    else:
+        both, entity_names = tables.encode("triples", tables.joined(heads, tails), entity_names)
+        first, last = np.split(both, 2)
+    between, relation_names = tables.encode("triples", relations, relation_names)
+    return np.stack((first, between, last), axis=1).astype(np.int64, copy=False), entity_names, relation_names
+
+
+def _three_columns(triples: Any) -> NDArray[Any]:
+    array = as_array("triples", to_numpy(triples))
+    if array.ndim == 1 and array.size == 0:  # an empty list
+        return np.empty((0, 3), np.int64)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
+    return array
+
+
+def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
+    """Raise if parts are outside their ranges, with the first bad triple and how many there are."""
+    limits = np.array([n_entities, n_relations, n_entities], np.uint64)
+    bad = triples.view(np.uint64) >= limits  # -1 is 2^64 - 1
+    if bad.any():
+        rule = f"of ids within {n_entities} entities and {n_relations} relations"
+        raise_invalid("triples", rule, first_bad(triples, np.asarray(bad.any(axis=1))))
+
+
+def _triple_sizes(named: Named, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
+    """The numbers of entities and relations, as given, by the names or the largest ids; parts are below them."""
+    triples, entity_names, relation_names = named
+    if n_entities is None:
+        largest = int(triples[:, [HEAD, TAIL]].max(initial=-1))
+        n_entities = largest + 1 if entity_names is None else len(entity_names)
+    if n_relations is None:
+        largest = int(triples[:, RELATION].max(initial=-1))
+        n_relations = largest + 1 if relation_names is None else len(relation_names)
+    sizes = check_whole("n_entities", n_entities, 0), check_whole("n_relations", n_relations, 0)
+    for name, size in zip(("n_entities", "n_relations"), sizes, strict=True):
+        if size >= 1 << 31:  # a key is the product of two ids
+            raise_invalid(name, "below 2^31", size)
+    check_parts(triples, *sizes)
+    return sizes

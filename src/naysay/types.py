@@ -110,6 +110,8 @@ def _check_not_floats(parameter: str, ids: Array) -> None:
 
 def _ids(parameter: str, values: NDArray[Any], shape: str, looked_up: str) -> NDArray[np.int64]:
     """A part of a query as ids; for strings the error says how to get their ids."""
+    if values.dtype == np.int64:  # its shape was checked when the query was made
+        return values
     if values.size and values.dtype.kind in "OSTU":
         raise_invalid(parameter, "whole numbers", f"dtype {values.dtype}", f"The ids of names are {looked_up}.")
     return whole_numbers(parameter, values, shape).astype(np.int64, copy=False)

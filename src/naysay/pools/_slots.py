@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import checks
-from naysay._inputs import check_parts
 from naysay._rows import frozen, offsets
 from naysay._slots import check_ids
 from naysay.arrays import to_numpy
@@ -17,7 +16,7 @@ from naysay.kernels.lists import draw_places
 from naysay.kernels.threads import draw_in_rows, in_rows
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.triples import Triples
+from naysay.triples import Triples, check_parts
 from naysay.types import Query, anchor_ids, check_query
 
 ON_SHORT = ("pad", "raise")

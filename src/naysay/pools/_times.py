@@ -8,8 +8,8 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._inputs import aligned
 from naysay._interactions import as_times
+from naysay._pair_inputs import aligned
 from naysay._rows import frozen, offsets, positions
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_lengths, raise_invalid

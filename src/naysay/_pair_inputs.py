@@ -1,8 +1,7 @@
-"""The inputs of `Positives` and `Triples`, checked and as arrays: ids, names, CSR, sparse matrices, edges."""
+"""The arguments of `Positives`, checked and as arrays: ids, names, CSR, sparse matrices, edges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.types import HEAD, RELATION, TAIL
 from naysay.vocabulary import Vocabulary, warn_of_gaps
 
 Ids = NDArray[np.int64]
@@ -130,90 +128,3 @@ def edge_ends(
     if directed:
         return starts, ends, size
     return np.concatenate([starts, ends]), np.concatenate([ends, starts]), size
-
-
-Named = tuple[Ids, Vocabulary | None, Vocabulary | None]  # triples, and the names of entities and relations
-
-
-def triple_array(triples: Any) -> Ids:
-    """(n, 3) int64: head, relation, tail."""
-    array = _three_columns(triples)
-    return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
-
-
-def named_triples(triples: Any, entity_names: tables.Names, relation_names: tables.Names) -> Named:
-    """(n, 3) ids or names as ids, and their vocabularies, as `tables.encode` has them."""
-    check_names(entity_names=entity_names, relation_names=relation_names)
-    array = _three_columns(triples)
-    return _named_parts(array[:, HEAD], array[:, RELATION], array[:, TAIL], entity_names, relation_names)
-
-
-def named_columns(
-    table: Any, columns: Sequence[str], entity_names: tables.Names, relation_names: tables.Names
-) -> Named:
-    """The same for three named columns of an Arrow table."""
-    check_names(entity_names=entity_names, relation_names=relation_names)
-    parts = tables.columns(table, **dict(zip(("heads", "relations", "tails"), columns, strict=True)))
-    return _named_parts(parts["heads"], parts["relations"], parts["tails"], entity_names, relation_names)
-
-
-def _named_parts(heads: Any, relations: Any, tails: Any, entity_names: Any, relation_names: Any) -> Named:
-    """The same for three arrays, of NumPy or Arrow; heads and tails share a vocabulary, in which heads come first.
-
-    If one of the three has names, entities and relations both get a vocabulary.
-    """
-    if any(tables.is_text(part) for part in (heads, relations, tails)):
-        entity_names = True if entity_names is None else entity_names
-        relation_names = True if relation_names is None else relation_names
-    if isinstance(entity_names, Vocabulary):
-        first, last = (tables.encode("triples", part, entity_names)[0] for part in (heads, tails))
-    else:
-        both, entity_names = tables.encode("triples", tables.joined(heads, tails), entity_names)
-        first, last = np.split(both, 2)
-    between, relation_names = tables.encode("triples", relations, relation_names)
-    return np.stack((first, between, last), axis=1).astype(np.int64, copy=False), entity_names, relation_names
-
-
-def _three_columns(triples: Any) -> NDArray[Any]:
-    array = as_array("triples", to_numpy(triples))
-    if array.ndim == 1 and array.size == 0:  # an empty list
-        return np.empty((0, 3), np.int64)
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
-    return array
-
-
-def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
-    """Raise if parts are outside their ranges, with the first bad triple and how many there are."""
-    limits = np.array([n_entities, n_relations, n_entities], np.uint64)
-    bad = triples.view(np.uint64) >= limits  # -1 is 2^64 - 1
-    if bad.any():
-        rule = f"of ids within {n_entities} entities and {n_relations} relations"
-        raise_invalid("triples", rule, first_bad(triples, np.asarray(bad.any(axis=1))))
-
-
-def triple_sizes(named: Named, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
-    """The numbers of entities and relations, as given, by the names or the largest ids; parts are below them."""
-    triples, entity_names, relation_names = named
-    if n_entities is None:
-        largest = int(triples[:, [HEAD, TAIL]].max(initial=-1))
-        n_entities = largest + 1 if entity_names is None else len(entity_names)
-    if n_relations is None:
-        largest = int(triples[:, RELATION].max(initial=-1))
-        n_relations = largest + 1 if relation_names is None else len(relation_names)
-    sizes = check_whole("n_entities", n_entities, 0), check_whole("n_relations", n_relations, 0)
-    for name, size in zip(("n_entities", "n_relations"), sizes, strict=True):
-        if size >= 1 << 31:  # a key is the product of two ids
-            raise_invalid(name, "below 2^31", size)
-    check_parts(triples, *sizes)
-    return sizes
-
-
-def tails_by_key(triples: Any, n_entities: int | None, n_relations: int | None) -> tuple[Ids, Ids, int, int]:
-    """(head, relation) as h * n_relations + r, the tails, the number of such keys, and that of entities."""
-    array = triple_array(triples)
-    entities, relations = triple_sizes((array, None, None), n_entities, n_relations)
-    if entities * relations > _MANY:
-        rule, advice = "of at most 2^27 pairs of entity and relation", "naysay.Triples numbers only those that occur."
-        raise_invalid("triples", rule, f"{entities} x {relations}", advice)
-    return array[:, HEAD] * relations + array[:, RELATION], array[:, TAIL], entities * relations, entities
