@@ -1,4 +1,4 @@
-"""Every promise of a detector has broken duplicates that `check_detector` names, and an honest one passes."""
+"""Detectors that break each promise are named by `check_detector`, and an honest one passes."""
 
 from dataclasses import replace
 
@@ -10,7 +10,6 @@ import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.pools import Everything
 from naysay.testing import PromiseBroken, check_detector, planted_world
-from naysay.testing.detectors import PROMISES
 
 WORLD = planted_world(80, 60, per_anchor=6)
 
@@ -39,7 +38,7 @@ class Changed(Closeness):
 
 
 class Forgetful(Closeness):
-    """Says 0.5 for empty slots."""
+    """Suspects empty slots."""
 
     def suspicion(self, query, negatives):
         return np.clip(negatives.scores, 0, 1) + 0.5 * (negatives.ids < 0) * (negatives.ids >= -1).any()
@@ -53,7 +52,7 @@ class BestOfRow(Closeness):
         return super().suspicion(query, negatives) + 0.0 * np.array(best, float)[:, None]
 
 
-class SaysOneWhenAllEmpty(Closeness):
+class OneWhereAllAreEmpty(Closeness):
     def suspicion(self, query, negatives):
         found = super().suspicion(query, negatives)
         return found + 1.0 if negatives.ids.size and (negatives.ids < 0).all() else found
@@ -82,37 +81,29 @@ def moved(found, query, negatives):
     return found
 
 
-TWINS = [
-    ("shape", lambda: Changed(lambda found, q, n: found.mean(axis=1)), r"returned shape \(32,\) for .* \(32, 7\)"),
-    ("dtype", lambda: Changed(lambda found, q, n: found > 0.5), "returned dtype bool; suspicion is a float"),
-    (
-        "range",
-        lambda: Changed(lambda found, q, n: found * 3),
-        r"returned [12]\.\d+ at row \d+, slot \d; suspicion is within",
-    ),
-    ("range", lambda: Changed(lambda found, q, n: -found), r"returned -0\.\d+ at row"),
-    ("range", lambda: Changed(lambda found, q, n: found / (found > 0)), r"returned nan at row 0, slot 0; .* such\)"),
-    ("empty", Forgetful, r"returned \d\.\d+ in an empty slot, where suspicion is 0"),
-    ("no_rows", lambda: Changed(lambda found, q, n: found + 0 * found.max()), "raised ValueError: zero-size array"),
-    ("no_rows", lambda: Changed(lambda found, q, n: found.squeeze()), r"returned shape \(7,\) for .* \(1, 7\)"),
-    ("all_empty", SaysOneWhenAllEmpty, "returned other than 0 for rows that are all empty"),
-    ("frozen", lambda: Changed(scale_scores), "changed negatives.scores"),
-    ("frozen", lambda: Changed(scale_vectors), "changed query.vectors"),
-    ("determinism", Moody, "returned two results for equal inputs"),
-    ("global_state", lambda: Changed(moved), "used the global generator of torch"),
+BROKEN = [
+    ("shape", lambda: Changed(lambda found, q, n: found.mean(axis=1))),
+    ("dtype", lambda: Changed(lambda found, q, n: found > 0.5)),
+    ("range", lambda: Changed(lambda found, q, n: found * 3)),
+    ("range", lambda: Changed(lambda found, q, n: -found)),
+    ("range", lambda: Changed(lambda found, q, n: found / (found > 0))),
+    ("empty", Forgetful),
+    ("no_rows", lambda: Changed(lambda found, q, n: found + 0 * found.max())),
+    ("no_rows", lambda: Changed(lambda found, q, n: found.squeeze())),
+    ("all_empty", OneWhereAllAreEmpty),
+    ("frozen", lambda: Changed(scale_scores)),
+    ("frozen", lambda: Changed(scale_vectors)),
+    ("determinism", Moody),
+    ("global_state", lambda: Changed(moved)),
 ]
 
 
-@pytest.mark.parametrize(("promise", "make", "message"), TWINS)
+@pytest.mark.parametrize(("promise", "make"), BROKEN)
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
-def test_a_broken_promise_is_named(promise, make, message):
-    detector = make()
-    with pytest.raises(PromiseBroken, match=rf"^`{promise}`: {type(detector).__name__}.suspicion {message}"):
-        check_detector(detector, *question())
-
-
-def test_every_promise_has_a_broken_duplicate():
-    assert {promise for promise, _, _ in TWINS} == set(PROMISES)
+def test_a_broken_promise_is_named(promise, make):
+    with pytest.raises(PromiseBroken) as caught:
+        check_detector(make(), *question())
+    assert caught.value.promise == promise
 
 
 def test_an_honest_detector_passes():
@@ -124,13 +115,13 @@ def test_an_honest_detector_passes():
 def test_rows_without_any_negative_may_not_fail():
     query, negatives = question()
     full = replace(negatives, ids=np.maximum(negatives.ids, 0))
-    with pytest.raises(PromiseBroken, match=r"`all_empty`: BestOfRow.suspicion raised ZeroDivisionError"):
+    with pytest.raises(PromiseBroken, match="all_empty"):
         check_detector(BestOfRow(), query, full)
 
 
 def test_empty_slots_are_tried_also_where_the_question_has_none():
     query, negatives = question()
-    with pytest.raises(PromiseBroken, match=r"^`empty`: Forgetful"):
+    with pytest.raises(PromiseBroken, match="empty"):
         check_detector(Forgetful(), query, replace(negatives, ids=np.maximum(negatives.ids, 0)))
 
 

@@ -1,7 +1,7 @@
-"""Every promise of a pool has broken duplicates that `check_pool` names, and honest pools pass."""
+"""Pools that break each promise are named by `check_pool`, and honest pools pass."""
 
 import pickle
-import random  # noqa: TID251 - a duplicate moves it
+import random  # noqa: TID251 - a pool moves it
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.kernels.threads import threads
 from naysay.pools import Corruption, Everything
-from naysay.testing import PromiseBroken, check_pool, planted_world
-from naysay.testing._trials import batches
-from naysay.testing.pools import PROMISES
+from naysay.testing import PromiseBroken, check_pool
 from naysay.types import anchor_ids, positive_ids
 
 N_ITEMS = 30
@@ -35,7 +33,7 @@ WEIGHTS = np.arange(1.0, N_ITEMS + 1)
 
 
 class Plain:
-    """An honest pool; the duplicates change one thing each."""
+    """An honest pool; the broken ones change one thing each."""
 
     distinct = True
 
@@ -64,37 +62,18 @@ class Counting(Plain):
         self.calls = state["calls"]
 
 
-class KeepsAnObject(Counting):
+class Keeps(Counting):
+    """Counting, with another state."""
+
+    def __init__(self, kept):
+        super().__init__()
+        self.kept = kept
+
     def state(self):
-        return {"calls": self.calls, "parts": object()}
-
-
-class KeepsAState(Counting):
-    def state(self):
-        return {"calls": self.calls, "part": {"table": np.arange(3)}}
-
-
-class KeepsNothing(Counting):
-    def state(self):
-        return {"calls": self.calls, "table": None}
-
-
-class KeepsAList(Counting):
-    def state(self):
-        return [self.calls]
+        return self.kept
 
     def restore(self, state):
-        self.calls = state[0]
-
-
-class KeepsObjectArray(Counting):
-    def state(self):
-        return {"calls": self.calls, "array": np.array([None, {}])}
-
-
-class KeepsOddKeys(Counting):
-    def state(self):
-        return {"calls": self.calls, 3: 1.0}
+        self.calls = 0
 
 
 class ForgetsState(Counting):
@@ -125,32 +104,52 @@ class Refuses(Plain):
         return Everything(KNOWN, on_short="raise").draw(query, n, rng=rng)
 
 
-class TooWide(Plain):
-    def draw(self, query, n, *, rng):
-        return super().draw(query, np.asarray(n) + 1, rng=rng)
-
-
 class NoEmptyBatch(Plain):
     def draw(self, query, n, *, rng):
         anchor_ids(query).min()
         return super().draw(query, n, rng=rng)
 
 
-class BareArray(Plain):
+class Changed(Plain):
+    """An honest pool whose answer is changed: change(answer)."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
     def draw(self, query, n, *, rng):
-        return super().draw(query, n, rng=rng).ids
+        return self.change(super().draw(query, n, rng=rng))
 
 
-class PastTheEnd(Plain):
+class Asked(Plain):
+    """An honest pool that is asked something else: another(query, n, rng) -> (n, rng)."""
+
+    def __init__(self, another):
+        super().__init__()
+        self.another = another
+
     def draw(self, query, n, *, rng):
-        answer = super().draw(query, n, rng=rng)
-        return replace(answer, ids=np.where(answer.ids == N_ITEMS - 1, N_ITEMS, answer.ids))
+        n, rng = self.another(query, n, rng)
+        return super().draw(query, n, rng=rng)
 
 
-class BelowMinusOne(Plain):
-    def draw(self, query, n, *, rng):
-        answer = super().draw(query, n, rng=rng)
-        return replace(answer, ids=np.where(answer.ids == -1, -2, answer.ids))
+def by_number(number):
+    """A pool whose draws depend on a number that is read at each call."""
+    return Asked(lambda query, n, rng: (n, ns.rng_for(int(rng.integers(1 << 32)), step=number())))
+
+
+def moves(move):
+    """A pool that calls a function at each draw."""
+
+    def another(query, n, rng):
+        move()
+        return n, rng
+
+    return Asked(another)
+
+
+def with_ids(change):
+    return Changed(lambda answer: replace(answer, ids=change(answer.ids)))
 
 
 def knows_nothing():
@@ -161,26 +160,6 @@ def forgets_ignored():
     anchors, items = KNOWN.pairs()
     positive = KNOWN.relation == 1
     return Plain(Everything(ns.Positives.from_pairs(anchors[positive], items[positive], 40, N_ITEMS)))
-
-
-class CountsNothing(Plain):
-    def draw(self, query, n, *, rng):
-        return replace(super().draw(query, n, rng=rng), dropped={})
-
-
-class CountsTooMuch(Plain):
-    """Counts slots of shorter rows as well, which nobody asked for."""
-
-    def draw(self, query, n, *, rng):
-        answer = super().draw(query, n, rng=rng)
-        return replace(answer, dropped={"exhausted": int((answer.ids < 0).sum())})
-
-
-class OneNumberOnly(Plain):
-    """Takes the largest of n for every row."""
-
-    def draw(self, query, n, *, rng):
-        return super().draw(query, int(np.max(n, initial=0)), rng=rng)
 
 
 class OverwritesPositives(Plain):
@@ -199,11 +178,6 @@ class OverwritesSlots(Plain):
         return answer
 
 
-class OwnGenerator(Plain):
-    def draw(self, query, n, *, rng):
-        return super().draw(query, n, rng=np.random.default_rng())
-
-
 class OwnCounts(Plain):
     """Counts something that changes from call to call."""
 
@@ -213,31 +187,6 @@ class OwnCounts(Plain):
         self.calls += 1
         answer = super().draw(query, n, rng=rng)
         return replace(answer, dropped={**answer.dropped, "tries": self.calls})
-
-
-class ByThreads(Plain):
-    def draw(self, query, n, *, rng):
-        return super().draw(query, n, rng=ns.rng_for(int(rng.integers(1 << 32)), step=threads()))
-
-
-class FixedSeed(Plain):
-    def draw(self, query, n, *, rng):
-        return super().draw(query, n, rng=ns.rng_for(0))
-
-
-class FixedSeedWithoutClaims(FixedSeed):
-    def draw(self, query, n, *, rng):
-        return replace(super().draw(query, n, rng=rng), log_q=None)
-
-
-class Moves(Plain):
-    def __init__(self, move):
-        super().__init__()
-        self.move = move
-
-    def draw(self, query, n, *, rng):
-        self.move()
-        return super().draw(query, n, rng=rng)
 
 
 class Claims(Plain):
@@ -252,12 +201,6 @@ class Claims(Plain):
         answer = super().draw(query, n, rng=rng)
         log_q = np.where(answer.ids >= 0, self.claim(answer), 0.0)
         return replace(answer, log_q=log_q)
-
-
-class ClaimsInEmptySlots(Plain):
-    def draw(self, query, n, *, rng):
-        answer = super().draw(query, n, rng=rng)
-        return replace(answer, log_q=np.where(answer.ids >= 0, answer.log_q, -1.0))
 
 
 def weighted(*, distinct):
@@ -276,91 +219,72 @@ def marginal(answer):
     return np.log(WEIGHTS[answer.ids] / np.where(first >= 0, free, N_ITEMS**2))
 
 
-TWINS = [
-    ("state", KeepsAnObject, r"keeps a object at 'parts'; a state is a flat dictionary of arrays, numbers and strings"),
-    ("state", KeepsAState, r"keeps a dict at 'part'; a state is a flat"),
-    ("state", KeepsNothing, r"keeps a NoneType at 'table'; a state is a flat"),
-    ("state", KeepsAList, r"keeps a list in place of a dictionary; a state is a flat"),
-    ("state", KeepsObjectArray, r"keeps a ndarray at 'array'"),
-    ("state", KeepsOddKeys, r"keeps the key 3; a state is a flat"),
-    ("state", ForgetsState, r"gave other ids after restore\(state\(\)\)"),
-    ("state", ForgetsObserved, r"gave other ids after restore\(state\(\)\)"),
-    ("on_short", Refuses, "raised NaysayError where rows are to be padded: .* has 0 candidates left of the"),
-    ("shape", TooWide, r"returned shape \(0, \d\) instead of \(0, \d\)"),
-    ("shape", NoEmptyBatch, "raised ValueError: zero-size array"),
-    ("shape", BareArray, "raised TypeError: the answer must be Negatives, not ndarray"),
-    ("range", PastTheEnd, r"returned item 30 for anchor \d+, but an id is within -1 \.\.\. 29 \(\d+ such slots\)"),
-    ("range", BelowMinusOne, r"returned item -2 for anchor 0, but an id is within -1 \.\.\. 29"),
-    ("exclusion", knows_nothing, r"returned item \d+ for anchor \d+, which is known \(\d+ such slots\)"),
-    ("exclusion", forgets_ignored, r"returned item [789] for anchor [2345], which is known \(\d+ such slots\)"),
-    ("distinct", lambda: Plain(Everything(KNOWN, distinct=False)), r"item \d+ for anchor \d+ twice in its row \(\d+"),
-    ("counted", CountsNothing, r"left \d+ of \d+ slots empty and counted dropped={}"),
-    ("counted", CountsTooMuch, r"left \d+ of \d+ slots empty and counted dropped={'exhausted': \d+}"),
-    ("counted", OneNumberOnly, "filled slots beyond the number that their row requests"),
-    ("frozen", OverwritesPositives, "changed the positives it was given"),
-    ("frozen", OverwritesSlots, "changed the slots it was given"),
-    ("determinism", OwnGenerator, "gave other ids for an equal generator"),
-    ("determinism", OwnCounts, "gave other dropped for an equal generator"),
-    ("threads", ByThreads, "gave other ids with 2 threads than with 1"),
-    ("randomness", FixedSeed, "gave the same ids for 32 different generators"),
-    ("randomness", FixedSeedWithoutClaims, "gave the same ids for 32 different generators"),
-    ("global_state", lambda: Moves(np.random.rand), "used the global generator of numpy.random"),
-    ("global_state", lambda: Moves(random.random), "used the global generator of random"),
-    ("global_state", lambda: Moves(lambda: torch.rand(1)), "used the global generator of torch"),
-    ("log_q", lambda: Claims(lambda a: np.full(a.shape, np.nan)), "between nan and nan; it is finite and at most 0"),
-    ("log_q", lambda: Claims(lambda a: -a.log_q), r"log_q between 0.0 and 3\.\d+; it is finite and at most 0"),
-    ("log_q", ClaimsInEmptySlots, "gave a log_q other than 0 in an empty slot"),
-    (
-        "log_q",
-        lambda: Claims(at_first(lambda a: np.full(a.shape, -np.log(N_ITEMS)))),
-        r"for anchor 1 that its draws do not follow",
-    ),
-    (
-        "log_q",
-        lambda: Claims(at_first(lambda a: np.full(a.shape, -np.log(20))), weighted(distinct=True)),
-        r"for anchor \d+ that its draws do not follow",
-    ),
-    (
-        "log_q",
-        lambda: Claims(lambda a: 0.5 * a.log_q, weighted(distinct=False)),
-        r"for anchor \d+ that adds up to \d\.\d+ over \d+ outcomes",
-    ),
-    (
-        "log_q",
-        lambda: Claims(at_first(lambda a: -3.0 - a.ids.sum() % 7)),
-        r"for anchor \d+ that has two values for one outcome",
-    ),
-    (
-        "log_q",
-        lambda: Claims(lambda a: np.broadcast_to(a.log_q[:, :1], a.shape)),  # the marginal of a uniform draw
-        r"log_q of -0\.6931 to the last candidate of anchor 1, slot 1; it is 0 there",
-    ),
-    ("log_q", lambda: Claims(marginal, weighted(distinct=True)), r"to the last candidate of anchor 1, slot 1; it is 0"),
-    (
-        "log_q",
-        lambda: Claims(lambda a: a.log_q * np.where(np.arange(a.shape[1]) == 1, 0.9, 1.0)),
-        r"for anchor \d+, its first two slots together, that",
-    ),
+def uniform_at_first(n):
+    return at_first(lambda answer: np.full(answer.shape, -np.log(n)))
+
+
+def empty_count(answer):
+    """The count of all empty slots, also of those that their row did not request."""
+    return replace(answer, dropped={"exhausted": int((answer.ids < 0).sum())})
+
+
+FIXED_SEED = Asked(lambda query, n, rng: (n, ns.rng_for(0)))
+BROKEN = [
+    ("state", lambda: Keeps({"parts": object()})),
+    ("state", lambda: Keeps({"part": {"table": np.arange(3)}})),
+    ("state", lambda: Keeps({"table": None})),
+    ("state", lambda: Keeps([0])),
+    ("state", lambda: Keeps({"array": np.array([None, {}])})),
+    ("state", lambda: Keeps({3: 1.0})),
+    ("state", ForgetsState),
+    ("state", ForgetsObserved),
+    ("on_short", Refuses),
+    ("shape", lambda: Asked(lambda query, n, rng: (np.asarray(n) + 1, rng))),
+    ("shape", NoEmptyBatch),
+    ("shape", lambda: Changed(lambda answer: answer.ids)),
+    ("range", lambda: with_ids(lambda ids: np.where(ids == N_ITEMS - 1, N_ITEMS, ids))),
+    ("range", lambda: with_ids(lambda ids: np.where(ids == -1, -2, ids))),
+    ("exclusion", knows_nothing),
+    ("exclusion", forgets_ignored),
+    ("distinct", lambda: Plain(Everything(KNOWN, distinct=False))),
+    ("counted", lambda: Changed(lambda answer: replace(answer, dropped={}))),
+    ("counted", lambda: Changed(empty_count)),
+    ("counted", lambda: Asked(lambda query, n, rng: (int(np.max(n, initial=0)), rng))),
+    ("frozen", OverwritesPositives),
+    ("frozen", OverwritesSlots),
+    ("determinism", lambda: Asked(lambda query, n, rng: (n, np.random.default_rng()))),
+    ("determinism", OwnCounts),
+    ("threads", lambda: by_number(threads)),
+    ("randomness", lambda: FIXED_SEED),
+    ("global_state", lambda: moves(np.random.rand)),
+    ("global_state", lambda: moves(random.random)),
+    ("global_state", lambda: moves(lambda: torch.rand(1))),
+    ("log_q", lambda: Claims(lambda answer: np.full(answer.shape, np.nan))),
+    ("log_q", lambda: Claims(lambda answer: -answer.log_q)),
+    ("log_q", lambda: Changed(lambda a: replace(a, log_q=np.where(a.ids >= 0, a.log_q, -1.0)))),
+    ("log_q", lambda: Claims(uniform_at_first(N_ITEMS))),
+    ("log_q", lambda: Claims(uniform_at_first(20), weighted(distinct=True))),
+    ("log_q", lambda: Claims(lambda answer: 0.5 * answer.log_q, weighted(distinct=False))),
+    ("log_q", lambda: Claims(at_first(lambda answer: -3.0 - answer.ids.sum() % 7))),  # two values for one outcome
+    ("log_q", lambda: Claims(lambda a: np.broadcast_to(a.log_q[:, :1], a.shape))),  # the marginal of a uniform draw
+    ("log_q", lambda: Claims(marginal, weighted(distinct=True))),
+    ("log_q", lambda: Claims(lambda a: a.log_q * np.where(np.arange(a.shape[1]) == 1, 0.9, 1.0))),
 ]
 
 
-@pytest.mark.parametrize(("promise", "make", "message"), TWINS)
-def test_a_broken_promise_is_named(promise, make, message):
-    with pytest.raises(PromiseBroken, match=message) as caught:
+@pytest.mark.parametrize(("promise", "make"), BROKEN)
+def test_a_broken_promise_is_named(promise, make):
+    with pytest.raises(PromiseBroken) as caught:
         check_pool(make(), KNOWN)
     assert caught.value.promise == promise
     assert str(caught.value).startswith(f"`{promise}`: ")
 
 
-def test_every_promise_has_a_broken_duplicate():
-    assert {promise for promise, _, _ in TWINS} == set(PROMISES)
-
-
-def test_the_twins_are_otherwise_honest():
+def test_honest_pools_pass():
     check_pool(Plain(), KNOWN)
     check_pool(Counting(), KNOWN)
-    for distinct in (True, False):
-        check_pool(Claims(lambda a: a.log_q, weighted(distinct=distinct)), KNOWN)
+    check_pool(Everything(KNOWN))  # the pool's own positives are the default
+    check_pool(Claims(lambda answer: answer.log_q, weighted(distinct=True)), KNOWN)
 
 
 class LeavesSome(Plain):
@@ -378,35 +302,24 @@ def test_the_last_candidate_is_only_that_where_nothing_else_was_left_out():
     check_pool(LeavesSome(), KNOWN)
 
 
-@pytest.mark.parametrize("choice", ["uniform", "bernoulli"])
-def test_the_last_candidate_of_a_triple_is_the_last_of_all_sides(choice):
+def test_the_last_candidate_of_a_triple_is_the_last_of_all_sides():
     triples = np.random.default_rng(0).integers(0, [6, 2, 6], (60, 3))
-    pool, known = Corruption(triples, choice=choice), ns.Triples(triples)
+    pool, known = Corruption(triples, choice="bernoulli"), ns.Triples(triples)
     check_pool(pool, known)
-    with pytest.raises(PromiseBroken, match=r"to the last candidate of anchor \[\d, \d, \d\], slot \d+; it is 0 there"):
-        check_pool(Claims(lambda a: np.minimum(a.log_q, -0.01), pool), known)
+    with pytest.raises(PromiseBroken, match="log_q"):
+        check_pool(Claims(lambda answer: np.minimum(answer.log_q, -0.01), pool), known)
 
 
-PLANTED = planted_world(300, 120, per_anchor=10)
-
-
-@pytest.mark.parametrize("known", [PLANTED.known, KNOWN, ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 1, 0], 4, 2)])
-@pytest.mark.parametrize("distinct", [True, False])
-@pytest.mark.parametrize("by_weight", [True, False])
-def test_everything_keeps_all_promises(known, distinct, by_weight):
-    weights = np.arange(known.n_items) ** 2.0 if by_weight else None  # item 0 has weight 0: never drawn
-    check_pool(Everything(known, weights, distinct), known)
-
-
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 10**6), st.integers(1, 9))
 def test_an_honest_pool_passes_in_any_world(n_anchors, n_items, seed, n):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(0, n_anchors * n_items + 1))
-    known = ns.Positives.from_pairs(
-        rng.integers(0, n_anchors, size), rng.integers(0, n_items, size), n_anchors, n_items
-    )
-    check_pool(Everything(known, distinct=bool(seed % 2)), known, n=n, seed=seed, anchors=np.arange(n_anchors))
+    anchors, items = rng.integers(0, n_anchors, size), rng.integers(0, n_items, size)
+    known = ns.Positives.from_pairs(anchors, items, n_anchors, n_items)
+    weights = np.arange(n_items) ** 2.0 if seed % 3 else None  # item 0 has weight 0: never drawn
+    pool = Everything(known, weights, distinct=bool(seed % 2))
+    check_pool(pool, known, n=n, seed=seed, anchors=np.arange(n_anchors))
 
 
 class InBatch:
@@ -437,26 +350,15 @@ def partner(anchors):
     return ns.Query(anchors, positives=(anchors * 7) % N_ITEMS)
 
 
-def test_queries_carry_a_positive_of_each_anchor():
-    made = batches(None, KNOWN, None, None, 0)
-    query = made.mixed(500)
-    assert len(query) == 500
-    assert KNOWN.contains(query.anchors, query.positives, relation="positive").all()
-    assert query.anchors[0] == 0
-    assert query.anchors[1] == 1  # the two that run out come first
+def test_queries_are_made_of_pairs_or_by_a_function():
     check_pool(InBatch(), KNOWN, n=4)
-
-
-def test_a_query_factory_dresses_the_anchors():
     check_pool(InBatch(), anchors=np.arange(40), query=partner, n=4)
-    with pytest.raises(
-        PromiseBroken, match=r"`shape`: InBatch.draw raised NaysayError: .*query.positives.*must be given"
-    ):
+    with pytest.raises(PromiseBroken, match="shape"):  # without positives
         check_pool(InBatch(), anchors=np.arange(40))
 
 
 def test_with_nothing_known_a_rows_own_positive_is_excluded():
-    with pytest.raises(PromiseBroken, match=r"`exclusion`: OwnPositive.draw returned item"):
+    with pytest.raises(PromiseBroken, match="exclusion"):
         check_pool(OwnPositive(), anchors=np.arange(40), query=partner, n=4)
 
 
@@ -492,9 +394,7 @@ def test_triples_are_driven_and_excluded_by_side():
     rng = np.random.default_rng(3)
     known = ns.Triples(np.stack([rng.integers(0, 5, 30), rng.integers(0, 2, 30), rng.integers(0, 5, 30)], 1))
     check_pool(Corrupt(known), known, n=3)
-    with pytest.raises(
-        PromiseBroken, match=r"`exclusion`: Corrupt.draw returned item \d for anchor \[\d, \d, \d\], which"
-    ):
+    with pytest.raises(PromiseBroken, match="exclusion"):
         check_pool(Corrupt(known, filtered=False), known, n=3)
 
 
@@ -510,7 +410,7 @@ def test_distinct_looks_at_the_side_too():
             return [(0, 4), (0, 4), (2, 5), (2, 4)]
 
     check_pool(SameIdBothSides(known), known, n=3)
-    with pytest.raises(PromiseBroken, match=r"`distinct`: Twice.draw returned item 4 for anchor .* twice in its row"):
+    with pytest.raises(PromiseBroken, match="distinct"):
         check_pool(Twice(known), known, n=3)
 
 
@@ -522,20 +422,17 @@ def test_the_pool_and_the_threads_are_left_as_they_were():
         check_pool(pool, KNOWN)
         assert (pool.calls, threads()) == (5, 3)
         with pytest.raises(PromiseBroken, match="threads"):
-            check_pool(ByThreads(), KNOWN)
+            check_pool(by_number(threads), KNOWN)
         assert threads() == 3
     finally:
         ns.set_threads(before)
 
 
 def test_a_promise_that_is_not_made_is_not_held():
-    check_pool(FixedSeed(), KNOWN, without=("randomness", "log_q"))
-    with pytest.raises(ns.NaysayError, match=r"check_pool: `without` must be one of .* Did you mean 'randomness'"):
+    check_pool(FIXED_SEED, KNOWN, without=("randomness", "log_q"))
+    with pytest.raises(ns.NaysayError) as caught:
         check_pool(Plain(), KNOWN, without=("randomnes",))
-
-
-def test_the_pools_own_positives_are_the_default():
-    check_pool(Everything(KNOWN))
+    assert caught.value.parameter == "without"
 
 
 def test_the_exception_survives_pickling():

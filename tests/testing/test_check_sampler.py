@@ -1,18 +1,18 @@
-"""Every promise of a sampler has broken duplicates that `check_sampler` names, and honest samplers pass."""
+"""Samplers that break each promise are named by `check_sampler`, and honest samplers pass."""
 
 import math
+import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from test_check_pool import KNOWN, TWINS, Counting, Plain, weighted
+from test_check_pool import BROKEN, KNOWN, Counting, weighted
 
 import naysay as ns
 from naysay.pools import Everything
 from naysay.testing import PromiseBroken, check_sampler, planted_world, samplers
-from naysay.testing.samplers import PROMISES
 from naysay.types import anchor_ids
 
 
@@ -32,8 +32,8 @@ def realised(k, size, rng):
     return math.floor(k) + (rng.random(size) < k % 1).astype(np.int64)
 
 
-class Twin(Mine):
-    """A pool's duplicate as a sampler: what the pool says of itself, the sampler says."""
+class AsSampler(Mine):
+    """A pool as a sampler: what the pool says of itself, the sampler says."""
 
     def __getattr__(self, name):
         if name in ("distinct", "state", "restore", "observe"):
@@ -90,51 +90,38 @@ class HalfTorch(Mine):
         return replace(plain.like(query), log_q=plain.log_q)
 
 
-OWN_TWINS = [
-    ("k", RoundsUp, r"gave \d\.\d+ negatives a row for k = 3.5, with dropped="),
-    ("k", RoundsDown, r"returned shape \(1024, 3\) for k = 3.5 and 1024 rows"),
-    ("k", WholeNumbersOnly, "raised NaysayError: .* must be a whole number, got 3.5"),
-    ("k", OneForAll, r"filled slots beyond .* their row requests \(\d+ such slots\), with k of shape \(B,\)"),
-    ("k", AlwaysWide, r"returned 5 slots where the widest row requests 4, with k of shape \(B,\)"),
-    ("arrays", AlwaysNumpy, "answered a torch query with ids that is not a tensor on its device"),
-    ("arrays", AlwaysTorch, "answered a NumPy query with ids that is not a NumPy array"),
-    ("arrays", HalfTorch, "answered a torch query with log_q that is not a tensor on its device"),
-]
-
-
-@pytest.mark.parametrize(("promise", "make", "message"), OWN_TWINS)
-def test_a_broken_promise_is_named(promise, make, message):
-    with pytest.raises(PromiseBroken, match=rf"^`{promise}`: {make.__name__}.sample {message}"):
+@pytest.mark.parametrize(
+    ("promise", "make"),
+    [
+        ("k", RoundsUp),
+        ("k", RoundsDown),
+        ("k", WholeNumbersOnly),
+        ("k", OneForAll),
+        ("k", AlwaysWide),
+        ("arrays", AlwaysNumpy),
+        ("arrays", AlwaysTorch),
+        ("arrays", HalfTorch),
+    ],
+)
+def test_a_broken_promise_is_named(promise, make):
+    with pytest.raises(PromiseBroken) as caught:
         check_sampler(make(Everything(KNOWN)), KNOWN)
+    assert caught.value.promise == promise
 
 
-@pytest.mark.parametrize("promise", sorted({promise for promise, _, _ in TWINS}))
+@pytest.mark.parametrize("promise", sorted({promise for promise, _ in BROKEN}))
 def test_what_a_pool_promises_a_sampler_promises_too(promise):
-    # k comes before what a pool says about slots for each row
-    expected = {promise, "k"} if promise == "counted" else {promise}
-    for name, make, _ in TWINS:
-        if name == promise:
-            with pytest.raises(PromiseBroken) as caught:
-                check_sampler(Twin(make()), KNOWN)
-            assert caught.value.promise in expected
+    make = next(make for name, make in BROKEN if name == promise)
+    with pytest.raises(PromiseBroken) as caught:
+        check_sampler(AsSampler(make()), KNOWN)
+    # k comes before what a pool promises about slots for each row
+    assert caught.value.promise == ("k" if promise == "counted" else promise)
 
 
-def test_every_promise_has_a_broken_duplicate():
-    assert {promise for promise, _, _ in (*TWINS, *OWN_TWINS)} == set(PROMISES)
-
-
-@pytest.mark.parametrize("distinct", [True, False])
-@pytest.mark.parametrize("by_weight", [True, False])
-def test_a_users_sampler_keeps_all_promises(distinct, by_weight):
-    world = planted_world(200, 90, per_anchor=8)
-    for known in (world.known, KNOWN):
-        weights = np.arange(1.0, known.n_items + 1) if by_weight else None
-        check_sampler(Mine(Everything(known, weights, distinct)), known)
-
-
-def test_the_twins_are_otherwise_honest():
-    for pool in (Plain(), Counting(), Plain(weighted(distinct=True))):
-        check_sampler(Twin(pool), KNOWN)
+def test_honest_samplers_pass():
+    check_sampler(Mine(Everything(KNOWN, distinct=False)), KNOWN, anchors=torch.arange(40))
+    check_sampler(AsSampler(Counting()), KNOWN)
+    check_sampler(AsSampler(weighted(distinct=True)), KNOWN)
 
 
 class Nearest:
@@ -165,9 +152,7 @@ def test_other_reasons_for_empty_slots_count_and_vectors_come_from_the_factory()
 
     for floor in (-1.0, 0.6):
         check_sampler(Nearest(world, floor), world.known, query=query, without=("randomness",))
-    with pytest.raises(
-        PromiseBroken, match=r"`randomness`: Nearest.sample gave the same ids for 32 different generators"
-    ):
+    with pytest.raises(PromiseBroken, match="randomness"):
         check_sampler(Nearest(world), world.known, query=query)
 
 
@@ -176,13 +161,7 @@ def test_without_torch_only_numpy_is_asked_for(monkeypatch):
     check_sampler(AlwaysNumpy(Everything(KNOWN)), KNOWN)
 
 
-def test_torch_anchors_are_taken_as_rows():
-    check_sampler(Mine(Everything(KNOWN)), KNOWN, anchors=torch.arange(40))
-
-
 def test_testing_does_not_import_torch():
-    import subprocess
-
     code = (
         "import sys, naysay as ns; known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=5);"
         "ns.check_pool(ns.pools.Everything(known), known); ns.planted_world(20, 30, per_anchor=3);"
