@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors._slots import SUSPICION_THRESHOLD, by_probability
-from naysay.detectors._text_hash import Folding, fold
-from naysay.detectors.duplicates import REASONS, Duplicates
+from naysay.detectors import Duplicates
 
 TEXTS = ["Paris.", "paris", "Rome", "", " \u200f", "the eternal city", "What is the capital of France?", "ROME!"]
 ASKED = ["what is the capital of france", "Where is the Colosseum", ""]
 
 
 def names(duplicates, query, negatives):
-    return [[REASONS[reason] for reason in row] for row in to_numpy(duplicates.reasons(query, negatives)).tolist()]
+    return [
+        [Duplicates.reason_names[reason] for reason in row]
+        for row in to_numpy(duplicates.reasons(query, negatives)).tolist()
+    ]
 
 
 # ---- what the peers get wrong ---------------------------------------------------------------------------
@@ -55,9 +56,12 @@ def test_a_spelling_of_the_positive_is_not_the_top_negative():
 # ---- texts ----------------------------------------------------------------------------------------------
 
 
+FOLDED = {"Paris": "p", "paris.": "p", "PARIS!": "p", "Rome": "r", "rome": "r", "": "", "\u200b": "", "x\ud800": "x"}
+
+
 @given(st.data())
 def test_equal_texts_as_in_loops(data):
-    word = st.sampled_from(["Paris", "paris.", "PARIS!", "Rome", "rome", "", "\u200b", "x\ud800"])
+    word = st.sampled_from([*FOLDED])
     items = data.draw(st.lists(word, min_size=1, max_size=8))
     anchors = data.draw(st.lists(word, min_size=3, max_size=3))
     some = st.integers(0, len(items) - 1)
@@ -69,18 +73,17 @@ def test_equal_texts_as_in_loops(data):
     query, negatives = ns.Query(np.array(rows, np.int64), positives=own), ns.Negatives(ids.reshape(len(rows), 3))
     duplicates = Duplicates(item_texts=items, anchor_texts=anchors, positives=known, jaccard=None)
     found, why = duplicates.suspicion(query, negatives), names(duplicates, query, negatives)
-    plain = Folding(punctuation=True)
     for row, anchor in enumerate(rows):
         positives = [item for a, item in pairs if a == anchor] + ([] if own is None else [own[row]])
         for slot in range(3):
             item = ids[row, slot]
-            text = "" if item < 0 else fold(items[item], plain)
+            text = "" if item < 0 else FOLDED[items[item]]
             reason = "none"
             if item in positives:
                 reason = "positive"
-            elif text and text == fold(anchors[anchor], plain):
+            elif text and text == FOLDED[anchors[anchor]]:
                 reason = "anchor"
-            elif text and text in [fold(items[p], plain) for p in positives]:
+            elif text and text in [FOLDED[items[p]] for p in positives]:
                 reason = "same text"
             assert why[row][slot] == reason
             assert found[row, slot] == (reason != "none")
@@ -105,7 +108,7 @@ def test_near_texts_are_found_in_a_planted_corpus():
     others = (rows + 1) % 100
     ids = np.stack([100 + rows, 200 + rows, 300 + rows, others, 100 + others, 200 + others], 1)
     query = ns.Query(rows, positives=rows)
-    flagged = duplicates.suspicion(query, ns.Negatives(ids)) >= SUSPICION_THRESHOLD
+    flagged = duplicates.suspicion(query, ns.Negatives(ids)) >= 0.5
     assert flagged[:, :2].all()
     assert not flagged[:, 2:].any()
     assert {reason for row in names(duplicates, query, ns.Negatives(ids[:, 1:2])) for reason in row} == {"near text"}
@@ -128,7 +131,7 @@ def test_scripts_without_spaces_have_near_texts_too():
     text = "".join(chr(0x4E00 + i * 7) for i in range(120))
     duplicates = Duplicates(item_texts=[text, f"{text}新", text[:20]])
     found = duplicates.suspicion(ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2]])))
-    assert found[0, 0] >= SUSPICION_THRESHOLD > found[0, 1]
+    assert found[0, 0] >= 0.5 > found[0, 1]
 
 
 @pytest.mark.parametrize(
@@ -203,20 +206,11 @@ def test_the_nearest_vector_as_in_loops(data):
             assert found[row, slot] == pytest.approx(expected, abs=1e-5)
 
 
-def formula(value, line):
+def formula(value, threshold):
     if value <= 0 or value >= 1:
         return float(value >= 1)
-    logit = 2 * (np.log(value / (1 - value)) - np.log(line / (1 - line)))
+    logit = 2 * (np.log(value / (1 - value)) - np.log(threshold / (1 - threshold)))
     return 1 / (1 + np.exp(-logit))
-
-
-@given(st.just(0.0) | st.floats(1e-9, 1), st.floats(0.01, 0.99))
-def test_suspicion_by_similarity(value, line):
-    found = float(by_probability(np.array(value), line, 2))
-    assert found == pytest.approx(formula(value, line), abs=1e-6)
-    assert (found >= SUSPICION_THRESHOLD) == (value >= line)
-    assert float(by_probability(np.array(line), line, 2)) == SUSPICION_THRESHOLD
-    assert float(by_probability(np.array(min(value + 0.01, 1.0)), line, 2)) >= found
 
 
 def test_shared_vectors_find_the_anchor():
@@ -259,6 +253,3 @@ def test_all_known_positives_count_not_only_the_querys():
     asked = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))
     assert duplicates.suspicion(*asked).tolist() == [[1]]
     assert Duplicates(item_texts=["Paris", "rome.", "Rome"]).suspicion(*asked).tolist() == [[0]]
-
-
-# ---- refusals -------------------------------------------------------------------------------------------

