@@ -2,8 +2,6 @@
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -37,14 +35,12 @@ def files(tmp_path_factory):
     return folder
 
 
-def test_it_prints_writes_and_passes(files):
-    """As a program of its own, in which a warning is an error."""
+def test_it_prints_writes_and_passes(files, naysay):
     vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
     words = ("audit", files / "a.parquet", *vectors, "--json", files / "out.json", "--top", "3")
-    command = [sys.executable, "-W", "error", "-m", "naysay.cli", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "400 negatives of 100 anchors" in done.stdout
+    code, text, error = naysay(*words)
+    assert (code, error) == (0, "")
+    assert "400 negatives of 100 anchors" in text
     assert len(json.loads((files / "out.json").read_text())["worst"]) == 3
 
 
@@ -67,18 +63,17 @@ def test_it_fails_with_1_above_the_limit(files, naysay):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "option"),
     [
-        (["lost.parquet"], "naysay: audit: `negatives` must be an existing file, got 'lost.parquet'.\n"),
-        (
-            ["lost.parquet", "--fail-above", "much"],
-            "naysay: audit: `--fail-above` must be a share from 0 to 1, or 0% to 100%, got 'much'.\n",
-        ),
-        (["lost.parquet", "--json", "no/a"], "naysay: audit: `--json` must be in an existing folder, got 'no/a'.\n"),
+        (["lost.parquet"], "negatives"),
+        (["lost.parquet", "--fail-above", "much"], "--fail-above"),
+        (["lost.parquet", "--json", "no/a"], "--json"),
     ],
 )
-def test_wrong_input_is_one_sentence_and_exit_2(arguments, sentence, naysay):
-    assert naysay("audit", *arguments) == (2, "", sentence)
+def test_an_invalid_option_is_named_and_exit_2(arguments, option, naysay):
+    code, text, error = naysay("audit", *arguments)
+    assert (code, text, error.count("\n")) == (2, "", 1)
+    assert error.startswith(f"naysay: audit: `{option}` must be ")
 
 
 def test_an_unknown_estimate_is_null_and_the_gate_says_why(tmp_path, monkeypatch, capsys):

@@ -21,8 +21,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("header", [("source", "target"), ("Source", "Target"), ("user", "item"), ("from", "to")])
-@pytest.mark.parametrize("delimiter", ["\t", ",", " "])
+@pytest.mark.parametrize("header", [("Source", "Target"), ("user", "item")])
+@pytest.mark.parametrize("delimiter", ["\t", " "])
 def test_the_header_of_an_edge_list_is_no_edge(header, delimiter):
     plain = ns.lab.read_graph(written("plain.txt", EDGES, delimiter))
     with pytest.warns(ns.NaysayWarning, match="header"):

@@ -5,53 +5,16 @@ from importlib.metadata import version
 from typing import final
 
 import numpy as np
-import pytest
 
 from naysay.text import counted, number, percent, short_repr, versions
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (1234567, "1,234,567"),
-        (3.0, "3"),
-        (0.123456, "0.1235"),
-        (-0.5, "-0.5"),
-        (12345.6, "12,346"),
-        (float("nan"), ""),
-        (1e-7, "1e-07"),
-        (float("inf"), "inf"),
-    ],
-)
-def test_number(value, text):
-    assert number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0.0 %"),
-        (0.5, "50.0 %"),
-        (0.01, "1.0 %"),
-        (0.00123, "0.12 %"),
-        (1.0, "100.0 %"),
-        (float("nan"), "unknown"),
-    ],
-)
-def test_percent(value, text):
-    assert percent(value) == text
-
-
-def test_counted():
-    assert (counted(1, "negative"), counted(0, "negative"), counted(2000, "negative")) == (
-        "1 negative",
-        "0 negatives",
-        "2,000 negatives",
-    )
-
-
-def test_versions():
+def test_numbers_shares_and_counts():
+    values = (0, 1234567, 3.0, 0.123456, -0.5, 12345.6, float("nan"), 1e-7, float("inf"))
+    assert [*map(number, values)] == ["0", "1,234,567", "3", "0.1235", "-0.5", "12,346", "", "1e-07", "inf"]
+    shares = (0.0, 0.5, 0.01, 0.00123, 1.0, float("nan"))
+    assert [*map(percent, shares)] == ["0.0 %", "50.0 %", "1.0 %", "0.12 %", "100.0 %", "unknown"]
+    assert [counted(count, "negative") for count in (1, 0, 2000)] == ["1 negative", "0 negatives", "2,000 negatives"]
     known = versions("numpy", "no-such-package")
     assert [*known] == ["Python", "numpy", "no-such-package"]
     assert (known["numpy"], known["no-such-package"]) == (version("numpy"), "not installed")
