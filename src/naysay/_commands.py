@@ -91,6 +91,13 @@ class AuditOptions:
     fail_on: str = option("upper", "What --fail-above compares: upper (end of the 95 % CI) or estimate.")
     top: int = option(10, "Number of the worst rows to show.")
     seed: int = option(0, "Seed of all random choices.")
+    fix: Path | None = option(None, "Write the set without what was found, in its own format, to this file.")
+    fix_reasons: str = option(
+        "",
+        "Which negatives --fix drops: own text, known elsewhere, duplicate, transitive, suspected, repeated; "
+        "separated by commas. Default: all.",
+        parameters=("reasons",),
+    )
     json: Place | None = option(None, "Write all results to this file.")
     report: Place | None = option(None, "Write the results as one .html file.")
 

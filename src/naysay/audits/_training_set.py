@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_all, raise_invalid, shown
+from naysay.checks import as_array, check_all, raise_invalid, shown, with_parameter
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
 from naysay.formats.read_negatives import TrainingFile, read_file
-from naysay.kernels.threads import threads
 from naysay.mining.mined import Mined
-from naysay.mining.problem import Problem
+from naysay.mining.options import MiningOptions
+from naysay.mining.problem import Problem, checked_problem, exact_search, read_known
 from naysay.places import Place, Url, as_place, local
 from naysay.positives import POSITIVE, Positives
-from naysay.search._scores import METRICS, pair_scores
-from naysay.search._survey import survey
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.tables import batches, column_names
 
@@ -41,20 +39,31 @@ class TrainingSet:
     scores: Scores | None  # (n, k) float32, NaN where there is none; or None
     positives: Positives
     positive_scores: Scores | None  # (pairs,) float32 beside positives.pairs(), NaN where there is none; or None
-    # the ids of the anchors, or else their texts, or None; the same of documents in corpus_names
-    query_names: list[str] | None = None
+    query_names: list[str] | None = None  # the ids of the anchors, or else their texts
     corpus_names: list[str] | None = None
-    query_texts: list[str] | None = None  # the texts of the anchors, or None; the same of documents in corpus_texts
+    query_texts: list[str] | None = None
     corpus_texts: list[str] | None = None
-    duplicates: int | None = None  # slots that repeat a negative of the same anchor and positive; None if unknown
+    duplicates: int = 0  # slots that repeat a negative of the same anchor and positive
     problem: Problem | None = None  # what was mined, if it is known
 
-    def label(self, side: str, row: int) -> str:
-        """Return the text of a row of "query" or "corpus", or else its name, or else its number."""
-        for known in (getattr(self, f"{side}_texts"), getattr(self, f"{side}_names")):
-            if known is not None:
-                return str(known[row])
-        return f"row {row}"
+    @property
+    def k(self) -> int:
+        """Negatives per anchor: the median over anchors that have some."""
+        counts = np.count_nonzero(self.ids >= 0, axis=1)
+        return int(np.median(counts[counts > 0]))
+
+    def query_label(self, row: int) -> str:
+        """The text of an anchor, or else its name, or else its row number."""
+        return _label(row, self.query_texts, self.query_names)
+
+    def corpus_label(self, row: int) -> str:
+        """The same of a document."""
+        return _label(row, self.corpus_texts, self.corpus_names)
+
+
+def _label(row: int, texts: list[str] | None, names: list[str] | None) -> str:
+    labels = texts or names
+    return f"row {row}" if labels is None else str(labels[row])
 
 
 def training_set(given: Any, format: str | None) -> TrainingSet:
@@ -79,36 +88,20 @@ def training_set(given: Any, format: str | None) -> TrainingSet:
     return result
 
 
-def read_names(parameter: str, path: Path) -> list[str]:
-    """Return the lines of a .txt file, or the only column of a .parquet, .jsonl, .csv or .tsv file."""
-    if path.suffix.lower() != ".txt":
-        columns = column_names(parameter, path)
-        if len(columns) != 1:
-            raise_invalid(parameter, "a file with one column", f"{len(columns)} in {str(path)!r}")
-        return [str(value) for (values,) in batches(parameter, path, columns) for value in values]
-    check_file(parameter, path)
-    text = path.read_bytes().decode("utf-8", "surrogateescape")
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-
-
 def _of_file(read: TrainingFile) -> TrainingSet:
-    same = (
-        "path",
-        "format",
-        "ids",
-        "scores",
-        "positives",
-        "positive_scores",
-        "query_texts",
-        "corpus_texts",
-        "duplicates",
-    )
-    names = (read.query_ids or read.query_texts, read.corpus_ids or read.corpus_texts)
     return TrainingSet(
         name=str(read.path),
-        query_names=names[0],
-        corpus_names=names[1],
-        **{field: getattr(read, field) for field in same},
+        path=read.path,
+        format=read.format,
+        ids=read.ids,
+        scores=read.scores,
+        positives=read.positives,
+        positive_scores=read.positive_scores,
+        query_names=read.query_ids or read.query_texts,
+        corpus_names=read.corpus_ids or read.corpus_texts,
+        query_texts=read.query_texts,
+        corpus_texts=read.corpus_texts,
+        duplicates=read.duplicates,
     )
 
 
@@ -128,9 +121,11 @@ def _of_mined(mined: Mined) -> TrainingSet:
         scores=np.where(mined.mask, mined.scores, np.float32(np.nan)),
         positives=known,
         positive_scores=scores,
-        duplicates=0,
         problem=mined.problem,
     )
+
+
+# ---- Scores ----------------------------------------------------------------------------------------------------------
 
 
 @final
@@ -143,21 +138,30 @@ class SetScores:
     anchors: Ids  # (pairs,) the anchor of each positive
     one_each: Ids  # places of one scored positive of each anchor that has some, drawn at random
 
+    @staticmethod
+    def of(negatives: Scores, positives: Scores, anchors: Ids, rng: np.random.Generator) -> SetScores:
+        """The scores, and one positive of each anchor."""
+        scored = np.flatnonzero(~np.isnan(positives))
+        return SetScores(negatives, positives, anchors, scored[one_per_anchor(anchors[scored], rng=rng)])
+
     @property
     def filled(self) -> NDArray[np.bool_]:
         """(n, k): slots with a score."""
         return ~np.isnan(self.negatives)
 
+    @property
+    def one_positive_each(self) -> Scores:
+        """One score of a positive for each anchor that has some."""
+        return self.positives[self.one_each]
 
-def scores_by_vectors(
-    given: TrainingSet, queries: Vectors, corpus: Vectors, metric: str, rng: np.random.Generator
-) -> SetScores:
+
+def scores_by_problem(given: TrainingSet, problem: Problem, rng: np.random.Generator) -> SetScores:
     """Score all pairs of the set. O(d) per pair."""
     anchors, slots = np.nonzero(given.ids >= 0)
     negatives = np.full(given.ids.shape, np.nan, np.float32)
-    negatives[anchors, slots] = pair_scores(queries, corpus, anchors, given.ids[anchors, slots], metric)
+    negatives[anchors, slots] = problem.score(anchors, given.ids[anchors, slots])
     pair_anchors, pair_items = given.positives.pairs()
-    return _set_scores(negatives, pair_scores(queries, corpus, pair_anchors, pair_items, metric), pair_anchors, rng)
+    return SetScores.of(negatives, problem.score(pair_anchors, pair_items), pair_anchors, rng)
 
 
 def scores_as_given(
@@ -165,59 +169,58 @@ def scores_as_given(
 ) -> SetScores | None:
     """Return the caller's scores, or else those of the set; None if the negatives have none."""
     anchors, _ = given.positives.pairs()
-    if scores is None:
-        negatives, positives = given.scores, given.positive_scores
-        if positive_scores is not None:
-            raise_invalid("positive_scores", "given along with `scores`", "no scores")
-    else:
-        negatives = _as_scores("scores", scores, given.ids.shape, given.ids >= 0)
-        every = np.ones(len(anchors), np.bool_)
-        positives = (
-            None if positive_scores is None else _as_scores("positive_scores", positive_scores, anchors.shape, every)
-        )
+    if scores is None and positive_scores is not None:
+        raise_invalid("positive_scores", "given along with `scores`", "no scores")
+    negatives, positives = given.scores, given.positive_scores
+    if scores is not None:
+        negatives, positives = _as_scores("scores", scores, given.ids >= 0), None
+    if positive_scores is not None:
+        positives = _as_scores("positive_scores", positive_scores, np.ones(len(anchors), np.bool_))
     if negatives is None:
         return None
     negatives = np.where(given.ids >= 0, negatives, np.float32(np.nan))
     positives = np.full(len(anchors), np.nan, np.float32) if positives is None else positives
     for name, values in (("scores", negatives), ("positive_scores", positives)):
         check_all(name, values, ~np.isinf(values), "finite")
-    return None if np.isnan(negatives).all() else _set_scores(negatives, positives, anchors, rng)
+    return None if np.isnan(negatives).all() else SetScores.of(negatives, positives, anchors, rng)
 
 
-def _as_scores(parameter: str, values: Any, shape: tuple[int, ...], filled: NDArray[np.bool_]) -> Scores:
+def _as_scores(parameter: str, values: Any, filled: NDArray[np.bool_]) -> Scores:
     """Return a user's scores as float32; they must be finite where there is a pair."""
     array = as_array(parameter, to_numpy(values))
-    if array.shape != shape:
-        raise_invalid(parameter, f"of shape {shape}, like the set", f"shape {array.shape}")
+    if array.shape != filled.shape:
+        raise_invalid(parameter, f"of shape {filled.shape}, like the set", f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
     check_all(parameter, array, np.isfinite(array.astype(np.float64)) | ~filled, "finite")
     return array.astype(np.float32)
 
 
-def _set_scores(negatives: Scores, positives: Scores, anchors: Ids, rng: np.random.Generator) -> SetScores:
-    scored = np.flatnonzero(~np.isnan(positives))
-    one = scored[one_per_anchor(anchors[scored], rng=rng)] if len(scored) else scored
-    return SetScores(negatives, positives, anchors, one)
+# ---- Vectors ---------------------------------------------------------------------------------------------------------
 
 
-def vectors_of(
-    given: TrainingSet, queries: Any, corpus: Any, query_ids: Any, corpus_ids: Any, metric: str
-) -> tuple[Vectors, Vectors]:
-    """Return the vectors of both sides in the order of the set."""
-    left, right = checked_vectors("query_vectors", queries, metric), checked_vectors("corpus_vectors", corpus, metric)
+def problem_of(
+    given: TrainingSet,
+    query_vectors: Any,
+    corpus_vectors: Any,
+    query_ids: Any,
+    corpus_ids: Any,
+    *,
+    metric: str,
+    seed: int,
+) -> Problem:
+    """The set with vectors, in its order, as what `mine` is asked."""
+    left, right = as_vectors("query_vectors", query_vectors), as_vectors("corpus_vectors", corpus_vectors)
     if left.width != right.width:
         raise_invalid("query_vectors", f"of width {right.width}, like `corpus_vectors`", left.width)
-    rows = rows_of("query", given.positives.n_anchors, given.query_names, query_ids, left)
-    items = rows_of("corpus", given.positives.n_items, given.corpus_names, corpus_ids, right)
-    return in_order(left, rows), in_order(right, items)
-
-
-def checked_vectors(parameter: str, given: Any, metric: str) -> Vectors:
-    """Open vectors and check that each has a score."""
-    vectors = as_vectors(parameter, given)
-    survey(parameter, vectors, METRICS[metric], threads())
-    return vectors
+    left = in_order(left, rows_of("query", given.positives.n_anchors, given.query_names, query_ids, left))
+    right = in_order(right, rows_of("corpus", given.positives.n_items, given.corpus_names, corpus_ids, right))
+    known = read_known("negatives", given.positives, left.n, right.n)
+    options = MiningOptions(metric=metric, judge=None, seed=seed)
+    with with_parameter("query_vectors", "queries"), with_parameter("corpus_vectors", "corpus"):
+        problem = checked_problem(left, right, known, None, min(given.k, right.n), {}, options)
+        problem = replace(problem, searcher=exact_search(left, right, options))
+        return problem.with_known_scores(problem.score_known())
 
 
 def rows_of(side: str, size: int, names: list[str] | None, given: Any, vectors: Vectors) -> Ids:
@@ -250,6 +253,18 @@ def rows_of(side: str, size: int, names: list[str] | None, given: Any, vectors: 
         got = f"none for {shown(names[first])} ({int((rows < 0).sum())} such names)"
         raise_invalid(parameter, "names of all rows of the set", got)
     return rows
+
+
+def read_names(parameter: str, path: Path) -> list[str]:
+    """Return the lines of a .txt file, or the only column of a .parquet, .jsonl, .csv or .tsv file."""
+    if path.suffix.lower() != ".txt":
+        columns = column_names(parameter, path)
+        if len(columns) != 1:
+            raise_invalid(parameter, "a file with one column", f"{len(columns)} in {str(path)!r}")
+        return [str(value) for (values,) in batches(parameter, path, columns) for value in values]
+    check_file(parameter, path)
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def in_order(vectors: Vectors, rows: Ids) -> Vectors:

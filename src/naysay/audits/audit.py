@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from naysay.audits._advice import advice_on, commands_for, notes_on
-from naysay.audits._false_share import CorpusSample, false_share, sample_corpus
-from naysay.audits._posterior import Judged, half_false, judged_by_candidates, judged_by_vectors, trade_of
 from naysay.audits._training_set import (
     SetScores,
-    TrainingSet,
+    problem_of,
     scores_as_given,
-    scores_by_vectors,
+    scores_by_problem,
     training_set,
-    vectors_of,
 )
-from naysay.audits.findings import gradient_share, k_verdict, repeats
+from naysay.audits.advice import advice_on, commands_for, notes_on
+from naysay.audits.false_share import Judged, Mask, Trade, false_share, half_false, judged_set, trade_of
+from naysay.audits.findings import gradient_share, k_verdict, random_scores, repeats
 from naysay.audits.result import Audit
 from naysay.audits.suspects import (
-    Reasons,
     copies,
     count_reasons,
     is_proven,
@@ -30,7 +27,7 @@ from naysay.audits.suspects import (
     worst_rows,
 )
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, with_parameter
-from naysay.mining.problem import read_known
+from naysay.detectors.rate import RateEstimate
 from naysay.rng import rng_for
 from naysay.search._scores import METRICS
 
@@ -63,9 +60,10 @@ def audit(
 
     Vectors allow all checks: a `detectors.Posterior` is fitted to the nearest candidates of at most 2,000 anchors with
     a labelled positive, and the mean posterior of the negatives is the estimated share of false ones. For `Mined` the
-    same is done with the candidates that it holds. With scores alone there is at most an upper bound, and no check of
-    k. With neither, copies, duplicates and repeated documents are found. Cost: O(d) per pair of the set, a search for
-    2,000 anchors, a pass over the texts, and at most 2^22 sampled pairs; about 40 bytes per slot and 264 per text.
+    same is done with what it was mined from. With scores alone there is at most an upper bound, and no check of
+    k. With neither, copies, duplicates and repeated documents are found. `Audit.fix` writes the set without what was
+    found. Cost: O(d) per pair of the set, a search for 2,000 anchors, a pass over the texts, and at most 2^19 random
+    pairs; about 40 bytes per slot and 264 per text.
 
     Args:
         negatives: A training file in any format of `formats.read_negatives`, a `TrainingFile`, or `Mined`.
@@ -83,7 +81,7 @@ def audit(
         alpha: The miss rate of the suggested threshold "calibrated": the share of unlabelled positives below it
             (`detectors.Calibrated`).
         top: How many of the worst rows to keep.
-        seed: Seed for the positive drawn per anchor and for the corpus sample.
+        seed: Seed for the positive drawn per anchor, the random documents, and the fit.
 
     Examples:
         >>> import naysay as ns
@@ -111,87 +109,76 @@ def audit(
     _check_one_source(inputs, scores)
     with with_parameter("negatives", instead_of="path"):
         given = training_set(negatives, format)
-    sample: CorpusSample | None = None
-    judged: Judged | None = None
-    known: SetScores | None
-    documents, notes = given.positives.n_items, []
     if query_vectors is None:
-        known = scores_as_given(given, scores, positive_scores, rng_for(seed))
-        reasons = copies(given)
-        judged = None if known is None or scores is not None else judged_by_candidates(given, known, seed)
+        problem = None
+        known_scores = scores_as_given(given, scores, positive_scores, rng_for(seed))
+        judged = judged_set(given, given.problem) if scores is None and known_scores is not None else None
     else:
-        queries, corpus = vectors_of(given, query_vectors, corpus_vectors, query_ids, corpus_ids, metric)
-        known = scores_by_vectors(given, queries, corpus, metric, rng_for(seed))
-        positives = read_known("negatives", given.positives, queries.n, corpus.n)
-        sample = sample_corpus(queries, corpus, positives, known, metric, rng_for(seed, step=1))
-        judged = judged_by_vectors(given, known, queries, corpus, positives, metric, seed)
-        reasons = copies(given)
-        if metric == "cosine":
-            reasons = with_near_vectors(reasons, given, known, corpus)
-        if corpus.n == documents and given.corpus_names is not None:
-            notes.append(_SMALL_CORPUS)
-        documents = corpus.n
-    if known is not None and len(known.one_each):
-        notes.append(_TRAINED_ON)
-    result = _findings(given, known, (sample, judged), reasons, documents, top, settings)
-    commands = commands_for(given, metric, inputs, result.k_verdict)
-    return replace(result, commands=commands, notes=(*result.notes, *notes))
-
-
-def _findings(
-    given: TrainingSet,
-    scores: SetScores | None,
-    corpus: tuple[CorpusSample | None, Judged | None],
-    reasons: Reasons,
-    documents: int,
-    top: int,
-    settings: dict[str, Any],
-) -> Audit:
-    """Return all findings, once everything is scored."""
-    (sample, judged), filled, proven = corpus, given.ids >= 0, is_proven(reasons)
-    false, trade, half = false_share(scores, sample, judged, proven, filled), None, None
-    if scores is not None and judged is not None and not false.bound and (scores.filled & ~proven).any():
-        rest, sure = scores.filled & ~proven, false.low
-        estimate = (false.estimate - sure) / (1 - sure) if sure < 1 else 0.0
-        own = scores.negatives[judged.lists.anchors].astype(np.float64)
-        probability = judged.slots(rest, estimate)
-        trade, half = trade_of(probability, own, estimate, int(rest.sum())), half_false(probability, own)
-    threshold = None if scores is None else score_threshold(scores, sample, settings["alpha"], half)
-    value = np.inf if threshold is None else threshold.value
-    by_score = np.zeros_like(filled) if scores is None else scores.negatives >= value
+        problem = problem_of(given, **inputs, metric=metric, seed=seed)
+        known_scores = scores_by_problem(given, problem, rng_for(seed))
+        judged = judged_set(given, problem)
+    random = None
+    if problem is not None and known_scores is not None:
+        random = random_scores(problem, known_scores, rng_for(seed, step=1))
+    reasons = copies(given)
+    if problem is not None and known_scores is not None and metric == "cosine":
+        reasons = with_near_vectors(reasons, given, known_scores, problem.corpus)
+    filled, proven = given.ids >= 0, is_proven(reasons)
+    share = false_share(known_scores, judged, proven, filled)
+    trade, half = _trade(known_scores, judged, proven, share)
+    threshold = score_threshold(known_scores, random, settings["alpha"], half)
+    by_score = np.zeros_like(filled) if known_scores is None else known_scores.negatives >= threshold.value
     suspected = by_score | (reasons > 0)
     counts = count_reasons(reasons) | {"score": int((by_score & (reasons == 0)).sum())}
-    share = None
-    if scores is not None and len(scores.one_each):
-        share = gradient_share(scores, suspected, settings["temperature"])
-    per_anchor = np.count_nonzero(filled, axis=1)
+    n_documents = given.positives.n_items if problem is None else problem.n_items
+    verdict = k_verdict(given.k, random, known_scores)
+    has_positives = known_scores is not None and len(known_scores.one_each) > 0
+    notes = [*notes_on(share)]
+    if problem is not None and problem.n_items == given.positives.n_items and given.corpus_names is not None:
+        notes.append(_SMALL_CORPUS)
+    if has_positives:
+        notes.append(_TRAINED_ON)
     result = Audit(
         name=given.name,
-        anchors=int((per_anchor > 0).sum()),
+        anchors=int(filled.any(axis=1).sum()),
         negatives=int(filled.sum()),
-        documents=documents,
+        documents=n_documents,
         proven=int(proven.sum()),
         duplicates=given.duplicates,
         suspected_by={name: count for name, count in counts.items() if count},
         suspected=int(suspected.sum()),
-        false_share=false,
+        false_share=share,
         trade=trade,
-        rule="No negative is suspected by its score: there are no scores." if threshold is None else threshold.rule,
-        gradient_share=share,
-        repeats=repeats(given.ids, documents, lambda row: given.label("corpus", row)),
-        k_verdict=k_verdict(int(np.median(per_anchor[per_anchor > 0])), sample, scores),
-        thresholds={} if threshold is None else threshold.suggested,
-        worst=worst_rows(given, scores, reasons, value, top),
+        rule=threshold.rule,
+        gradient_share=gradient_share(known_scores, suspected, settings["temperature"]) if has_positives else None,
+        repeats=repeats(given.ids, n_documents, given.corpus_label),
+        k_verdict=verdict,
+        thresholds=threshold.suggested,
+        worst=worst_rows(given, known_scores, reasons, threshold.value, top),
         advice=(),
-        commands=(),
-        notes=notes_on(false),
+        commands=commands_for(given, metric, inputs, verdict),
+        notes=tuple(notes),
         settings=settings,
-        _threshold=value,
-        _bands=None if threshold is None else threshold.bands,
-        _scores=scores,
+        _set=given,
+        _threshold=threshold.value,
+        _bands=threshold.bands,
+        _scores=known_scores,
         _reasons=reasons,
     )
     return replace(result, advice=advice_on(result))
+
+
+def _trade(
+    scores: SetScores | None, judged: Judged | None, proven: Mask, share: RateEstimate
+) -> tuple[Trade | None, float | None]:
+    """What dropping would cost, and from which score on half are false; None where that cannot be estimated."""
+    if scores is None or judged is None or share.bound or not (scores.filled & ~proven).any():
+        return None, None
+    rest, sure = scores.filled & ~proven, share.low
+    estimate = (share.estimate - sure) / (1 - sure) if sure < 1 else 0.0
+    probability = judged.slots(rest, estimate)
+    own = scores.negatives[judged.anchors].astype(np.float64)
+    return trade_of(probability, own, estimate, int(rest.sum())), half_false(probability, own)
 
 
 def _check_one_source(inputs: dict[str, Any], scores: Any) -> None:

@@ -19,10 +19,12 @@ from naysay._console import SafeConsole, progress_on
 from naysay._options import option_names
 from naysay.audits._training_set import TrainingSet, training_set
 from naysay.audits.audit import audit
+from naysay.audits.fix import Fixed
 from naysay.audits.report import report_audit
 from naysay.audits.result import Audit
 from naysay.audits.suspects import Worst
-from naysay.checks import check_one_of, raise_invalid, with_option_names
+from naysay.checks import check_one_of, raise_invalid, with_option_names, with_parameter
+from naysay.formats._rewriting import check_rewritable
 from naysay.places import Place, Url, check_apart, check_page, check_target
 from naysay.text import counted, percent
 
@@ -61,11 +63,18 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
     if options.json is not None:  # before printing, which a closed pipe ends
         with with_option_names("audit", {"path": "--json"}):
             result.write(options.json)
+    fixed = None
+    if options.fix is not None:
+        reasons = [reason.strip() for reason in options.fix_reasons.split(",")] if options.fix_reasons else None
+        with with_option_names("audit", {"path": "--fix"}):
+            fixed = result.fix(options.fix, reasons)
     if options.report is not None:
         files = {name: file for name, file in vectors.items() if file is not None}
         with with_option_names("audit", {"path": "--report"}):
             report_audit(result, options.report, files=files)
     print_audit(result, out)
+    if fixed is not None or isinstance(options.negatives, Path):
+        _print_changes(result, fixed, out)
     has_scores = any(value is not None for value in vectors.values())
     return _passes(result, limit, options.fail_on, out, has_scores=has_scores)
 
@@ -76,7 +85,13 @@ def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> 
         check_target("json", options.json)
     if options.report is not None:
         check_page("report", options.report)
-    check_apart({"json": options.json, "report": options.report}, {"negatives": options.negatives, **vectors})
+    outputs = {"json": options.json, "report": options.report, "fix": options.fix}
+    check_apart(outputs, {"negatives": options.negatives, **vectors})
+    if options.fix_reasons and options.fix is None:
+        raise_invalid("fix_reasons", "left out without --fix", repr(options.fix_reasons))
+    if options.fix is not None and isinstance(options.negatives, Path):
+        with with_parameter("fix", instead_of="path"):
+            check_rewritable(options.negatives, options.fix)
     if options.model and any(value is not None for value in vectors.values()):
         raise_invalid("model", "left out where vectors are given", repr(options.model))
     if isinstance(options.encoded, Url):
@@ -159,6 +174,22 @@ def print_audit(result: Audit, console: Console) -> None:
         console.print("\nNext:")
         for command in result.commands:
             console.print(Text(f"  {command}".encode(encoding, "replace").decode(encoding)), soft_wrap=True)
+
+
+def _print_changes(result: Audit, fixed: Fixed | None, console: Console) -> None:
+    """Print how many negatives were dropped for which reason, or would be."""
+    changes = result.changes if fixed is None else fixed.changes
+    if fixed is not None:
+        name = terminal_safe(str(fixed.path), console.width, console.encoding)
+        title = f"{name} has {fixed.kept:,} of {fixed.rows:,} rows. Dropped negatives:"
+    else:
+        title = "--fix OUT would drop these negatives:"
+    console.print()
+    console.print(Text(title if changes else "--fix OUT would change nothing."))
+    for reason, count in changes.items():
+        console.print(Text(f"  {reason:<16} {count:>10,}"))
+    if fixed is not None:
+        console.print(Text(f"Each with its reason: {fixed.changes_path}"), soft_wrap=True)
 
 
 def _print_row(place: int, each: Worst, console: Console, width: int, encoding: str) -> None:

@@ -9,20 +9,24 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.audits._false_share import CorpusSample
 from naysay.audits._training_set import SetScores
 from naysay.checks import public
+from naysay.mining.problem import Problem
+from naysay.pools.everything import Everything
 from naysay.quantity.effectiveness import auc, separation, simulated
 from naysay.quantity.estimate import estimate
 from naysay.quantity.online import Probe, probe
 from naysay.text import percent
+from naysay.types import Query
 
+Ids = NDArray[np.int64]
 NEGLIGIBLE = 1e-3  # a negative with a smaller softmax weight contributes no useful gradient
 BANDS = ("easy", "hard", "suspected")
 K_MAX = 1000
 _SLOTS = 1 << 20  # slots in a block
 _TOP_SHARE = 0.01  # of the documents
 _SHOWN = 10
+_RANDOM_ANCHORS, _RANDOM_DOCUMENTS = 2048, 256  # at most: random documents are drawn for so many anchors
 _MINED = 0.75  # the hardness above which negatives are not random: random ones have 0.5, mined ones nearly 1
 _BASIS = (
     "one AUC, of this model over uniform negatives of the corpus, used as the AUC of the labels, and a simulated "
@@ -146,14 +150,14 @@ def repeats(ids: NDArray[np.int64], documents: int, label: Callable[[int], str])
 
 def _by_chance(slots: int, documents: int, top: int) -> tuple[float, int]:
     """Return the share of slots of the `top` most frequent documents, and `limit`, if counts were Poisson."""
+    from scipy.stats import poisson
+
     mean = slots / documents
     values = np.arange(int(mean + 40 * np.sqrt(mean) + 60))
-    factorials = np.cumsum(np.log(np.maximum(values, 1)))
-    chance = np.exp(values * np.log(mean) - mean - factorials)
-    above = np.append(np.cumsum(chance[::-1])[::-1][1:], 0.0)  # P(X > value)
-    taken = np.clip(top / documents - above, 0.0, chance)  # the upper tail that holds top / documents
+    above = poisson.sf(values, mean)
+    in_top = np.clip(top / documents - above, 0.0, poisson.pmf(values, mean))  # the upper tail of top / documents
     limit = int(np.argmax(documents * above <= 0.05))
-    return float((taken * values).sum() / mean), limit
+    return float((in_top * values).sum() / mean), limit
 
 
 @final
@@ -187,19 +191,46 @@ class KVerdict:
     basis: str = ""
 
 
-def hardness(scores: SetScores, sample: CorpusSample) -> float:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomScores:
+    """Scores of some anchors with random documents that are not their positives."""
+
+    anchors: Ids  # (b,) ascending: anchors with a scored positive
+    scores: NDArray[np.float32]  # (b, m)
+    filled: NDArray[np.bool_]  # (b, m): False where an anchor has no more documents
+    positives: NDArray[np.float32]  # (b,) the score of one positive of each anchor
+
+
+def random_scores(problem: Problem, scores: SetScores, rng: np.random.Generator) -> RandomScores | None:
+    """Score up to 256 random documents for each of up to 2,048 anchors; None if there are none."""
+    chosen = scores.one_each
+    if len(chosen) > _RANDOM_ANCHORS:
+        chosen = np.sort(rng.choice(chosen, _RANDOM_ANCHORS, replace=False))
+    anchors = scores.anchors[chosen]
+    drawn = Everything(problem.known).draw(Query(anchors), min(_RANDOM_DOCUMENTS, problem.n_items), rng=rng).ids
+    has_some = (drawn >= 0).any(axis=1) if drawn.size else np.zeros(len(anchors), np.bool_)
+    anchors, drawn = anchors[has_some], drawn[has_some]
+    if not len(anchors):
+        return None
+    filled = drawn >= 0
+    values = np.zeros(drawn.shape, np.float32)
+    values[filled] = problem.score(np.repeat(anchors, filled.sum(axis=1)), drawn[filled])
+    return RandomScores(anchors, values, filled, scores.positives[chosen][has_some])
+
+
+def hardness(scores: SetScores, random: RandomScores) -> float:
     """The mean share of random documents that score below a negative of the same anchor: 0.5 for random negatives."""
     shares = []
-    for row, anchor in enumerate(sample.anchors.tolist()):
+    for row, anchor in enumerate(random.anchors.tolist()):
         own = scores.negatives[anchor]
-        others = np.sort(sample.scores[row][sample.is_candidate[row]])
-        if len(others):
-            shares.append(np.searchsorted(others, own[~np.isnan(own)]) / len(others))
-    every = np.concatenate([np.empty(0), *shares])
+        others = np.sort(random.scores[row][random.filled[row]])
+        shares.append(np.searchsorted(others, own[~np.isnan(own)]) / len(others))
+    every = np.concatenate(shares)
     return float(every.mean()) if len(every) else 0.5
 
 
-def k_verdict(k: int, sample: CorpusSample | None, scores: SetScores | None = None) -> KVerdict:
+def k_verdict(k: int, random: RandomScores | None, scores: SetScores | None) -> KVerdict:
     """Compare k with K* of the model's AUC (Wu, Wu and Huang; see `quantity.estimate`).
 
     K* is the number of *random* negatives. For a mined set, whose negatives are harder, the result is "unknown".
@@ -208,18 +239,17 @@ def k_verdict(k: int, sample: CorpusSample | None, scores: SetScores | None = No
     number. It is used as the labels' AUC, at which the paper's simulated run ends. K* is computed for five AUCs, from 2
     standard errors below to 2 above, because it is not monotone in the AUC.
     """
-    if sample is None:
+    if random is None or scores is None:
         return KVerdict(k, "unknown", basis="needs vectors: the AUC must be over uniform negatives of the corpus")
-    if len(sample.anchors) < 2:
+    if len(random.anchors) < 2:
         return KVerdict(k, "unknown", basis="needs positives of at least 2 anchors")
-    probed = probe(sample.positives, sample.scores, sample.is_candidate)
-    harder = 0.5 if scores is None else hardness(scores, sample)
+    probed = probe(random.positives, random.scores, random.filled)
+    middle, harder, basis = _below_one(probed.auc, probed), hardness(scores, random), ""
     if harder > _MINED:
         basis = f"these negatives score above {percent(harder)} of random documents, and K* is for random negatives"
-        return KVerdict(k, "unknown", auc=probed.auc, standard_error=probed.error, basis=basis)
-    middle = _below_one(probed.auc, probed)
-    if middle <= 0.5:
+    elif middle <= 0.5:
         basis = "the model ranks positives no higher than uniform negatives"
+    if basis:
         return KVerdict(k, "unknown", auc=probed.auc, standard_error=probed.error, basis=basis)
     spread = np.linspace(-2, 2, 5) * probed.error
     runs = [_best_k(_below_one(probed.auc + step, probed)) for step in spread.tolist() if probed.auc + step > 0.5]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from math import isnan
+from pathlib import Path
 from typing import Any, final
 
-from naysay.audits._posterior import Trade
-from naysay.audits._training_set import SetScores
+from naysay.audits._training_set import SetScores, TrainingSet
+from naysay.audits.false_share import Trade
 from naysay.audits.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
+from naysay.audits.fix import CHANGES, REPEATED, Fixed, fix_file, slots_to_drop
 from naysay.audits.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.rate import RateEstimate
@@ -32,7 +35,7 @@ class Audit:
         negatives: Slots with a negative.
         documents: Documents in the corpus.
         proven: Slots that are false without doubt: "positive", "anchor" or "same text".
-        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
+        duplicates: Slots that repeat a negative of the same anchor and positive.
         suspected_by: {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; one reason per slot.
         suspected: Slots with a reason.
         false_share: The estimated share of false negatives (95 % CI): `low` is proven; if `bound` is True, only the
@@ -57,7 +60,7 @@ class Audit:
     negatives: int
     documents: int
     proven: int
-    duplicates: int | None
+    duplicates: int
     suspected_by: Mapping[str, int]
     suspected: int
     false_share: RateEstimate
@@ -72,6 +75,7 @@ class Audit:
     commands: tuple[str, ...]
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
+    _set: TrainingSet = field(repr=False)
     _threshold: float = field(repr=False)
     _bands: Thresholds | None = field(repr=False)
     _scores: SetScores | None = field(repr=False)
@@ -104,7 +108,7 @@ class Audit:
             "set": f"{counted(self.negatives, 'negative')} of {counted(self.anchors, 'anchor')}, {documents}",
             "certain": _by_reason({name: self.suspected_by.get(name, 0) for name in PROVEN}, self.negatives),
             "copies": _by_reason({name: self.suspected_by.get(name, 0) for name in COPIES}, self.negatives),
-            "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
+            "duplicates": f"{self.duplicates:,}",
             "false": _false_text(self),
             "by score": f"{by_score:,} ({percent(by_score / self.negatives)}) {reached}" if by_score else "none",
             "too easy": easy,
@@ -113,6 +117,42 @@ class Audit:
             "k": k_text(self.k_verdict),
             "thresholds": thresholds or "none without scores",
         }
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """{reason: negatives} that `fix` would drop: what it finds, under the words of a change."""
+        counts = Counter[str]()
+        for name, count in self.suspected_by.items():
+            counts[CHANGES[name]] += count
+        if self.duplicates:
+            counts[REPEATED] += self.duplicates
+        return dict(counts)
+
+    def fix(self, path: str | Path, reasons: Collection[str] | None = None) -> Fixed:
+        r"""Write the training file without the negatives that were found, in its own format, and a list of the changes.
+
+        All else stays as it is: the order of rows, other columns, the names of columns. Where each row must have k
+        negatives ("n-tuple", "colbert-nway"), a random document of the set takes the place, or the row goes if it has
+        scores. A row whose only negatives went is left out. The audited file is not changed; both new files appear
+        whole or not at all.
+
+        Args:
+            path: The new file, of the kind of the old one.
+            reasons: Which negatives go: of "own text", "known elsewhere" (the set calls it a positive of the same
+                anchor), "duplicate" (of a positive or the anchor), "transitive", "suspected" (by its score) and
+                "repeated". All by default.
+
+        Examples:
+            >>> from tempfile import mkdtemp
+            >>> import naysay as ns
+            >>> path = Path(mkdtemp()) / "train.jsonl"
+            >>> _ = path.write_text('{"query": "cat", "pos": ["a cat"], "neg": ["Cat.", "a dog"]}\n')
+            >>> fixed = ns.audit(path).fix(path.with_name("fixed.jsonl"))
+            >>> fixed.changes, fixed.path.read_text()
+            ({'own text': 1}, '{"query": "cat", "pos": ["a cat"], "neg": ["a dog"]}\n')
+        """
+        slots = slots_to_drop(self._set, self._scores, self._reasons, self._threshold)
+        return fix_file(self._set, slots, path, reasons, self.settings["seed"])
 
     def __repr__(self) -> str:
         """Return the settings, the numbers and the summary."""

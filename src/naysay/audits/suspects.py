@@ -9,10 +9,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.audits._false_share import CorpusSample
 from naysay.audits._training_set import SetScores, TrainingSet
+from naysay.audits.findings import RandomScores
 from naysay.checks import public
-from naysay.detectors.calibrated import least_positives
 from naysay.detectors.duplicates import REASONS, Duplicates
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
 from naysay.mining.auto import calibrated
@@ -26,8 +25,6 @@ Reasons = NDArray[np.int8]  # places in REASONS
 PROVEN = ("positive", "anchor", "same text")
 NEAR = ("near text", "near vector")
 COPIES = (*NEAR, "transitive")
-_UNTOLD = "No negative is suspected by its score: how many are false cannot be told."
-_NEAR_VECTOR = REASONS.index("near vector")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
 _SLOTS = 1 << 20  # slots in a block
@@ -75,8 +72,8 @@ def with_near_vectors(reasons: Reasons, given: TrainingSet, scores: SetScores, c
         gap = np.abs(scores.negatives[rows] - scores.positives[part, None])  # NaN where there is no negative
         pair, slot = np.nonzero((gap <= np.sqrt(2 - 2 * _COSINE) + 1e-5) & (result[rows] == 0))
         negatives = given.ids[rows[pair], slot]
-        near = pair_scores(corpus, corpus, items[part][pair], negatives, "cosine") >= _COSINE
-        result[rows[pair[near]], slot[near]] = _NEAR_VECTOR
+        is_near = pair_scores(corpus, corpus, items[part][pair], negatives, "cosine") >= _COSINE
+        result[rows[pair[is_near]], slot[is_near]] = REASONS.index("near vector")
     return result
 
 
@@ -96,50 +93,37 @@ def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
 class ScoreThreshold:
     """The score from which a negative is suspected."""
 
-    value: float  # the threshold
+    value: float  # infinity if none is
     rule: str  # the same in a sentence
-    # {"half false", "calibrated", "low", "high"}: where half are false by estimate, the calibrated threshold, and those
-    # of the hard and the false band, by shares of uniform pairs, if there are vectors
-    suggested: Mapping[str, float]
-    bands: Thresholds | None  # the choice of "low" and "high", or None
+    suggested: Mapping[str, float]  # {"half false", "calibrated", "low", "high"}, those that are known
+    bands: Thresholds | None  # the choice of "low" and "high", by shares of random pairs
 
 
-def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float, half: float | None) -> ScoreThreshold:
-    """Where half of the negatives are false by estimate: `half`, None if that cannot be estimated.
+def score_threshold(
+    scores: SetScores | None, random: RandomScores | None, alpha: float, half: float | None
+) -> ScoreThreshold:
+    """A negative is suspected from `half` on, where half of the negatives are false by estimate; None if unknown.
 
-    If positives are too few for any estimate, a threshold by shares of pairs.
+    A calibrated threshold bounds the recall of a filter, and is only suggested: most negatives above it may be true.
     """
-    positives = scores.positives[scores.one_each]
-    bands = None
-    if sample is not None and np.ptp(sample.scores[sample.is_candidate]) > 0:
-        bands = _by_shares(sample.scores[sample.is_candidate], int((~sample.is_candidate).sum()))
-    suggested = {} if bands is None else {"low": float(bands.low), "high": float(bands.high)}
-    detector: Any = calibrated(alpha, positives.astype(np.float64))
-    if detector is not None:
-        suggested = {"calibrated": float(detector.high)} | suggested
-    value, rule = np.inf, _UNTOLD  # a calibrated threshold bounds the recall of a filter: most above it may be true
+    if scores is None:
+        return ScoreThreshold(np.inf, "No negative is suspected by its score: there are no scores.", {}, None)
+    suggested, bands = {}, None
     if half is not None and np.isfinite(half):
-        value, suggested = half, {"half false": half} | suggested
+        suggested["half false"] = half
+    detector: Any = calibrated(alpha, scores.one_positive_each.astype(np.float64))
+    if detector is not None:
+        suggested["calibrated"] = float(detector.high)
+    if random is not None and np.ptp(random.scores[random.filled]) > 0:
+        bands = choose_thresholds(random.scores[random.filled], false_share=FALSE_SHARE, hard_share=HARD_SHARE)
+        suggested |= {"low": float(bands.low), "high": float(bands.high)}
+    if half is None:
+        rule = "No negative is suspected by its score: how many are false cannot be told."
+    elif np.isfinite(half):
         rule = f"Score {half:.4g} or higher: at least half of these negatives are false by estimate."
-    elif half is not None:
+    else:
         rule = "No negative is suspected by its score: at no score are half of them false by estimate."
-    elif detector is None:
-        own = scores.negatives[scores.filled]
-        choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
-        rule = "No negative is suspected by its score: all scores are equal."
-        if choice is not None:
-            value = float(choice.high)
-            pairs = "uniform pairs" if bands is not None else "the set's own pairs"
-            rule = (
-                f"Threshold {value:.4g}: {FALSE_SHARE:.1%} of {pairs} score higher. This is a guess: a miss rate of "
-                f"{alpha:.0%} needs {least_positives(alpha)} anchors with a scored positive and different scores, got "
-                f"{len(positives)}."
-            )
-    return ScoreThreshold(value, rule, suggested, bands)
-
-
-def _by_shares(scores: Any, n_positives: int) -> Thresholds:
-    return choose_thresholds(scores, n_positives=n_positives, false_share=FALSE_SHARE, hard_share=HARD_SHARE)
+    return ScoreThreshold(np.inf if half is None else half, rule, suggested, bands)
 
 
 @final
@@ -236,7 +220,7 @@ def _worst(
         score=score,
         positive_score=float("nan") if scores is None or positive < 0 else float(scores.positives[first]),
         reason="score" if reason == "none" and score >= threshold else reason,
-        anchor_text=given.label("query", row),
-        positive_text=given.label("corpus", positive) if positive >= 0 else "",
-        negative_text=given.label("corpus", negative),
+        anchor_text=given.query_label(row),
+        positive_text=given.corpus_label(positive) if positive >= 0 else "",
+        negative_text=given.corpus_label(negative),
     )

@@ -269,9 +269,11 @@ class ReadRow(NamedTuple):
     query: Read
     positives: list[Read]
     negatives: list[Read]
+    places: list[int]  # of the negatives among the cells that hold them
 
 
 _TABLES, _LINES = (".parquet", ".jsonl", ".hf"), (".jsonl",)
+Fill = Callable[[], Any]  # returns the cell of another document, None if there is none
 Places = Mapping[Column, Sequence[str]]  # {column of the format: the columns of a file that it is}
 
 
@@ -353,11 +355,33 @@ class Format:
             labels = [place < first_negative for place in range(len(both))]
         if len(labels) != len(both):
             raise_unfit(f"a label for each of {len(both)} documents", labels)
+        negative_places = [place for place, label in enumerate(labels) if not label]
         return ReadRow(
             Read(query[0].key, query[1]) if len(query) == 2 else query[0],
             [document for document, label in zip(both, labels, strict=True) if label],
-            [document for document, label in zip(both, labels, strict=True) if not label],
+            [both[place] for place in negative_places],
+            [place - len(positives) for place in negative_places],
         )
+
+    def without(self, row: dict[str, Any], places: Places, dropped: Sequence[int], fill: Fill) -> dict[str, Any] | None:
+        """The row without the negatives in some places; None if it has none left, or must have all of them.
+
+        In a row with a column for each negative another document takes the place, or the row goes where there is none,
+        or its score would be missing.
+        """
+        column = next(each for each in self.columns if each.is_document and each.of in (NEGATIVES, DOCUMENTS))
+        beside = [each for each in self.columns if each.of == column.of and each.value in (SCORES, LABELS)]
+        has_scores = any(places[each] for each in self.columns if each.value is SCORES)
+        if column.shape == "each" and not has_scores:
+            filled = {places[column][place]: fill() for place in dropped}
+            return None if None in filled.values() else row | filled
+        if column.shape != "list":
+            return None
+        changed = dict(row)
+        for name in (name for each in (column, *beside) for name in places[each]):
+            changed[name] = [cell for place, cell in enumerate(column.cells(row, name)) if place not in dropped]
+        has_negatives = self.keeps or bool(self.read(changed, places).negatives)
+        return changed if has_negatives else None
 
 
 def _scored(documents: list[Read], scores: list[float] | None) -> list[Read]:

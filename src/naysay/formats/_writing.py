@@ -98,9 +98,9 @@ def write_contents(
     rows = 0
     with draft_of(target, "path") as draft:
         if kind == ".parquet":
-            writer = _parquet(draft, contents.schema(chosen))
+            writer = parquet_writer(draft, contents.schema(chosen))
         elif kind == ".hf":
-            writer = _data_set(draft, contents.schema(chosen))
+            writer = data_set_writer(draft, contents.schema(chosen))
         elif kind == ".json":
             header = json_line({"corpus": {"path": corpus_path}}).removesuffix(b"}")
             writer = _json(draft, header + b', "data": [\n', b",\n", b"\n]}\n")
@@ -178,7 +178,7 @@ def with_types(kind: Any, wanted: Mapping[Any, Any]) -> Any:
 
 
 @contextmanager
-def _parquet(draft: Path, schema: Any) -> Iterator[Write]:
+def parquet_writer(draft: Path, schema: Any) -> Iterator[Write]:
     """Write Parquet in row groups of about 32 MB."""
     import pyarrow.parquet as pq
 
@@ -187,7 +187,7 @@ def _parquet(draft: Path, schema: Any) -> Iterator[Write]:
 
 
 @contextmanager
-def _data_set(draft: Path, schema: Any) -> Iterator[Write]:
+def data_set_writer(draft: Path, schema: Any) -> Iterator[Write]:
     """Write a folder for `datasets.load_from_disk`; the rows pass through one Arrow file beside it."""
     import pyarrow as pa
 

@@ -1,0 +1,173 @@
+"""A training file without the negatives that an audit would drop, each with its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from naysay.audits._training_set import SetScores, TrainingSet
+from naysay.audits.suspects import Reasons
+from naysay.checks import check_one_of, public, raise_invalid
+from naysay.detectors.duplicates import REASONS
+from naysay.files import as_path, draft_of
+from naysay.formats._formats import Read, ReadRow
+from naysay.formats._rewriting import check_rewritable, rewrite
+from naysay.formats._writing import json_line
+from naysay.places import check_apart, local
+from naysay.rng import rng_for
+
+REPEATED = "repeated"
+# {finding of an audit: the reason for which a negative goes}
+CHANGES = {
+    "anchor": "own text",
+    "positive": "known elsewhere",
+    "same text": "duplicate",
+    "near text": "duplicate",
+    "near vector": "duplicate",
+    "transitive": "transitive",
+    "score": "suspected",
+}
+CHANGE_REASONS = tuple(dict.fromkeys((*CHANGES.values(), REPEATED)))
+_TRIES = 20  # random documents that are tried in the place of a negative
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What `Audit.fix` wrote.
+
+    Args:
+        path: The new training file, in the format of the old one.
+        changes_path: JSON lines beside it: the row, anchor, negative, reason and score of each negative that went.
+        rows: The rows of the old file.
+        kept: The rows of the new one. A row whose only negatives went is left out.
+        changes: {reason: negatives that went}.
+        filled: Negatives in whose place there is a random document of the set, because each row must have k of them.
+
+    Example: see `Audit.fix`.
+    """
+
+    path: Path
+    changes_path: Path
+    rows: int
+    kept: int
+    changes: Mapping[str, int]
+    filled: int
+
+
+@final
+class Slot(NamedTuple):
+    """A negative that would go."""
+
+    reason: str
+    score: float
+
+
+def slots_to_drop(
+    given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float
+) -> dict[tuple[int, int], Slot]:
+    """{(anchor, document): why it would go}."""
+    by_score = np.zeros(given.ids.shape, np.bool_) if scores is None else scores.negatives >= threshold
+    found = {}
+    for row, slot in zip(*np.nonzero((reasons > 0) | by_score), strict=True):
+        name = REASONS[reasons[row, slot]] if reasons[row, slot] else "score"
+        score = float("nan") if scores is None else float(scores.negatives[row, slot])
+        found[int(row), int(given.ids[row, slot])] = Slot(CHANGES[name], score)
+    return found
+
+
+def fix_file(
+    given: TrainingSet,
+    slots: Mapping[tuple[int, int], Slot],
+    path: Any,
+    reasons: Collection[str] | None,
+    seed: int,
+) -> Fixed:
+    """Write the set without some of its negatives, and the list of changes."""
+    if given.path is None:
+        raise_invalid("negatives", "a training file to be fixed", given.name, "Write it first.")
+    for reason in reasons or ():
+        check_one_of("reasons", reason, CHANGE_REASONS)
+    target = as_path("path", path)
+    changes_path = target.with_name(f"{target.stem}.changes.jsonl")
+    check_apart({"path": target}, {"negatives": given.path})
+    with local("negatives", given.path) as source:
+        check_rewritable(source, target)
+        with draft_of(changes_path, "path") as draft, draft.open("wb") as stream:
+            fixer = _Fixer(given, slots, reasons or CHANGE_REASONS, seed, stream)
+            done = rewrite(source, target, given.format, fixer.choose, fixer.other_document)
+    return Fixed(target, changes_path, done.rows, done.kept, dict(fixer.changes), fixer.filled)
+
+
+@final
+class _Fixer:
+    """Which negatives of a row go, and what takes their place in rows of fixed length."""
+
+    def __init__(
+        self,
+        given: TrainingSet,
+        slots: Mapping[tuple[int, int], Slot],
+        reasons: Collection[str],
+        seed: int,
+        stream: Any,
+    ) -> None:
+        self.given, self.slots, self.reasons, self.seed, self.stream = given, slots, reasons, seed, stream
+        self.query_rows = _rows(given.query_names)
+        self.corpus_rows = _rows(given.corpus_names)
+        self.negatives = np.unique(given.ids[given.ids >= 0])
+        self.seen: set[tuple[int, int, int]] = set()  # (anchor, positive, negative)
+        self.changes = Counter[str]()
+        self.filled = 0
+
+    def choose(self, number: int, row: ReadRow) -> list[int]:
+        """The places of the negatives that go; each is written down."""
+        anchor = _row(self.query_rows, row.query)
+        positive = _row(self.corpus_rows, row.positives[0]) if row.positives else -1
+        chosen = []
+        for place, negative in enumerate(row.negatives):
+            item = _row(self.corpus_rows, negative)
+            slot = self.slots.get((anchor, item))
+            if slot is None and (anchor, positive, item) in self.seen:
+                slot = Slot(REPEATED, negative.score)
+            self.seen.add((anchor, positive, item))
+            if slot is not None and slot.reason in self.reasons:
+                chosen.append(place)
+                self._write(number, anchor, item, slot)
+        return chosen
+
+    def _write(self, number: int, anchor: int, item: int, slot: Slot) -> None:
+        self.changes[slot.reason] += 1
+        change = {
+            "row": number,
+            "anchor": self.given.query_label(anchor),
+            "negative": self.given.corpus_label(item),
+            "reason": slot.reason,
+            "score": None if np.isnan(slot.score) else slot.score,
+        }
+        self.stream.write(json_line(change) + b"\n")
+
+    def other_document(self, number: int, row: ReadRow) -> str | int | None:
+        """A random negative of another anchor that may stand in this row; None if there is none."""
+        anchor = _row(self.query_rows, row.query)
+        taken = {_row(self.corpus_rows, each) for each in (*row.positives, *row.negatives)}
+        rng = rng_for(self.seed, number, worker=self.filled)
+        for item in rng.choice(self.negatives, _TRIES).tolist():
+            is_known = bool(self.given.positives.contains([anchor], [item])[0])
+            if item not in taken and not is_known and (anchor, item) not in self.slots:
+                self.filled += 1
+                return item if self.given.corpus_names is None else self.given.corpus_names[item]
+        return None
+
+
+def _rows(names: list[str] | None) -> dict[str, int] | None:
+    return None if names is None else {name: row for row, name in enumerate(names)}
+
+
+def _row(rows: dict[str, int] | None, read: Read) -> int:
+    return read.key if rows is None or isinstance(read.key, int) else rows[read.key]

@@ -1,0 +1,96 @@
+"""A training file once more, in its own format, without some of its negatives: all else stays as it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from naysay import tables
+from naysay.checks import raise_invalid
+from naysay.files import draft_of
+from naysay.formats import _writing as writing
+from naysay.formats._formats import ReadRow
+from naysay.formats.read_negatives import format_of, open_rows
+
+Choose = Callable[[int, ReadRow], Collection[int]]  # (number of a row, the row) -> which of its negatives go
+Fill = Callable[[int, ReadRow], Any]  # the same -> the cell of another document, None if there is none
+Row = dict[str, Any]
+_ROWS = 4096  # rows of a table that are written at a time
+
+
+@final
+class Rewritten(NamedTuple):
+    """How many rows a file had, and how many the new one has."""
+
+    rows: int
+    kept: int
+
+
+def check_rewritable(source: Path, target: Path) -> None:
+    """Raise unless the new file is of the kind of the old one, and can be written."""
+    wanted = source.with_suffix("").suffix if source.suffix == ".gz" else source.suffix
+    if target.suffix.lower() != wanted.lower():
+        raise_invalid("path", f"a file that ends in {wanted!r}, like the set", repr(str(target)))
+    writing.check_place(target)
+
+
+def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill: Fill) -> Rewritten:
+    """Write `target`, whole or not at all."""
+    file = open_rows(source)
+    chosen = format_of(file, format)
+    places = chosen.places(file.names)
+    count = kept = 0
+
+    def new_rows() -> Iterator[Row]:
+        nonlocal count, kept
+        for number, row in file.rows:
+            count += 1
+            read = chosen.read(row, places)
+            dropped = [read.places[place] for place in choose(number, read)]
+            new = chosen.without(row, places, dropped, partial(fill, number, read)) if dropped else row
+            if new is not None:
+                kept += 1
+                yield new
+
+    with draft_of(target, "path") as draft:
+        if target.suffix.lower() == ".jsonl":
+            _write_lines(draft, new_rows(), arrays=chosen.arrays)
+        elif target.suffix.lower() == ".json":
+            _write_document(source, draft, new_rows())
+        else:
+            _write_table(source, draft, new_rows())
+    return Rewritten(count, kept)
+
+
+def _write_lines(draft: Path, rows: Iterator[Row], *, arrays: bool) -> None:
+    with draft.open("wb", buffering=1 << 20) as stream:
+        for row in rows:
+            stream.writelines((writing.json_line(list(row.values()) if arrays else row), b"\n"))
+
+
+def _write_document(source: Path, draft: Path, rows: Iterator[Row]) -> None:
+    """The JSON document of the source with other rows in its list "data", or in its place."""
+    with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as stream:
+        document = json.load(stream)
+    new = {**document, "data": list(rows)} if isinstance(document, dict) else list(rows)
+    draft.write_bytes(writing.json_line(new))
+
+
+def _write_table(source: Path, draft: Path, rows: Iterator[Row]) -> None:
+    """Parquet, or a data set, with the schema of the source."""
+    import pyarrow as pa
+
+    if source.suffix.lower() == ".hf":
+        schema = writing.need_datasets().load_from_disk(str(source)).features.arrow_schema
+        writer = writing.data_set_writer(draft, schema)
+    else:
+        schema = tables.parquet_schema(source)
+        writer = writing.parquet_writer(draft, schema)
+    with writer as write:
+        while block := list(islice(rows, _ROWS)):
+            write(pa.Table.from_pylist(block, schema=schema))
