@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from family_world import families
-from plain_audit import a_set
+from small_sets import a_set
 
 import naysay as ns
 from naysay.audits import Audit, audit, report_audit
-from naysay.audits._advice import advice_on
+from naysay.audits.advice import advice_on
 from naysay.audits.report import contents_of
 from naysay.formats import read_negatives, write_negatives
 
@@ -22,12 +22,6 @@ TEXTS = {
     "query_texts": [f"question {row}" for row in range(200)],
     "corpus_texts": [f"document number {row} about {row % 7} things and {row % 31} more" for row in range(500)],
 }
-
-
-def refusal(call, *arguments, **options):
-    with pytest.raises(ns.NaysayError) as caught:
-        call(*arguments, **options)
-    return str(caught.value)
 
 
 # ---- findings -------------------------------------------------------------------------------------------------------
@@ -85,7 +79,7 @@ def test_the_corpus_may_be_larger_than_the_set_and_in_another_order(tmp_path):
     assert (found.negatives, found.documents, found.duplicates) == (1600, 500, 0)
     assert found.thresholds["calibrated"] == FOUND.thresholds["calibrated"]
     assert found.gradient_share.shares["suspected"] == pytest.approx(FOUND.gradient_share.shares["suspected"], abs=0.02)
-    assert found.k_verdict.auc == pytest.approx(FOUND.k_verdict.auc, abs=1e-6)
+    assert found.k_verdict.auc == pytest.approx(FOUND.k_verdict.auc, abs=0.02)
     assert found.worst[0].negative_text == TEXTS["corpus_texts"][FOUND.worst[0].negative]
 
 
@@ -128,21 +122,12 @@ def test_scores_in_the_file(tmp_path, name, suffix):
     assert found.k_verdict.verdict == "unknown"
 
 
-def test_few_labels_give_a_threshold_by_shares():
+def test_few_labels_suspect_nothing_by_score():
     few = a_set(NEAREST.ids, list(zip(*WORLD.known.pairs(), strict=True))[:10], n_items=500)
     found = audit(few, **SIDES)
-    assert "This is a guess" in found.rule
-    assert found.rule.endswith("got 10.")
-    assert "0.1% of uniform pairs score higher" in found.rule
-    assert set(found.thresholds) == {"low", "high"}
+    assert (found.is_unknown, "score" in found.suspected_by, set(found.thresholds)) == (True, False, {"low", "high"})
     alone = audit(few, scores=NEAREST.scores)
-    assert "0.1% of the set's own pairs score higher" in alone.rule
-    assert alone.gradient_share is None
-    equal = audit(few, scores=np.ones(NEAREST.ids.shape))
-    assert (equal.rule, equal.suspected_by.get("score")) == (
-        "No negative is suspected by its score: all scores are equal.",
-        None,
-    )
+    assert (alone.gradient_share, alone.suspected, alone.thresholds) == (None, 0, {})
 
 
 def test_neither_scores_nor_vectors():
@@ -208,8 +193,6 @@ def test_a_report_of_each_kind(tmp_path):
     assert len(whole.scores.kept) + len(whole.scores.dropped) == 1600
     assert len(whole.scores.dropped) == FOUND.suspected
     assert whole.scores.high == FOUND.thresholds["half false"]
-    message = "report_audit: `audit` must be an Audit, got int."
-    assert refusal(report_audit, 3, tmp_path / "b.html") == message
 
 
 def test_hubs_are_named():
@@ -278,7 +261,6 @@ def test_json_holds_all_of_it(tmp_path):
     assert not [name for name in kept if name.startswith("_")]
     odd = audit(a_set([[1]], [(0, 0)], query_texts=["\ud800"], corpus_texts=["\x00", "b"]))
     assert json.loads(odd.to_json())["negatives"] == 1
-    assert refusal(FOUND.write, tmp_path / "no" / "out.json").startswith("Audit.write: `path` must be in an existing")
     assert isinstance(FOUND, Audit)
 
 
@@ -286,38 +268,79 @@ def test_json_holds_all_of_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "parameter"),
     [
-        ({"metric": "cosin"}, "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'?"),
-        ({"temperature": 0}, "`temperature` must be a finite number above 0, got 0."),
-        ({"temperature": "warm"}, "`temperature` must be a finite number above 0, got 'warm'."),
-        ({"alpha": 1}, "`alpha` must be a number above 0 and below 1, got 1."),
-        ({"top": -1}, "`top` must be at least 0, got -1."),
-        ({"seed": -1}, "`seed` must be at least 0, got -1."),
-        ({"query_vectors": [[1.0]]}, "`corpus_vectors` must be given along with the other vectors, got nothing."),
-        ({"corpus_vectors": [[1.0]]}, "`query_vectors` must be given along with the other vectors, got nothing."),
-        (SIDES | {"scores": [[1.0]]}, "`scores` must be left out with vectors, got both."),
-        ({"query_ids": ["a"]}, "`query_ids` must be left out without vectors, got names."),
-        ({"positive_scores": [1.0]}, "`positive_scores` must be given along with `scores`, got no scores."),
-        ({"scores": [[1.0]]}, "`scores` must be of shape (200, 8), like the set, got shape (1, 1)."),
-        ({"scores": np.full((200, 8), "a")}, "`scores` must be numbers, got dtype <U1."),
-        ({"scores": np.full((200, 8), np.nan)}, "`scores` must be finite, got nan at row 0, slot 0 (200 such rows)."),
-        (
-            SIDES | {"query_vectors": np.ones((200, 3))},
-            "`query_vectors` must be of width 48, like `corpus_vectors`, got 3.",
-        ),
-        (
-            SIDES | {"query_vectors": np.ones((20, 48))},
-            "`query_vectors` must be of at least 200 rows, like the set, got 20.",
-        ),
-        (
-            SIDES | {"corpus_vectors": WORLD.item_vectors * np.nan},
-            "`corpus_vectors` must be finite, got nan at row 0 (500",
-        ),
+        ({"metric": "cosin"}, "metric"),
+        ({"temperature": 0}, "temperature"),
+        ({"temperature": "warm"}, "temperature"),
+        ({"alpha": 1}, "alpha"),
+        ({"top": -1}, "top"),
+        ({"seed": -1}, "seed"),
+        ({"format": "ids"}, "format"),
+        ({"query_vectors": [[1.0]]}, "corpus_vectors"),
+        ({"corpus_vectors": [[1.0]]}, "query_vectors"),
+        (SIDES | {"scores": [[1.0]]}, "scores"),
+        ({"query_ids": ["a"]}, "query_ids"),
+        ({"positive_scores": [1.0]}, "positive_scores"),
+        ({"scores": [[1.0]]}, "scores"),
+        ({"scores": np.full((200, 8), "a")}, "scores"),
+        ({"scores": np.full((200, 8), np.nan)}, "scores"),
+        (SIDES | {"query_vectors": np.ones((200, 3))}, "query_vectors"),
+        (SIDES | {"query_vectors": np.ones((20, 48))}, "query_vectors"),
+        (SIDES | {"query_vectors": np.zeros((200, 48))}, "query_vectors"),
+        (SIDES | {"corpus_vectors": WORLD.item_vectors * np.nan}, "corpus_vectors"),
+        (SIDES | {"query_ids": np.array(3)}, "query_ids"),
+        (SIDES | {"corpus_ids": 1.5}, "corpus_ids"),
+        (SIDES | {"corpus_ids": ["a"]}, "corpus_ids"),
     ],
 )
-def test_invalid_arguments(options, message):
-    assert refusal(audit, NEAREST, **options).startswith(f"audit: {message}")
+def test_invalid_arguments(options, parameter):
+    with pytest.raises(ns.NaysayError) as caught:
+        audit(NEAREST, **options)
+    assert caught.value.parameter == parameter
+    assert str(caught.value).startswith(f"audit: `{parameter}` must be ")
+
+
+@pytest.mark.parametrize(
+    ("call", "parameter"),
+    [
+        (lambda: audit(3), "negatives"),
+        (lambda: audit("lost.parquet"), "negatives"),
+        (lambda: audit("lost.jsonl", format="tripet"), "format"),
+        (lambda: audit(a_set([[-1]], [(0, 0)])), "negatives"),
+        (lambda: report_audit(3, "a.html"), "audit"),
+        (lambda: report_audit(FOUND, None), "path"),
+        (lambda: report_audit(FOUND, "a.html", files=3), "files"),
+        (lambda: report_audit(FOUND, "a.html", files={"a": 1}), "files['a']"),
+        (lambda: report_audit(FOUND, "a.html", title=3), "title"),
+        (lambda: FOUND.write(b"x"), "path"),
+        (lambda: FOUND.write("no/out.json"), "path"),
+    ],
+)
+def test_invalid_calls_write_nothing(tmp_path, monkeypatch, call, parameter):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ns.NaysayError) as caught:
+        call()
+    assert caught.value.parameter == parameter
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [("a\nb\n", "corpus_ids"), ("a\nb\nc\nd\n", None), ("a\nb\nx\nd\n", "corpus_ids")],
+)
+def test_names_of_vectors_are_read_from_a_file(tmp_path, text, parameter):
+    """One name a line; all names of the set must be among them."""
+    (tmp_path / "names.txt").write_text(text)
+    (tmp_path / "set.jsonl").write_text('{"query": "q", "pos": ["c"], "neg": ["a", "d"]}\n')
+    vectors = {"query_vectors": np.ones((1, 2), np.float32), "corpus_vectors": np.eye(4, 2, dtype=np.float32) + 1}
+    given = {**vectors, "corpus_ids": tmp_path / "names.txt"}
+    if parameter is None:
+        assert audit(tmp_path / "set.jsonl", **given).documents == 4
+        return
+    with pytest.raises(ns.NaysayError) as caught:
+        audit(tmp_path / "set.jsonl", **given)
+    assert caught.value.parameter == parameter
 
 
 def test_it_prints_in_a_few_lines():
@@ -328,33 +351,6 @@ def test_it_prints_in_a_few_lines():
     assert "settings={'metric': 'cosine', 'temperature': 0.05, 'alpha': 0.05, 'seed': 0}" in text
     assert text.endswith(f"summary={FOUND.summary!r})")
     assert len(text) < 1500
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: audit(NEAREST, **SIDES, query_ids=np.array(3)),
-            "audit: `query_ids` must be a list of names, or a fil",
-        ),
-        (lambda: audit(NEAREST, **SIDES, query_ids=3), "audit: `query_ids` must be a list of names, or a file of them"),
-        (lambda: audit(NEAREST, **SIDES, corpus_ids=1.5), "audit: `corpus_ids` must be a list of names, or a file of"),
-        (lambda: report_audit(FOUND, None), "report_audit: `path` must be a path, got None."),
-        (
-            lambda: report_audit(FOUND, "a.html", files=3),
-            "report_audit: `files` must be {what: file}, or None, got int",
-        ),
-        (lambda: report_audit(FOUND, "a.html", files={"a": 1}), "report_audit: `files['a']` must be a path, got 1."),
-        (lambda: report_audit(FOUND, "a.html", title=3), "report_audit: `title` must be a text, got 3."),
-        (lambda: FOUND.write(b"x"), "Audit.write: `path` must be a path, got b'x'."),
-    ],
-)
-def test_arguments_of_a_wrong_type_are_named(tmp_path, monkeypatch, call, message):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ns.NaysayError) as caught:
-        call()
-    assert str(caught.value).startswith(message)
-    assert not list(tmp_path.iterdir())
 
 
 # ---- what is certain comes first ------------------------------------------------------------------------------------
@@ -415,5 +411,5 @@ def test_an_encoder_that_hardly_separates_gives_no_number():
     found = audit(mined, query_vectors=world.anchor_vectors, corpus_vectors=world.item_vectors)
     assert found.summary.startswith("How many of 1,600 negatives are false cannot be told; at most about ")
     assert (found.trade, "score" in found.suspected_by) == (None, False)
-    assert any(note.startswith("Only an upper bound: ") for note in found.notes)
+    assert any(note.startswith("Only an upper ") for note in found.notes)
     assert contents_of(found).numbers["false, estimated"] == "unknown"

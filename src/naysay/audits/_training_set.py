@@ -142,7 +142,8 @@ class SetScores:
     def of(negatives: Scores, positives: Scores, anchors: Ids, rng: np.random.Generator) -> SetScores:
         """The scores, and one positive of each anchor."""
         scored = np.flatnonzero(~np.isnan(positives))
-        return SetScores(negatives, positives, anchors, scored[one_per_anchor(anchors[scored], rng=rng)])
+        one_each = scored[one_per_anchor(anchors[scored], rng=rng)] if len(scored) else scored
+        return SetScores(negatives, positives, anchors, one_each)
 
     @property
     def filled(self) -> NDArray[np.bool_]:

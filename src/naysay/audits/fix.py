@@ -102,7 +102,7 @@ def fix_file(
         with draft_of(changes_path, "path") as draft, draft.open("wb") as stream:
             fixer = _Fixer(given, slots, reasons or CHANGE_REASONS, seed, stream)
             done = rewrite(source, target, given.format, fixer.choose, fixer.other_document)
-    return Fixed(target, changes_path, done.rows, done.kept, dict(fixer.changes), fixer.filled)
+    return Fixed(target, changes_path, done.rows, done.kept, dict(fixer.changes), len(fixer.fills))
 
 
 @final
@@ -123,7 +123,7 @@ class _Fixer:
         self.negatives = np.unique(given.ids[given.ids >= 0])
         self.seen: set[tuple[int, int, int]] = set()  # (anchor, positive, negative)
         self.changes = Counter[str]()
-        self.filled = 0
+        self.fills: set[tuple[int, int]] = set()  # (number of a row, document)
 
     def choose(self, number: int, row: ReadRow) -> list[int]:
         """The places of the negatives that go; each is written down."""
@@ -156,11 +156,12 @@ class _Fixer:
         """A random negative of another anchor that may stand in this row; None if there is none."""
         anchor = _row(self.query_rows, row.query)
         taken = {_row(self.corpus_rows, each) for each in (*row.positives, *row.negatives)}
-        rng = rng_for(self.seed, number, worker=self.filled)
+        rng = rng_for(self.seed, number)
         for item in rng.choice(self.negatives, _TRIES).tolist():
             is_known = bool(self.given.positives.contains([anchor], [item])[0])
-            if item not in taken and not is_known and (anchor, item) not in self.slots:
-                self.filled += 1
+            is_free = (anchor, item) not in self.slots and (number, item) not in self.fills
+            if item not in taken and not is_known and is_free:
+                self.fills.add((number, item))
                 return item if self.given.corpus_names is None else self.given.corpus_names[item]
         return None
 
