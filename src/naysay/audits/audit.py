@@ -93,7 +93,7 @@ def audit(
         (800, 0, True)
     """
     check_one_of("metric", metric, tuple(METRICS))
-    settings = {
+    settings: dict[str, Any] = {
         "metric": metric,
         "temperature": check_number("temperature", temperature, above=0, finite=True),
         "alpha": check_number("alpha", alpha, above=0, below=1),
@@ -132,11 +132,12 @@ def audit(
     counts = count_reasons(reasons) | {"score": int((by_score & (reasons == 0)).sum())}
     n_documents = given.positives.n_items if problem is None else problem.n_items
     verdict = k_verdict(given.k, random, known_scores)
-    has_positives = known_scores is not None and len(known_scores.one_each) > 0
+    gradient = None
     notes = [*notes_on(share)]
     if problem is not None and problem.n_items == given.positives.n_items and given.corpus_names is not None:
         notes.append(_SMALL_CORPUS)
-    if has_positives:
+    if known_scores is not None and len(known_scores.one_each):
+        gradient = gradient_share(known_scores, suspected, settings["temperature"])
         notes.append(_TRAINED_ON)
     result = Audit(
         name=given.name,
@@ -150,7 +151,7 @@ def audit(
         false_share=share,
         trade=trade,
         rule=threshold.rule,
-        gradient_share=gradient_share(known_scores, suspected, settings["temperature"]) if has_positives else None,
+        gradient_share=gradient,
         repeats=repeats(given.ids, n_documents, given.corpus_label),
         k_verdict=verdict,
         thresholds=threshold.suggested,

@@ -189,6 +189,7 @@ def false_share(scores: SetScores | None, judged: Judged | None, proven: Mask, f
     if judged is not None and is_fitted and judged.fit.posterior.summary.code == BIASED:
         return unknown(judged.fit.posterior.reason)
     bound = True
+    assumptions: tuple[str, ...]
     if judged is not None and is_fitted:
         estimate, high = judged.share(rest)
         if not judged.are_nearest(rest):

@@ -150,12 +150,13 @@ def repeats(ids: NDArray[np.int64], documents: int, label: Callable[[int], str])
 
 def _by_chance(slots: int, documents: int, top: int) -> tuple[float, int]:
     """Return the share of slots of the `top` most frequent documents, and `limit`, if counts were Poisson."""
-    from scipy.stats import poisson
+    from scipy.special import pdtrc
 
     mean = slots / documents
     values = np.arange(int(mean + 40 * np.sqrt(mean) + 60))
-    above = poisson.sf(values, mean)
-    in_top = np.clip(top / documents - above, 0.0, poisson.pmf(values, mean))  # the upper tail of top / documents
+    above = pdtrc(values, mean)  # P(X > value)
+    chance = -np.diff(above, prepend=1.0)  # P(X = value)
+    in_top = np.clip(top / documents - above, 0.0, chance)  # the upper tail of top / documents
     limit = int(np.argmax(documents * above <= 0.05))
     return float((in_top * values).sum() / mean), limit
 

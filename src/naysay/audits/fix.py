@@ -157,7 +157,7 @@ class _Fixer:
         anchor = _row(self.query_rows, row.query)
         taken = {_row(self.corpus_rows, each) for each in (*row.positives, *row.negatives)}
         rng = rng_for(self.seed, number)
-        for item in rng.choice(self.negatives, _TRIES).tolist():
+        for item in map(int, rng.choice(self.negatives, _TRIES)):
             is_known = bool(self.given.positives.contains([anchor], [item])[0])
             is_free = (anchor, item) not in self.slots and (number, item) not in self.fills
             if item not in taken and not is_known and is_free:
@@ -171,4 +171,5 @@ def _rows(names: list[str] | None) -> dict[str, int] | None:
 
 
 def _row(rows: dict[str, int] | None, read: Read) -> int:
-    return read.key if rows is None or isinstance(read.key, int) else rows[read.key]
+    """The row of a query or document; a whole number is its row."""
+    return read.key if isinstance(read.key, int) else (rows or {})[read.key]
