@@ -92,6 +92,7 @@ HEAVY = {
         "detectors",
         "difficulty",
         "mining",
+        "audits",
         "lab",
         "demo",
     },
