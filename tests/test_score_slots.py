@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import naysay as ns
-from naysay._slots import check_score, gather, score_slots
+from naysay._slots import score_slots
 from naysay.errors import NaysayError
 
 IDS = np.array([[3, -1, 0], [2, 1, -1]])
@@ -54,14 +54,6 @@ def test_scores_stand_in_filled_slots_and_no_function_sees_an_empty_one():
         expected = [[-np.inf if i < 0 else TABLE[row, i] for i in line] for row, line in enumerate(IDS.tolist())]
         assert found.tolist() == expected
     assert IDS[0].tolist() == [3, -1, 0]  # left as they were
-
-
-def test_full_rows_and_no_rows():
-    for ids in (np.array([[3, 1], [2, 0]]), np.empty((0, 2), np.int64), np.full((2, 2), -1)):
-        for query, asked in both(ids, (0, 1)[: len(ids)]):  # anchors of no rows are floats, and come as ids
-            found = scored(by_table, query, asked)
-            expected = [[-np.inf if i < 0 else TABLE[row, i] for i in line] for row, line in enumerate(ids.tolist())]
-            assert found.tolist() == expected
 
 
 def test_scoring_takes_no_gradients():
@@ -131,63 +123,24 @@ def test_of_triples_the_function_sees_the_corrupted_ones(dtype):
     assert SIDE[0].tolist() == [0, -1, 1]
 
 
-def test_of_triples_without_a_side_it_sees_the_ids():
-    for query, ids in both(anchors=TRIPLES):
-        score, seen = watched(lambda anchors, ids: ids * 1.0)
-        scored(score, query, ids)
-        assert seen[0][0].tolist() == TRIPLES.tolist()
-        assert seen[0][1].tolist() == np.maximum(IDS, 0).tolist()
-
-
-ANSWERS = "^`score` must be a function that returns "
 WRONG = {
-    "a list": (lambda a, ids: ids.tolist(), "a (tensor|NumPy array), like the query, got a list"),
-    "nothing": (lambda a, ids: None, "a (tensor|NumPy array), like the query, got a NoneType"),
-    "a number": (lambda a, ids: 1.0, "a (tensor|NumPy array), like the query, got a float"),
-    "one a row": (lambda a, ids: (ids * 1.0).sum(1), r"shape \(2, 3\), got shape \(2,\)"),
-    "all pairs": (lambda a, ids: (ids * 1.0)[:, :, None], r"shape \(2, 3\), got shape \(2, 3, 1\)"),
-    "complex": (lambda a, ids: ids * 1j, r"real numbers, got dtype (torch\.)?complex"),
-    "NaN": (lambda a, ids: ids * float("nan"), r"finite numbers, got nan at row 0, slot 0 \(2 such rows\)"),
-    "infinity": (
-        lambda a, ids: of(ids).where(ids == 2, np.inf, 0.0),
-        r"finite numbers, got inf at row 1, slot 0 \(1 such row\)",
-    ),
+    "a list": lambda a, ids: ids.tolist(),
+    "nothing": lambda a, ids: None,
+    "a number": lambda a, ids: 1.0,
+    "one a row": lambda a, ids: (ids * 1.0).sum(1),
+    "all pairs": lambda a, ids: (ids * 1.0)[:, :, None],
+    "complex": lambda a, ids: ids * 1j,
+    "NaN": lambda a, ids: ids * float("nan"),
+    "infinity": lambda a, ids: of(ids).where(ids == 2, np.inf, 0.0),
+    "minus infinity": lambda a, ids: of(ids).where(ids == 2, -np.inf, 0.0),
+    "another array type": lambda a, ids: ids.numpy() * 1.0 if torch.is_tensor(ids) else torch.from_numpy(ids),
+    "another device or kind": lambda a, ids: (ids * 1.0).to("meta") if torch.is_tensor(ids) else ids.astype(str),
 }
 
 
-@pytest.mark.parametrize(("score", "rule"), WRONG.values(), ids=WRONG)
-def test_wrong_answers_are_rejected(score, rule):
+@pytest.mark.parametrize("score", WRONG.values(), ids=WRONG)
+def test_wrong_answers_are_rejected(score):
     for query, ids in both():
-        with pytest.raises(NaysayError, match=ANSWERS + rule):
+        with pytest.raises(NaysayError) as caught:
             scored(score, query, ids)
-
-
-def test_minus_infinity_and_one_bad_row_are_rejected_by_row():
-    for query, ids in both(np.array([[3, 2, 1], [2, 0, 1]])):
-        for bad in (-np.inf, np.inf, np.nan):
-            with pytest.raises(NaysayError, match=rf"numbers, got {bad} at row 1, slot \d \(1 such row\)\.$"):
-                scored(lambda a, ids, bad=bad: of(ids).where(ids == 0, bad, 1.0), query, ids)
-
-
-def test_answers_of_another_world_are_rejected():
-    query = ns.Query(torch.tensor([0, 1]))
-    with pytest.raises(NaysayError, match=ANSWERS + "a tensor, like the query, got a ndarray"):
-        scored(lambda a, ids: ids.numpy() * 1.0, query, torch.from_numpy(IDS))
-    with pytest.raises(NaysayError, match=ANSWERS + "a NumPy array, like the query, got a Tensor"):
-        scored(lambda a, ids: torch.from_numpy(ids), ns.Query([0, 1]), IDS)
-    with pytest.raises(NaysayError, match=ANSWERS + "a tensor on cpu, like the query, got one on meta"):
-        scored(lambda a, ids: (ids * 1.0).to("meta"), query, torch.from_numpy(IDS))
-    with pytest.raises(NaysayError, match=ANSWERS + "real numbers, got dtype <U1"):
-        scored(lambda a, ids: np.full(ids.shape, "a"), ns.Query([0, 1]), IDS)
-    with pytest.raises(NaysayError, match=r"^`score` must be a function score\(anchors, ids\), got Positives\.$"):
-        check_score(ns.Positives.from_pairs([0], [0]))
-
-
-@pytest.mark.parametrize("beyond", [(), (3,), (2, 3)])
-def test_gather_takes_slots_row_by_row(beyond):
-    values = np.random.default_rng(0).standard_normal((4, 6, *beyond))
-    order = np.random.default_rng(1).integers(0, 6, (4, 3))
-    expected = [[values[row, slot].tolist() for slot in order[row]] for row in range(4)]
-    assert gather(values, order).tolist() == expected
-    assert gather(torch.from_numpy(values), torch.from_numpy(order)).tolist() == expected
-    assert gather(values[:0], order[:0]).shape == (0, 3, *beyond)
+        assert caught.value.parameter == "score"

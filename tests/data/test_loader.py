@@ -185,7 +185,7 @@ def test_ranks_have_the_pairs_of_one_process_with_a_larger_batch(ranks):
     assert [pairs(step) for step in together] == [pairs([step]) for step in load(30 * ranks)]
 
 
-@pytest.mark.parametrize("n", range(3, 20))
+@pytest.mark.parametrize("n", [3, 4, 8, 9, 19])
 def test_fewer_pairs_than_ranks_at_the_end_are_left_out(n):
     known = ns.Positives.from_pairs(np.arange(n), np.arange(n), n, 30)
     sampler = ns.samplers.Static(ns.pools.Everything(known))

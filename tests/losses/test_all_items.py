@@ -48,14 +48,6 @@ def test_golden_value_of_enmf():
     assert rows.sum().item() == pytest.approx(code.item() + 4)  # which leaves out the number of positives
 
 
-def test_a_batch_of_users_by_what_is_known():
-    known = ns.Positives.from_pairs([0, 0, 2], [1, 3, 0], 3, 4)
-    users = np.array([2, 1, 0, 2])
-    found = all_items(ONE, TWO, (known, users), weight=0.2)
-    pairs = ([0, 2, 2, 3], [0, 1, 3, 0])
-    assert torch.equal(found, all_items(ONE, TWO, pairs, weight=0.2))
-
-
 def test_an_ignored_pair_is_neither_positive_nor_negative():
     """Its term is gone; the positives after it in the row stay positives."""
     known = ns.Positives.from_pairs([0, 0, 1], [3, 4, 0], 2, 5).with_ignored([0], [0])

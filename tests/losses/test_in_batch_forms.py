@@ -47,16 +47,6 @@ def test_they_are_those_of_slots(form, block, positive):
         assert torch.allclose(one, other, atol=1e-10)
 
 
-def test_a_popular_key_counts_less():
-    """The sign: with equal scores, the gradient of the frequent key is the smaller one."""
-    keys = torch.zeros(3, 2, dtype=torch.float64, requires_grad=True)
-    for form in ("sampled", "refined", "classic"):
-        log_q = torch.tensor([0.1, 0.6, 0.3]).log()
-        loss = in_batch(torch.ones(1, 2).double(), keys, log_q=log_q, positive_log_q=log_q[:1], form=form)
-        (gradient,) = torch.autograd.grad(loss.sum(), keys)
-        assert 0 < gradient[1, 0] < gradient[2, 0]
-
-
 def full_gradient(scores, p):
     share = torch.softmax(scores, dim=0)
     share[p] -= 1

@@ -146,24 +146,6 @@ def test_a_step_down_a_tree_is_the_gradient_of_the_expected_reward():
     np.testing.assert_allclose(table.detach().numpy() - logits, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("how", [{}, {"stop": "return", "hops": 3}])
-def test_it_learns_what_is_rewarded(how):
-    sampler, _ = policy(np.zeros((9, 9)), rate=2.0, **how)
-    query = ns.Query(np.repeat([0, 2, 3], 200))
-
-    def mean():
-        drawn = sampler.sample(query, 4, rng=ns.rng_for(0))
-        assert ITEMS[drawn.ids].all()
-        assert not KNOWN.contains(query.anchors, drawn.ids).any()
-        return REWARD[drawn.ids].mean()
-
-    before = mean()
-    for _ in range(60):
-        sampler.observe(ns.Query([0, 2, 3]))
-    sampler.observe(ns.Query([]))
-    assert mean() > before + 0.3
-
-
 def test_few_of_many_neighbours_compete():
     star = ns.Positives.from_edges([(0, other) for other in range(1, 30)], n_nodes=30)
     none = ns.Positives.from_pairs([], [], 30, 30)

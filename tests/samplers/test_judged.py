@@ -107,24 +107,6 @@ def _table(rows, columns):
     return st.lists(st.lists(grid, min_size=columns, max_size=columns), min_size=rows, max_size=rows)
 
 
-@pytest.mark.parametrize("policy", ["reweight", "attract", "ignore"])
-def test_the_other_policies_change_the_samplers_own_answer(policy):
-    query = ns.Query(np.arange(5))
-    drawn = SAMPLER.sample(query, 6, rng=ns.rng_for(1))
-    found = Judged(SAMPLER, ByTable(TABLE), policy).sample(query, 6, rng=ns.rng_for(1))
-    suspicion = ByTable(TABLE).suspicion(query, drawn)
-    assert np.array_equal(found.ids, drawn.ids)
-    if policy == "reweight":
-        assert np.array_equal(found.log_q, drawn.log_q)
-    assert np.array_equal(found.suspicion, suspicion)
-    if policy == "reweight":
-        assert np.array_equal(found.weights, 1 - suspicion)
-        only = Judged(SAMPLER, ByTable(TABLE), policy, threshold=0.75).sample(query, 6, rng=ns.rng_for(1))
-        assert np.array_equal(only.weights, np.where(suspicion >= 0.75, 1 - suspicion, 1.0))
-    else:
-        assert np.array_equal(found.relation, (suspicion >= 0.5) * {"attract": 1, "ignore": 2}[policy])
-
-
 def test_slots_that_are_no_negatives_are_not_judged_again():
     inner = Judged(Listed([[0, 1, 2, 3]]), ByTable(np.eye(1, 10)), "ignore")  # item 0 is to be ignored
     others = ByTable(np.array([[0.9, 0.9, 0.0, 0.9] + [0.0] * 6]))
@@ -291,14 +273,6 @@ def test_others_are_handed_on_where_nothing_is_lost():
         assert part.told[0] is earlier
         judged.observe(query, None, vectors=1)
         assert part.told == (None, None, 1)
-
-
-def test_no_batch_is_kept_where_nothing_learns():
-    judged = Judged(SAMPLER, ByTable(TABLE))
-    query = ns.Query(np.arange(5))
-    drawn = judged.sample(query, 3, rng=ns.rng_for(0))
-    assert len(pickle.dumps(judged)) == len(pickle.dumps(Judged(SAMPLER, ByTable(TABLE))))
-    judged.observe(query, drawn)
 
 
 def test_if_the_sampler_rejects_a_step_the_detector_has_not_learnt_from_it():

@@ -171,22 +171,3 @@ def test_all_entities_compete_for_a_triple():
     raised = np.exp(np.linspace(-1, 1, 6)) * (np.arange(6) != 1)
     for item in range(6):
         assert (drawn == item).mean() == pytest.approx(raised[item] / raised.sum(), abs=0.03)
-
-
-# ---- a run that goes on ----
-
-
-@pytest.mark.parametrize("settings", [{}, {"baseline": "running", "slots": 2}])
-def test_a_run_goes_on_from_its_state(settings):
-    one, weights = learned(**settings)
-    other, others = learned(start=np.zeros_like(LOGITS), **settings)
-    for _ in range(3):
-        one.observe(QUERY)
-    one.update()
-    other.restore({name: np.asarray(value) for name, value in one.state().items()})
-    for sampler in (one, other):
-        for _ in range(2):
-            sampler.observe(QUERY)
-    assert torch.equal(weights, others)
-    drawn = [sampler.sample(QUERY, 3, rng=ns.rng_for(0)).ids.tolist() for sampler in (one, other)]
-    assert drawn[0] == drawn[1]

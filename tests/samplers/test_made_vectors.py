@@ -7,18 +7,13 @@ import pytest
 import torch
 
 import naysay as ns
-from naysay.samplers import Generated, Static, Transformed, jigsaw
+from naysay.samplers import Generated, Static, jigsaw
 
 RNG = np.random.default_rng(0)
 KNOWN = ns.Positives.from_pairs(*RNG.integers(0, (8, 20), (40, 2)).T, 8, 20)
 BASE = Static(ns.pools.Everything(KNOWN))
 VECTORS = RNG.standard_normal((20, 4))
 ANCHORS = RNG.standard_normal((8, 4))
-QUERY = ns.Query(np.arange(8), positives=np.arange(8), vectors=ANCHORS)
-
-
-def embed(ids):
-    return VECTORS[ids] if isinstance(ids, np.ndarray) else torch.from_numpy(VECTORS)[ids]
 
 
 def generated(**how):
@@ -93,9 +88,3 @@ def test_a_jigsaw_is_never_the_image_and_every_other_order_comes():
     orders = {np.block([[tiles[a], tiles[b]], [tiles[c], tiles[d]]]).tobytes() for a, b, c, d in permutations(range(4))}
     assert {one.tobytes() for one in made} == orders - {image[0].tobytes()}
     assert jigsaw(np.zeros((0, 4, 4, 3)), 2, rng=ns.rng_for(0)).shape == (0, 4, 4, 3)
-
-
-def test_transformed_vectors_belong_to_their_ids():
-    sampler = Transformed(BASE, lambda query, ids, rng: embed(ids) + 0 * rng.random())
-    drawn = sampler.sample(QUERY, 4, rng=ns.rng_for(0))
-    np.testing.assert_array_equal(drawn.vectors, embed(drawn.ids))

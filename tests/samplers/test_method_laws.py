@@ -1,15 +1,13 @@
 """Laws of methods that are compositions: what each paper promises, and what its published code gets wrong."""
 
 import numpy as np
-import pytest
 import torch
 
 import naysay as ns
-from naysay.losses import info_nce, sampled_bce
+from naysay.losses import sampled_bce
 from naysay.pools import Everything, Memory
 from naysay.samplers import (
     Learned,
-    NearTarget,
     Static,
     Transformed,
     jigsaw,
@@ -70,33 +68,6 @@ def test_a_batch_of_one_ends_and_parents_are_recorded():
 
 UNITS = torch.nn.functional.normalize(torch.from_numpy(RNG.standard_normal((8, 4))), dim=1)
 OTHERS = torch.nn.functional.normalize(UNITS + 0.3 * torch.from_numpy(RNG.standard_normal((8, 4))), dim=1)
-
-
-def test_a_lower_temperature_punishes_fewer_negatives_and_the_sum_is_that_of_the_positive():
-    """Wang and Liu: relative penalties are a softmax, and all of them together are as large as the positive's."""
-    entropies = []
-    for temperature in (0.03, 0.1, 0.3, 1.0):
-        positive = torch.full((1,), 0.5, dtype=torch.float64, requires_grad=True)
-        negatives = torch.linspace(-0.8, 0.8, 9, dtype=torch.float64)[None].requires_grad_()
-        info_nce(positive, negatives, temperature=temperature).sum().backward()
-        assert negatives.grad.sum().item() == pytest.approx(-positive.grad.item())
-        share = negatives.grad[0] / negatives.grad.sum()
-        torch.testing.assert_close(share, torch.softmax(negatives.detach()[0] / temperature, dim=0))
-        entropies.append(-(share * share.log()).sum().item())
-    assert (np.diff(entropies) > 0).all()
-
-
-def test_a_target_at_the_positive_and_one_far_below_it():
-    """Li et al.: alpha = 0 takes the nearest to the positive, a large alpha the lowest."""
-    scores, own = np.array([0.9, 0.1, 0.55, -0.4]), 0.6
-    known = ns.Positives.from_pairs([0], [4], 1, 5)
-
-    def given(anchors, ids):
-        return np.append(scores, own)[ids]
-
-    for alpha, wanted in ((0.0, 2), (0.45, 1), (9.0, 3)):
-        sampler = NearTarget(Everything(known), given, 4, lambda own, step, alpha=alpha: own - alpha)
-        assert sampler.sample(ns.Query([0], positives=[4]), 1, rng=ns.rng_for(0)).ids.tolist() == [[wanted]]
 
 
 def minus_log_sigmoid(value):

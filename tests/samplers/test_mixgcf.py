@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.errors import NaysayError
 from naysay.samplers import Dynamic, MixGCF
 
 COMPILING = settings(deadline=None)  # a first call compiles
@@ -148,37 +147,6 @@ def test_gradients_flow_into_what_was_mixed_and_into_nothing_else():
     assert table.grad.numpy() == pytest.approx(expected)
 
 
-def test_queries_without_vectors_are_embedded():
-    anchors = np.array([0, 1])
-    sampler = MixGCF(POOL, embed, 4, embed_anchors=lambda anchors: ANCHORS[anchors, :D])
-    made = sampler.sample(ns.Query(anchors, positives=LIKED[anchors]), 2, rng=ns.rng_for(1))
-    assert np.array_equal(made.vectors, MixGCF(POOL, embed, 4).sample(asked(anchors), 2, rng=ns.rng_for(1)).vectors)
-
-
-@pytest.mark.parametrize("in_torch", [False, True])
-def test_many_rows_are_compared_in_parts(in_torch):
-    """A row is what it is alone, candidates get no gradient of their own call, and an error counts all rows."""
-    query = asked([0, 1, 2, 4, 5] * 500)
-    calls = []
-
-    def seen(ids):
-        calls.append(tuple(ids.shape))
-        return embed(ids)
-
-    sampler = MixGCF(POOL, seen, 3, mix=(0.5, 0.5))
-    made = sampler.sample(tensors(query) if in_torch else query, 2, rng=ns.rng_for(1)).numpy()
-    assert calls == [(2500,), (1024, 6), (1024, 6), (452, 6), (2500, 2, LAYERS)]
-    expected = in_loops(query, [2] * 2500, 3, "mean", 0.5, 1)
-    assert [row[: len(slots)] for row, slots in zip(made.ids.tolist(), expected, strict=True)] == [
-        [i for i, _ in slots] for slots in expected
-    ]
-    late = MixGCF(POOL, lambda ids: embed(ids) + (np.nan if ids.shape == (452, 6) else 0.0), 3)
-    with pytest.raises(
-        NaysayError, match=r"`embed` must be finite, got nan at row 2048, slot 0, 0, 0 \(452 such rows\)"
-    ):
-        late.sample(query, 2, rng=ns.rng_for(1))
-
-
 @pytest.mark.parametrize("pooling", ["mean", "concat"])
 def test_tensors_of_two_number_types_give_what_one_type_gives(pooling):
     items = torch.tensor(ITEMS, dtype=torch.float32, requires_grad=True)
@@ -192,3 +160,10 @@ def test_tensors_of_two_number_types_give_what_one_type_gives(pooling):
     assert mixed.vectors.dtype == torch.float32
     assert mixed.vectors.requires_grad
     torch.testing.assert_close(mixed.scores, wide.scores, rtol=1e-5, atol=1e-5)
+
+
+def test_queries_without_vectors_are_embedded():
+    anchors = np.array([0, 1])
+    sampler = MixGCF(POOL, embed, 4, embed_anchors=lambda anchors: ANCHORS[anchors, :D])
+    made = sampler.sample(ns.Query(anchors, positives=LIKED[anchors]), 2, rng=ns.rng_for(1))
+    assert np.array_equal(made.vectors, MixGCF(POOL, embed, 4).sample(asked(anchors), 2, rng=ns.rng_for(1)).vectors)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.rng import key_from
-from naysay.samplers import Mixed, MixKG
+from naysay.samplers import MixKG
 
 COMPILING = settings(deadline=None)  # a first call compiles
 N, D = 9, 3
@@ -98,16 +98,6 @@ def test_items_are_alike_their_positive():
     assert made.side is None
 
 
-def test_items_that_score_high_for_their_anchor():
-    """On a pool without sides the function sees anchors and ids."""
-    known = ns.Positives.from_pairs([0, 1], [2, 5], n_items=N)
-    sampler = MixKG(ns.pools.Everything(known), lambda anchors, ids: SCORES[anchors[:, None], ids], embed, N, n_hard=2)
-    made = sampler.sample(ns.Query([0, 1]), 6, rng=ns.rng_for(0))
-    for anchor, liked in enumerate([2, 5]):
-        hard = sorted(set(range(N)) - {liked}, key=lambda i, anchor=anchor: -SCORES[anchor, i])
-        assert set(made.parents[anchor].ravel().tolist()) == set(hard[:2])
-
-
 def test_gradients_flow_into_the_parents_alone():
     table = torch.tensor(ENTITIES, requires_grad=True)
     sampler = MixKG(POOLS[2], None, lambda ids: table[ids], 6, n_hard=3, by="entity", mix=(0.25, 0.25))
@@ -119,10 +109,3 @@ def test_gradients_flow_into_the_parents_alone():
             expected[one] += 0.25
             expected[other] += 0.75
     assert table.grad.numpy() == pytest.approx(expected)
-
-
-def test_both_sides_and_both_criteria_by_mixed():
-    parts = {f"{side} {by}": sampler_of(side, by, 6, 3) for side in (0, 2) for by in ("score", "entity")}
-    made = Mixed(parts, [1] * 4).sample(ns.Query(TRIPLES[:5]), 8, rng=ns.rng_for(0))
-    assert made.side[made.source == 0].tolist() == [0] * int((made.source == 0).sum())
-    assert set(made.side[made.ids >= 0].tolist()) == {0, 2}

@@ -123,17 +123,6 @@ def test_partners_differ_and_are_uniform_among_the_hardest():
     assert sum((count - 500) ** 2 / 500 for count in counts) < 61  # 11 degrees of freedom: beyond p = 1e-8
 
 
-def test_with_the_anchor_it_is_harder_than_its_parent_and_never_mostly_the_anchor():
-    """b in (0, 0.5): on the unit sphere the mix is nearer to the anchor than n, but not past the middle."""
-    query = asked([0, 1, 2, 5] * 50)
-    made = MoCHi(POOL, embed, 6, N_ITEMS, anchor_share=1.0).sample(query, 4, rng=ns.rng_for(0))
-    parent = np.einsum("bkd,bd->bk", ITEMS[made.ids], query.vectors)
-    assert (made.scores > parent).all()
-    middle = units(ITEMS[made.ids] + query.vectors[:, None])
-    assert (made.scores < np.einsum("bkd,bd->bk", middle, query.vectors)).all()
-    assert np.linalg.norm(made.vectors, axis=2) == pytest.approx(np.ones(made.shape))
-
-
 def test_it_is_detached():
     own = torch.tensor(ANCHORS[:3], requires_grad=True)
     table = torch.tensor(ITEMS, requires_grad=True)

@@ -60,15 +60,6 @@ def test_the_marginal_on_six_items(anchor, positive, share):
     assert ((names != "unobserved") == np.isin(drawn.ids, list(lower))).all()
 
 
-def test_one_level_less_is_bpr():
-    """With a share of 1 it is the pool alone, and an anchor without lower levels gets the pool."""
-    query = ns.Query([0, 1, 3], positives=[0, 3, 5])
-    drawn = sampler(1.0).sample(query, 50, rng=ns.rng_for(0))
-    assert not EVERY.contains([0, 1, 3], drawn.ids).any()
-    none = sampler(0.0).sample(ns.Query([1], positives=[3]), 50, rng=ns.rng_for(0))
-    assert not EVERY.contains([1], none.ids).any()
-
-
 def test_a_pool_that_does_not_know_the_levels_loses_them_and_log_q():
     blind = ns.pools.Everything(LEVELS["bought"], distinct=False)
     drawn = sampler(1.0, blind).sample(ns.Query([0] * 50, positives=[0] * 50), 4, rng=ns.rng_for(0))

@@ -119,15 +119,6 @@ def test_of_triples_it_takes_what_is_like_the_entity_that_it_replaces(rows, side
     assert taken.shape == (len(rows), k)
 
 
-def test_relations_may_be_compared_with_relations():
-    pool = ns.pools.Corruption(TRIPLES, sides=("relation",), n_relations=6)
-    query = ns.Query(TRIPLES[:20])
-    taken = NearPositive(pool, by(ALIKE), 6).sample(query, 1, rng=ns.rng_for(0))
-    for triple, found in zip(TRIPLES[:20].tolist(), taken.ids[:, 0].tolist(), strict=True):
-        free = [r for r in range(6) if r != triple[1] and not pool.known.contains([[triple[0], r, triple[2]]])[0]]
-        assert found == max(free, key=lambda r, triple=triple: ALIKE[triple[1], r])
-
-
 @pytest.mark.parametrize("numbers", [{}, {"temperature": 0.3}, {"temperature": 4.0}, {"top_m": 5}])
 def test_it_is_dynamic_with_the_positive_in_the_place_of_the_anchor(numbers):
     matched = by(ALIKE)

@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naysay as ns
-from naysay.samplers import Dynamic, in_blocks
+from naysay.samplers import in_blocks
 
 TABLE = np.random.default_rng(0).standard_normal((5, 9))
 
@@ -29,13 +28,3 @@ def test_the_same_scores_from_no_more_than_were_allowed(rows, n, candidates, ten
     assert found.tolist() == expected.tolist()
     most = max(1, candidates // n)
     assert [size for size, _ in seen] == ([most] * (rows // most) + [rows % most] * (rows % most > 0) or [0])
-
-
-def test_of_triples_too():
-    pool = ns.pools.Corruption([[0, 0, 1], [1, 0, 2], [2, 1, 3], [3, 1, 0]])
-    plain = Dynamic(pool, lambda _, triples: triples.sum(-1) % 5 * 1.0, 4)
-    query = ns.Query(pool.known.array)
-    expected = plain.sample(query, 2, rng=ns.rng_for(0))
-    found = Dynamic(pool, in_blocks(plain.score, 5), 4).sample(query, 2, rng=ns.rng_for(0))
-    assert (found.ids == expected.ids).all()
-    assert (found.scores == expected.scores).all()

@@ -102,18 +102,6 @@ def test_random_is_uniform_over_the_band_and_hardest_is_not():
     assert (hardest.ids == [2, 3]).all()
 
 
-def test_random_keeps_the_rest_behind_the_band():
-    table = np.tile(np.array([2.0, 3.0, 1.9, 1.8, *np.arange(8) / 10]), (N_ANCHORS, 1))
-    seen = set()
-    for seed in range(20):
-        sampler = SemiHard(POOL, by(table), N_ITEMS, 1.0, choose="random", otherwise="easy")
-        ids = sampler.sample(ns.Query([0], positives=[0]), 4, rng=ns.rng_for(seed)).ids[0].tolist()
-        assert sorted(ids[:2]) == [2, 3]
-        assert ids[2:] == [11, 10]
-        seen.add(tuple(ids))
-    assert len(seen) == 2
-
-
 def test_a_triple_is_its_own_positive():
     rng = np.random.default_rng(0)
     heads, relations, tails = (rng.integers(0, size, 60) for size in (20, 3, 20))

@@ -101,21 +101,3 @@ def test_correction_undoes_the_pool():
     taken = SoftmaxWeights(POPULAR, by(np.zeros_like(TABLE)), 1.0).sample(QUERY, 6, rng=ns.rng_for(0))
     inverse = 1 / (taken.ids + 1.0)  # q is in proportion to id + 1
     assert taken.weights == pytest.approx(inverse / inverse.sum(axis=1, keepdims=True))
-
-
-def test_triples_are_their_own_positives():
-    rng = np.random.default_rng(0)
-    triples = np.stack([rng.integers(0, size, 60) for size in (20, 3, 20)], axis=1)
-    known = ns.Triples(triples, 20, 3)
-    values = rng.normal(size=(20, 3, 20))
-
-    def score(asked, corrupted):
-        table = torch.from_numpy(values) if isinstance(corrupted, torch.Tensor) else values
-        return table[corrupted[:, :, 0], corrupted[:, :, 1], corrupted[:, :, 2]]
-
-    sampler = SoftmaxWeights(ns.pools.Corruption(known, distinct=False), score, 1.0, correct=False)
-    taken = sampler.sample(ns.Query(triples[:8]), 5, rng=ns.rng_for(0))
-    for row, triple in enumerate(triples[:8]):
-        expected = in_loops(taken.scores[row].tolist(), values[tuple(triple)], [0.0] * 5, 1.0, None)
-        assert taken.weights[row].tolist() == pytest.approx(expected)
-    ns.check_sampler(sampler, known, k=3)

@@ -127,21 +127,3 @@ def test_a_violator_takes_one_over_rho_trials_each_time():
     assert ((observed - expected) ** 2 / expected).sum() < 50.1  # chi-square of 11 degrees at p = 6e-7
     assert (taken.ids >= 80).all()
     assert taken.dropped == {}
-
-
-def test_a_triple_is_its_own_positive():
-    rng = np.random.default_rng(0)
-    triples = np.stack([rng.integers(0, size, 60) for size in (20, 3, 20)], axis=1)
-    known = ns.Triples(triples, 20, 3)
-    values = rng.normal(size=(20, 3, 20))
-
-    def score(asked, corrupted):
-        table = torch.from_numpy(values) if isinstance(corrupted, torch.Tensor) else values
-        return table[corrupted[:, :, 0], corrupted[:, :, 1], corrupted[:, :, 2]]
-
-    sampler = Warp(ns.pools.Corruption(known, distinct=False), score, 16, n_items=20)
-    taken = sampler.sample(ns.Query(triples[:32]), 3, rng=ns.rng_for(0))
-    positive = values[tuple(triples[:32].T)][:, None]
-    assert taken.mask.sum() > 40
-    assert (taken.scores > positive - 1.0)[taken.mask].all()
-    ns.check_sampler(sampler, known, k=3)

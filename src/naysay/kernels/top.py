@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.distinct import hashed, table_size
 
 
 @inlined
@@ -77,30 +76,3 @@ def highest(start: Any, stop: Any, scores: Any, order: Any) -> None:
     kept = np.empty(slots + 1, np.int64)
     for row in range(start, stop):
         order_line(scores[row], order[row], values, maxima, kept)
-
-
-@compiled
-def highest_of_groups(start: Any, stop: Any, values: Any, groups: Any, out: Any) -> None:
-    """out[row, slot] = whether no slot of the row's same group has a higher value, nor an earlier one an equal value.
-
-    A slot of a group below 0 is alone.
-    """
-    width = values.shape[1]
-    table = np.empty(table_size(width), np.int64)  # the highest slot of each group so far
-    for row in range(start, stop):
-        table[:] = -1
-        for slot in range(width):
-            group = groups[row, slot]
-            out[row, slot] = True
-            if group < 0:
-                continue
-            place = hashed(group, len(table))
-            while table[place] != -1 and groups[row, table[place]] != group:
-                place = (place + 1) & (len(table) - 1)
-            other = table[place]
-            if other == -1 or values[row, slot] > values[row, other]:
-                table[place] = slot
-                if other != -1:
-                    out[row, other] = False
-            else:
-                out[row, slot] = False
