@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay import checks
 from naysay._lock import Lock
 from naysay._rows import frozen
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import MOST_ROWS, public
 from naysay.kernels import batches as loops
@@ -252,8 +253,8 @@ class RandomWalkBatches:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        links = checks.whole_numbers("links", to_numpy(_entry(state, "links")), "(n, neighbours)")
-        if links.shape not in ((self.n, self.neighbours), (self.n, 0)):
+        links = read_state(state, {"links": Entry((self.n, "neighbours"), whole=True)})["links"]
+        if links.shape[1] not in (self.neighbours, 0):
             checks.raise_invalid("links", f"of shape ({self.n}, {self.neighbours})", f"shape {links.shape}")
         checks.check_all("links", links, (links >= -1) & (links < self.n), f"rows below {self.n}, or -1")
         with self._lock:
@@ -345,12 +346,10 @@ class ByLoss:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        losses = checks.as_floats("losses", to_numpy(_entry(state, "losses")))
-        if losses.shape != (self.n,):
-            checks.raise_invalid("losses", f"of shape ({self.n},)", f"shape {losses.shape}")
+        losses = read_state(state, {"losses": Entry((self.n,))})["losses"]
         checks.check_all("losses", losses, np.isfinite(losses) | (losses == np.inf), "numbers, or infinity for none")
         with self._lock:
-            self._losses = losses.copy()
+            self._losses = losses
 
     def __repr__(self) -> str:
         return described(self, f"{np.count_nonzero(np.isfinite(self._losses)):,} losses")
@@ -377,11 +376,3 @@ def _labels(parameter: str, labels: Any, *, least: int, advice: str = "") -> Ids
 def _batches_needed(n: int, size: int) -> int:
     """How many batches hold n rows."""
     return -(-n // size)
-
-
-def _entry(state: Any, name: str) -> Any:
-    """The only entry of a state."""
-    checks.check_kind("state", state, Mapping, "what `state` returned")
-    if set(state) != {name}:
-        checks.raise_invalid("state", f"of [{name!r}]", checks.shown(list(state)))
-    return state[name]

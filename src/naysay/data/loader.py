@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay._options import takes_options
 from naysay._processes import rank_and_size
-from naysay.arrays import need_torch
+from naysay.arrays import is_torch, need_torch, to_torch
 from naysay.checks import (
     MOST_ROWS,
     check_bool,
@@ -21,18 +22,82 @@ from naysay.checks import (
     raise_invalid,
     shown,
 )
-from naysay.data._draws import Draws, Order, Pairs, Rows, one_thread, unchanged
-from naysay.data.batch import Batch
 from naysay.errors import NaysayError
-from naysay.positives import Positives
+from naysay.kernels.threads import set_threads
+from naysay.pools._times import Times
+from naysay.positives import POSITIVE, Positives
 from naysay.quantity.schedules import at_step
 from naysay.rng import rng_for
 from naysay.text import counted
 from naysay.triples import Triples
-from naysay.types import Sampler, needs_main_process
+from naysay.types import OF_ROWS, Negatives, Query, Sampler, needs_main_process
 
 _SHUFFLE = 1  # the number of a worker that draws nothing, so that no draw shares the stream of the shuffle
 _FITS = ("seed", "shuffle", "drop_last")  # options that a state must share
+
+Rows = NDArray[np.int64]
+# A step, its anchors, its items (None for triples), its times (None if not asked for) and its k.
+Order = tuple[int, Rows, Rows | None, NDArray[Any] | None, Any]
+
+
+# ---- a batch --------------------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """The pairs of one training step and their negatives, in torch.
+
+    Args:
+        query: Anchors (B,), positives (B,), the step and, if asked for, times (B,), where dates stay in NumPy; or
+            triples (B, 3) as anchors, without positives.
+        negatives: (B, K), drawn for this query.
+
+    Examples:
+        >>> import numpy as np
+        >>> import naysay as ns
+        >>> batch = Batch(ns.Query([0, 1], positives=[4, 5]), ns.Negatives(np.array([[2, 3], [3, 2]])))
+        >>> len(batch), batch.to("cpu").negatives.shape
+        (2, (2, 2))
+    """
+
+    query: Query
+    negatives: Negatives
+
+    def __post_init__(self) -> None:
+        check_kind("query", self.query, Query, "a Query")
+        check_kind("negatives", self.negatives, Negatives, "Negatives")
+
+    def __len__(self) -> int:
+        """B, the number of rows."""
+        return len(self.query)
+
+    def to(self, device: Any) -> Batch:
+        """The same on a torch device."""
+        return Batch(self._mapped(lambda array: in_torch(array, device)), self.negatives.to(device))
+
+    def pin_memory(self) -> Batch:
+        """The same in page-locked memory. A DataLoader with pin_memory=True calls it."""
+        return Batch(self._mapped(_pinned), self.negatives.pin_memory())
+
+    def _mapped(self, convert: Any) -> Query:
+        """The query with other arrays."""
+        arrays = {name: getattr(self.query, name) for name in OF_ROWS}
+        return replace(self.query, **{name: convert(array) for name, array in arrays.items() if array is not None})
+
+
+def in_torch(array: Any, device: Any = None) -> Any:
+    """An array in torch, which has no dates: they stay in NumPy."""
+    return array if getattr(array.dtype, "kind", "") == "M" else to_torch(array, device)
+
+
+def _pinned(array: Any) -> Any:
+    tensor = in_torch(array)
+    return tensor.pin_memory() if is_torch(tensor) else tensor
+
+
+# ---- the loader -----------------------------------------------------------------------------------------
 
 
 @final
@@ -238,3 +303,63 @@ class Loader:
         place = f"rank {self.rank} of {self.ranks}, {counted(self.options.workers, 'worker')}"
         sizes = f"{self.pairs:,} pairs, batch_size={self.batch_size}, {len(self):,} steps an epoch"
         return f"Loader({sizes}, {place}; step {self.step:,}, epoch {self.epoch})"
+
+
+# ---- what workers do ------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """A dataset for torch: its index is an `Order`, its item is the batch, or the error of the sampler.
+
+    The pairs themselves stay in the main process. An error is returned, not raised: torch would replace its sentence by
+    the worker's traceback.
+    """
+
+    sampler: Sampler
+    seed: int
+    rank: int
+
+    def __getitem__(self, order: Order) -> Batch | NaysayError:
+        step, anchors, items, times, k = order
+        positives, at = None if items is None else to_torch(items), None if times is None else in_torch(times)
+        query = Query(to_torch(anchors), positives=positives, step=step, times=at)
+        try:
+            return Batch(query, self.sampler.sample(query, k, rng=rng_for(self.seed, step, self.rank)))
+        except NaysayError as error:
+            return error
+
+
+class Pairs:
+    """The pairs to train on, by their numbers: known pairs without ignored ones, or triples. Nothing is copied."""
+
+    def __init__(self, known: Positives | Triples, times: Any) -> None:
+        if times is not None and isinstance(known, Triples):
+            raise_invalid("times", "left out for Triples", "times")
+        self._known = known
+        self._times = None if times is None or isinstance(known, Triples) else Times.of(known, times).of_pairs()
+        relation = known.relation if isinstance(known, Positives) else None
+        self._kept = None if relation is None else np.flatnonzero(relation == POSITIVE)
+
+    def __len__(self) -> int:
+        return len(self._known if self._kept is None else self._kept)
+
+    def at(self, rows: Rows) -> tuple[Rows, Rows | None, NDArray[Any] | None]:
+        """The anchors, items and times of some pairs; triples (n, 3), None and None."""
+        if isinstance(self._known, Triples):
+            return self._known.array[rows], None, None
+        places = rows if self._kept is None else self._kept[rows]
+        anchors = np.searchsorted(self._known.indptr, places, side="right") - 1
+        times = None if self._times is None else self._times[places]
+        return anchors, self._known.indices[places].astype(np.int64), times
+
+
+def unchanged(batch: Any) -> Any:
+    """The collate function: an item is a whole batch already."""
+    return batch
+
+
+def one_thread(worker: int) -> None:
+    """Start a worker with one thread, because the workers together use all cores."""
+    set_threads(1)

@@ -24,9 +24,9 @@ class StoredVectors(MadeOf):
     """Score candidates by the vectors that come with them from the pool, e.g. a `Memory` with vectors.
 
     Pass it as `score` to a sampler. The score is the product of the anchor's vector and the vector that the entry was
-    pushed with, whatever its item's vector is now: what a queue of a slow encoder is for (He et al. Momentum Contrast.
-    CVPR 2020). With candidates=None, `Dynamic` and `PercentileRange` score a whole memory by one matrix product, and
-    its vectors are not copied. Answers have `vectors`.
+    pushed with, whatever its item's vector is now (He et al. Momentum Contrast. CVPR 2020). With candidates=None,
+    `Dynamic` and `PercentileRange` score a whole memory by one matrix product, and its vectors are not copied. Answers
+    have `vectors`.
 
     Args:
         metric: "cosine" or "dot".
@@ -96,9 +96,9 @@ def _wide(vectors: Array) -> Array:
 def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
     """Make a score function that scores about `candidates` candidates at a time.
 
-    A model that looks up d numbers for each candidate needs B n d of them: 67 MB for 4,096 rows of 64 candidates with
-    d = 64, allocated at every step. In blocks it is candidates * d numbers, which fit in a CPU's cache. Do not use it
-    where one call is expensive in itself, as for a graph network that first passes all its messages.
+    A model that looks up d numbers for each candidate needs B n d of them, allocated at every step. In blocks it is
+    candidates * d numbers, which fit in a CPU's cache. Do not use it where one call is expensive in itself, as for a
+    graph network that first passes all its messages.
 
     Args:
         score: score(anchors (B,), ids (B, n)) -> (B, n), whose rows do not depend on each other.

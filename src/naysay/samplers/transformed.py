@@ -155,14 +155,14 @@ def noise(n: int, dim: int, *, rng: np.random.Generator, like: Any = None) -> Ar
     """Return (n, dim) vectors of independent normal numbers: negatives made of nothing, as in DCLR.
 
     They have no ids, so they are not `Negatives`: pass them as in_batch(negatives=noise.expand(...),
-    share_negatives=True), or as further keys. In many dimensions they are nearly orthogonal to everything, and matter
-    only if the vectors of the model fill a narrow cone; `ascend` moves them.
+    share_negatives=True), or as further keys. In many dimensions they are nearly orthogonal to everything: `ascend`
+    moves them.
 
     Zhou, Zhang, Zhao, Wen. Debiased Contrastive Learning of Unsupervised Sentence Representations. ACL 2022.
 
     Args:
-        n: Rows.
-        dim: The dimension.
+        n: How many.
+        dim: Their dimension.
         rng: The source of randomness.
         like: A tensor whose dtype and device the vectors have; None for NumPy.
 
