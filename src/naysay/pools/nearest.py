@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen
-from naysay._state import check_state
+from naysay._state import Entry, check_state, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import (
     check_device,
@@ -175,8 +175,10 @@ class Nearest:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if the vectors do not fit."""
-        check_state(state, ["vectors", "age"] if self._stored.queries is None else ["vectors", "age", "queries"], ())
-        self._replace(state["vectors"], state.get("queries"), int(np.asarray(state["age"])))
+        arrays = ["vectors"] if self._stored.queries is None else ["vectors", "queries"]
+        check_state(state, [*arrays, "age"], ())
+        age = int(read_state(state, {"age": Entry(whole=True)}, arrays)["age"])
+        self._replace(state["vectors"], state.get("queries"), age)
 
     def _replace(self, vectors: Any, queries: Any, age: Any) -> None:
         """Store checked copies, at once."""
