@@ -5,8 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from naysay.mining.candidates import Candidates
-
 
 def plain_score(query, row, metric):
     """The score of a pair, as rule 3 says it."""
@@ -54,11 +52,6 @@ def vectors(n, width, seed, *, values=None):
     return made
 
 
-def candidates_from(ids, scores, name="search"):
-    """Candidates of two nested lists."""
-    return Candidates.of(SimpleNamespace(ids=np.array(ids), scores=np.array(scores, np.float32)), name)
-
-
 def check_counts(candidates):
     """Every candidate is in play or has one reason; the counts of reasons add up."""
     inside = dict(candidates.dropped)
@@ -68,8 +61,3 @@ def check_counts(candidates):
     assert (candidates.filled.sum(axis=1) == candidates.kept.sum(axis=1) + lost).all()
     assert not (candidates.kept & ~candidates.filled).any()
     assert all((counts >= 0).all() for counts in inside.values())
-
-
-def kept_ids(candidates):
-    """The ids in play of each row, in the order of slots."""
-    return [row[mask].tolist() for row, mask in zip(candidates.ids, candidates.kept, strict=True)]

@@ -1,7 +1,5 @@
 """A detector's own threshold: everything that acts on its suspicion acts there, alone and beside others."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from posterior_worlds import planted
@@ -86,9 +84,9 @@ def test_evaluations_and_hidden_positives_use_it():
 
 
 def test_mining_drops_at_it():
-    found = SimpleNamespace(ids=NEGATIVES.ids, scores=NEGATIVES.scores.astype(np.float32))
-    left = ns.mining.judge(ns.mining.Candidates.of(found), ByScore(0.15))
-    assert left.kept.sum(axis=1).tolist() == [1, 1]
+    corpus = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+    mined = ns.mine(corpus[:1], corpus, None, 4, judge=ByScore(0.7), keep_own_text=True)
+    assert mined.ids.tolist() == [[2, 3, -1, -1]]
 
 
 def test_judged_by_a_posterior_keeps_its_target():

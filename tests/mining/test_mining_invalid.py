@@ -2,21 +2,18 @@
 
 import numpy as np
 import pytest
-from plain_search import candidates_from
 
 import naysay as ns
 from naysay import mining
 from naysay.detectors import Calibrated, Margin, MaxScore, RankWindow
 from naysay.errors import NaysayError
-from naysay.mining import Candidates, mine
+from naysay.mining import mine
 from naysay.search import Found
 
 CORPUS = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
 QUERIES = CORPUS[:4] + 1
 ONE = [0, 1, 2, 3]
-FOUND = candidates_from([[4, 2, 7], [1, 0, -1]], [[0.9, 0.5, 0.1], [0.3, 0.2, 0]])
 KNOWN = ns.Positives.from_pairs([0, 1], [1, 2], 2, 9)
-RNG = ns.rng_for(0)
 LISTS = Found(np.array([[4, 7]]), np.array([[0.9, 0.8]], np.float32))
 
 
@@ -65,7 +62,7 @@ INVALID = [
     (mined, {"judge": Calibrated(0.1)}, "judge"),
     (mined, {"judge": Calibrated(0.1, standardise=True)}, "judge"),
     (mined, {"judge": Calibrated(0.3), "corpus": np.ones((8, 3)), "queries": np.ones((4, 3))}, "judge"),
-    (mined, {"judge": "auto", "rescore": fast}, "judge"),
+    (mined, {"judge": "auto", "rescore": fast, "positives": None}, "judge"),
     (mined, {"false_share": 0}, "false_share"),
     (mined, {"labelled_share": 1.5}, "labelled_share"),
     (mined, {"reviewed": ([0], [1], [True])}, "reviewed"),
@@ -130,46 +127,16 @@ INVALID = [
     (MINED.report, {"path": "page.html", "numbers": [1]}, "numbers"),
     (MINED.report, {"path": "page.html", "query_texts": 3}, "query_texts"),
     (MINED.report, {"path": "page.html", "corpus_texts": ["a"]}, "corpus_texts"),
-    (Candidates.of, {"found": [1]}, "found"),
-    (Candidates.of, {"found": Found(np.array([[-2]]), np.zeros((1, 1), np.float32))}, "ids"),
-    (Candidates.of, {"found": Found(np.array([[2]]), np.full((1, 1), np.nan, np.float32))}, "scores"),
-    (mining.exclude, {"candidates": [1]}, "candidates"),
-    (mining.exclude, {"candidates": FOUND, "known": [1]}, "known"),
-    (mining.exclude, {"candidates": FOUND, "known": ns.Positives.from_pairs([0], [0], 1, 9)}, "known"),
-    (mining.exclude, {"candidates": FOUND, "known": ns.Positives.from_pairs([0], [0], 2, 5)}, "known"),
-    (mining.exclude, {"candidates": FOUND, "same_ids": [1]}, "same_ids"),
-    (mining.exclude, {"candidates": FOUND, "duplicates": 3}, "duplicates"),
-    (mining.window, {"candidates": FOUND, "first": 0}, "first"),
-    (mining.window, {"candidates": FOUND, "first": 3, "last": 2}, "last"),
-    (mining.drop_below, {"candidates": FOUND, "min_score": [1, 2, 3]}, "min_score"),
-    (mining.judge, {"candidates": FOUND, "detector": "x"}, "detector"),
-    (mining.judge, {"candidates": FOUND, "detector": MaxScore(1), "threshold": 2}, "threshold"),
-    (mining.judge, {"candidates": FOUND, "detector": MaxScore(1), "query": 3}, "query"),
-    (mining.rescore, {"candidates": FOUND, "score_pairs": 3}, "score_pairs"),
-    (mining.rescore, {"candidates": FOUND, "score_pairs": fast, "batch": 0}, "batch"),
-    (mining.rescore, {"candidates": FOUND, "score_pairs": fast, "positives": KNOWN, "budget": 1}, "budget"),
-    (mining.rescore, {"candidates": FOUND, "score_pairs": fast, "positives": 3}, "positives"),
-    (mining.rescore, {"candidates": FOUND, "score_pairs": lambda anchors, ids: ids[:1]}, "score_pairs"),
-    (mining.rescore, {"candidates": FOUND, "score_pairs": lambda anchors, ids: ids * np.nan}, "score_pairs"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "tops"}, "how"),
-    (mining.select, {"candidates": FOUND, "k": -1}, "k"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "random"}, "rng"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "random", "rng": 3}, "rng"),
-    (mining.select, {"candidates": FOUND, "k": 2, "rng": RNG}, "rng"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "groups", "groups": [0, 1]}, "candidates"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "groups", "groups": ["a"]}, "groups"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "mmr", "similar": lambda ids: ids}, "similar"),
-    (mining.select, {"candidates": FOUND, "k": 2, "how": "mmr", "similar": fast, "mmr_lambda": 2}, "mmr_lambda"),
-    (mining.select, {"candidates": FOUND, "k": 2, "quotas": {"serch": 2}}, "quotas"),
-    (mining.select, {"candidates": FOUND, "k": 2, "quotas": {"search": 2.0}}, "quotas"),
-    (mining.backfill, {"candidates": FOUND, "k": 2, "on_short": "fill"}, "on_short"),
-    (mining.backfill, {"candidates": FOUND, "k": 2, "on_short": "random"}, "known"),
-    (mining.backfill, {"candidates": FOUND, "k": 2, "on_short": "relax", "known": KNOWN}, "known"),
-    (
-        mining.backfill,
-        {"candidates": FOUND, "k": 9, "on_short": "random", "known": KNOWN, "score": fast, "rng": 1},
-        "rng",
-    ),
+    (mined, {"rescore": lambda anchors, ids: ids[:1]}, "rescore"),
+    (mined, {"rescore": lambda anchors, ids: ids * np.nan}, "rescore"),
+    (mined, {"judge": {}}, "judge"),
+    (mined, {"judge": {"a": 3}}, "judge"),
+    (mined, {"judge": MaxScore(1), "duplicates": 3}, "duplicates"),
+    (mined, {"quotas": {"serch": 2}}, "quotas"),
+    (mined, {"quotas": {"search": 2.0}}, "quotas"),
+    (mined, {"select": "groups", "groups": [0, 1]}, "groups"),
+    (mined, {"select": "groups", "groups": ["a"] * 8}, "groups"),
+    (mined, {"select": "mmr", "mmr_lambda": 2}, "mmr_lambda"),
     (mining.rrf, {"sources": {}, "depth": 2}, "sources"),
     (mining.rrf, {"sources": {"a": 3}, "depth": 2}, "sources"),
     (mining.rrf, {"sources": {"a": LISTS, "b": Found.empty(2, 1)}, "depth": 2}, "sources"),

@@ -57,7 +57,7 @@ AUTO = FAMILIES.mine()
 
 def test_the_first_sentence_says_the_false_share_before_and_after(tmp_path, monkeypatch):
     contents = told(AUTO, tmp_path, monkeypatch)
-    before, after = AUTO.judge.summary.before, AUTO.judge.summary.after
+    before, after = AUTO.fitted.before, AUTO.false_share
 
     def text(share):
         return with_interval(share.estimate, share.low, share.high)
@@ -67,7 +67,7 @@ def test_the_first_sentence_says_the_false_share_before_and_after(tmp_path, monk
     assert contents.advice[1:] == ("Train on them.", AUTO.rule)
     now = contents.trade.chosen
     assert (now.false_share, now.low, now.high) == (after.estimate, after.low, after.high)
-    assert now.mean_score == pytest.approx(AUTO.judge.summary.hardness_after, rel=1e-6)
+    assert now.mean_score == pytest.approx(AUTO.scores.mean(), rel=1e-6)
     assert (now.target, contents.trade.curve[contents.trade.start].target) == (0.05, 0.05)
     assert contents.trade.command == "mined.rethreshold(false_share=TARGET)"
     assert contents.numbers["negatives"] == "2,400"
@@ -76,7 +76,7 @@ def test_the_first_sentence_says_the_false_share_before_and_after(tmp_path, monk
 
 def test_the_rules_of_the_trade_are_those_of_loops(tmp_path, monkeypatch):
     trade = told(AUTO, tmp_path, monkeypatch).trade
-    detector, lists = AUTO.fit.posterior, AUTO.fit.lists
+    detector, lists = AUTO.fitted.posterior, AUTO.fitted.lists
     posterior = detector.posterior(lists.scores, detector.positive_scores[lists.anchors], alike=lists.alike)
     limits = {
         "nearest": lambda own: np.inf,
@@ -118,9 +118,9 @@ def test_another_judge_is_weighed_by_a_posterior_that_is_fitted_now(tmp_path, mo
 
 
 def test_what_cannot_be_told_is_said_with_what_took_its_place(tmp_path, monkeypatch):
-    assert JUDGED.fit.posterior.reason
+    assert JUDGED.fitted.posterior.reason
     contents = told(JUDGED, tmp_path, monkeypatch)
-    reason = JUDGED.fit.posterior.reason
+    reason = JUDGED.fitted.posterior.reason
     assert contents.trade is None
     assert contents.advice[0] == f"How many of these 750 negatives are false cannot be told: {reason}."
     assert contents.advice[1:] == ("Read the examples before you train, or label the pairs below.", JUDGED.rule)
@@ -189,7 +189,9 @@ def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
 
 
 def test_examples_are_what_explain_says(tmp_path, monkeypatch):
-    mined = mine(QUERIES, CORPUS, WORLD.known, 5, sources={"words": np.tile(np.arange(40), (150, 1))})
+    mined = mine(
+        QUERIES, CORPUS, WORLD.known, 5, judge="calibrated", sources={"words": np.tile(np.arange(40), (150, 1))}
+    )
     contents = told(mined, tmp_path, monkeypatch)
     assert [one.kind for one in contents.examples] == ["kept", "dropped"]
     for shelf in contents.examples:

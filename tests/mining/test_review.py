@@ -53,8 +53,8 @@ def test_few_anchors_cannot_be_corrected_and_the_rule_says_what_was_found():
     found = mine(
         TOPICS[:12], CORPUS, LABELLED[:12], 4, reviewed=([0, 1, 2, 3], [1, 2, 3, 4], [True, False, False, False])
     )
-    assert found.rule.startswith("How many of the nearest are false cannot be told: only 12 labelled positives")
-    assert "1 of 4 reviewed pairs are false negatives: 25.0 % (95 % CI 0.63 to 80.6). Instead: " in found.rule
+    assert found.rule.startswith("By labels and 4 reviewed pairs")
+    assert "1 of 4 reviewed pairs are false negatives: 25.0 % (95 % CI 0.63 to 80.6)" in found.rule
 
 
 def test_pairs_of_other_candidates_do_not_count():

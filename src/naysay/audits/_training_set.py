@@ -15,9 +15,10 @@ from naysay.checks import as_array, check_all, raise_invalid, shown, with_parame
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
 from naysay.formats.read_negatives import TrainingFile, read_file
+from naysay.mining.known import read_known
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
-from naysay.mining.problem import Problem, checked_problem, exact_search, read_known
+from naysay.mining.problem import Problem, checked_problem
 from naysay.places import Place, Url, as_place, local
 from naysay.positives import POSITIVE, Positives
 from naysay.search.vectors import Vectors, as_vectors
@@ -220,7 +221,7 @@ def problem_of(
     options = MiningOptions(metric=metric, judge=None, seed=seed)
     with with_parameter("query_vectors", "queries"), with_parameter("corpus_vectors", "corpus"):
         problem = checked_problem(left, right, known, None, min(given.k, right.n), {}, options)
-        problem = replace(problem, searcher=exact_search(left, right, options))
+        problem = problem.with_exact_search()
         return problem.with_known_scores(problem.score_known())
 
 

@@ -13,8 +13,9 @@ from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.posterior_summary import BIASED, cut_at
 from naysay.detectors.rate import RateEstimate, unlabelled_share
-from naysay.mining.auto import Fit, fit_posterior, usable
+from naysay.mining.auto import fit_posterior
 from naysay.mining.estimate import basis
+from naysay.mining.fit import FittedPosterior, usable
 from naysay.mining.problem import Problem
 from naysay.text import percent
 
@@ -77,7 +78,7 @@ class Trade:
 class Judged:
     """The posterior of the nearest candidates of some anchors, and where the negatives of the set are among them."""
 
-    fit: Fit
+    fit: FittedPosterior
     probability: Floats  # (b, m) of the listed candidates; empty if nothing was fitted
     places: Ids  # (b, k) where each negative of these anchors is in its list, -1 if it is not
 

@@ -15,7 +15,7 @@ from naysay.checks import public
 from naysay.detectors.duplicates import REASONS, Duplicates
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
 from naysay.mining.auto import calibrated
-from naysay.mining.problem import FALSE_SHARE, HARD_SHARE
+from naysay.mining.problem import FALSE_BAND, HARD_BAND
 from naysay.search._scores import pair_scores
 from naysay.search.vectors import Vectors
 from naysay.types import Negatives, Query
@@ -115,7 +115,7 @@ def score_threshold(
     if detector is not None:
         suggested["calibrated"] = float(detector.high)
     if random is not None and np.ptp(random.scores[random.filled]) > 0:
-        bands = choose_thresholds(random.scores[random.filled], false_share=FALSE_SHARE, hard_share=HARD_SHARE)
+        bands = choose_thresholds(random.scores[random.filled], false_share=FALSE_BAND, hard_share=HARD_BAND)
         suggested |= {"low": float(bands.low), "high": float(bands.high)}
     if half is None:
         rule = "No negative is suspected by its score: how many are false cannot be told."

@@ -15,7 +15,7 @@ from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.encode._inputs import distinct, text_array
 from naysay.encode.texts import check_encoder
 from naysay.mining.judge import check_judge, check_judge_text, judge_of
-from naysay.mining.problem import pairs_of
+from naysay.mining.known import pairs_of
 from naysay.positives import IGNORE, Positives
 from naysay.search._scores import METRICS
 

@@ -16,15 +16,15 @@ from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
 from naysay.mining.auto import choose_judge, judge_by_scores
 from naysay.mining.candidates import Candidates, Reason
-from naysay.mining.estimate import rule_of_set
 from naysay.mining.exclude import copies_of
 from naysay.mining.judge import Judge
+from naysay.mining.known import known_rows
 from naysay.mining.options import MiningOptions
-from naysay.mining.problem import Problem, checked_problem, exact_search, known_rows
+from naysay.mining.problem import Problem, checked_problem
 from naysay.mining.rescore import ScorePairs, answers_of
-from naysay.mining.take import select, slots_of
+from naysay.mining.take import Selection, select, slots_of
 from naysay.positives import Positives
-from naysay.rng import rng_for
+from naysay.rng import key_from, rng_for
 from naysay.search._scores import lowest_of, pair_scores
 from naysay.search.exact import Exact
 from naysay.search.vectors import Vectors
@@ -155,7 +155,7 @@ def pick(
             waiting += [rows[again]] if again.any() else []
         depth = min(_DEEPER * depth, deep)
     considered = counts.pop(_CONSIDERED, 0)
-    rule = "" if problem is None else rule_of_set(problem, judge, ids, scores)
+    rule = "" if problem is None else judge.describe(ids, scores)
     return Picked(ids, scores, positive_scores, considered, dict(counts), cut, rule)
 
 
@@ -172,7 +172,7 @@ def _problem(
     )
     known = pairs.known().with_ignored(*excluded.pairs())
     problem = checked_problem(queries, corpus, known, None, min(rules.count, corpus.n), {}, options)
-    problem = replace(problem, searcher=exact_search(queries, corpus, options))
+    problem = problem.with_exact_search()
     return problem.with_known_scores(problem.score_known())
 
 
@@ -196,7 +196,7 @@ class _Search:
         found = self.exact.search(vectors, depth, exclude=known_rows(self.excluded, rows))
         by_rank = isinstance(self.judge.detector, Posterior)  # which reads a list beyond the last rank
         ids = found.ids if by_rank else np.where(np.arange(depth) < rules.last, found.ids, -1)
-        candidates = replace(Candidates.listed(ids, found.scores), positive_scores=self.lowest[rows])
+        candidates = Candidates.of(ids, found.scores, positive_scores=self.lowest[rows])
         if by_rank:
             candidates = candidates.drop(self._copies(candidates, rows), Reason.DUPLICATE)
         candidates = candidates.drop(candidates.rank < rules.first, Reason.TOO_NEAR)
@@ -211,8 +211,8 @@ class _Search:
             candidates = candidates.drop(mask, Reason.TOO_EASY)
         query = Query(rows, positives=self.pairs.items[self.pairs.indptr[:-1][rows]], vectors=vectors)
         candidates = self.judge.apply(candidates, query)
-        rng = rng_for(rules.seed, int(rows[0])) if rules.how in ("random", "softmax") else None
-        return select(candidates, rules.count, rules.how, rng=rng, temperature=rules.temperature), broken
+        how = Selection(rules.how, key_from(rng_for(rules.seed, int(rows[0]))), rules.temperature)
+        return select(candidates, np.full(len(rows), rules.count), how, np.arange(len(rows))), broken
 
     def _copies(self, candidates: Candidates, rows: Ids) -> NDArray[np.bool_]:
         """(n, m): candidates with the vector of a positive of their anchor, which `mine` drops before it judges."""

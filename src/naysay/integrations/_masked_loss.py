@@ -8,8 +8,9 @@ from typing import Any, final
 
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import public, raise_invalid, shown
+from naysay.detectors._slots import suspicion_of, threshold_of
 from naysay.integrations._frameworks import VERSIONS, need
-from naysay.mining.judge import check_judge_text, combined, drops_at, is_yet_to_fit, judge_of
+from naysay.mining.judge import check_detector, check_judge_text, is_yet_to_fit, judge_of
 from naysay.types import Negatives, Query
 
 # {loss: the method that gets the vectors of a batch, and the names of its first parameters}
@@ -62,7 +63,7 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
     if tried is None or is_yet_to_fit(tried):
         rule = "a detector that is ready to judge, or a text such as 'share:0.95'"
         raise_invalid("judge", rule, shown(judge))
-    combined(tried, "judge")
+    check_detector("judge", tried)
     if isinstance(loss.similarity_fct, _Masked):
         raise_invalid("loss", "masked once", "one that is masked already")
     masked = _Masked(loss.similarity_fct, judge)
@@ -141,9 +142,9 @@ class _Masked:
         positive = scores[own, rows]
         detector = judge_of(self.judge, lambda query: positive)
         negatives = Negatives(ids, scores=scores)
-        found = combined(detector).judge(Query(names[rows], positives=names[rows]), negatives).suspicion
+        found = suspicion_of("judge", detector, Query(names[rows], positives=names[rows]), negatives)
         self.judged = self.judged + (ids >= 0).sum()
-        return (to_torch(found, scores.device) >= drops_at(detector)) & (ids >= 0)
+        return (to_torch(found, scores.device) >= threshold_of(detector)) & (ids >= 0)
 
 
 def _are_ids(labels: Any) -> bool:

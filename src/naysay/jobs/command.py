@@ -254,7 +254,7 @@ def _write(
         on_progress(len(negatives.ids))
         return n_lines
     problem = ready.problem
-    is_positive = problem.kinds[Reason.POSITIVE]
+    is_positive = problem.reasons_of_known[Reason.POSITIVE]
     contents = writing.Contents(
         negatives.ids,
         negatives.scores if job.with_scores else None,
@@ -269,12 +269,12 @@ def _write(
 
 def _write_review(folder: JobFolder, ready: Ready, job: JobOptions, draft: Path) -> int:
     """Write the pairs to review; return how many there are."""
-    fit, problem = ready.fit, ready.problem
+    fitted, problem = ready.fitted, ready.problem
     if job.review is None or job.review_path is None:
         return 0
     check_new_review(job.review_path, folder.steps.get(_REVIEW_FILE))
-    counts = problem.counts_of(fit.lists.anchors)
-    pairs = drawn_pairs(fit.posterior, fit.lists, counts, job.review, problem.reviewed)
+    counts = problem.counts_of(fitted.lists.anchors)
+    pairs = drawn_pairs(fitted, counts, job.review, problem.reviewed)
     write_review(draft, pairs, ready.tables.queries, ready.tables.corpus)
     folder.finish(_REVIEW_FILE, digest_of(draft))
     return len(pairs.anchors)

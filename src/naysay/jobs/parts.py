@@ -110,7 +110,7 @@ def _negatives_of(
     on_short = "pad" if problem.options.on_short == "raise" else problem.options.on_short
     padded = replace(problem, options=replace(problem.options, on_short=on_short))
     chosen, counts = take_negatives(padded, ready.judge, lists, anchors, too_frequent)
-    width = problem.width if problem.counts is not None else int(counts.max(initial=0))
+    width = problem.largest_k if problem.counts is not None else int(counts.max(initial=0))
     slots = slots_of(chosen, width)
     has_own_vector = chosen.dropped.get(Reason.OWN_TEXT, np.zeros(len(anchors), np.int64)) > 0
     totals = {
@@ -208,7 +208,7 @@ def negatives(folder: JobFolder, ready: Ready) -> JobNegatives:
     """Put all parts together: ids and scores in files that are mapped, the sample in memory."""
     problem = ready.problem
     n_anchors = problem.queries.n
-    width = problem.width
+    width = problem.largest_k
     if problem.counts is None:
         width = max((part["ids"].shape[1] for part in _parts_with_negatives(folder, ready)), default=0)
     width = max(1, width)

@@ -21,17 +21,17 @@ from naysay.jobs.guards import disk_errors
 from naysay.jobs.on_ray import Cluster
 from naysay.jobs.options import JobOptions
 from naysay.jobs.tables import PairColumn, Side
-from naysay.mining.auto import Fit, FitLists, choose_judge, fit_bytes, fit_posterior, unfitted
+from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
+from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.mining.judge import Judge
+from naysay.mining.known import known_pairs
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import (
     SELECT_DEPTH,
     Background,
     Problem,
     checked_problem,
-    exact_search,
-    known_pairs,
     with_index,
 )
 from naysay.positives import Positives
@@ -161,12 +161,11 @@ class Ready:
     part_rows: int  # anchors that are mined at a time
 
     @property
-    def fit(self) -> Fit:
+    def fitted(self) -> FittedPosterior:
         """What false negatives are estimated by, whatever the judge."""
-        fit: Fit | None = self.judge.fit
-        if fit is None:
+        if self.judge.fitted is None:
             raise ValueError
-        return fit
+        return self.judge.fitted
 
 
 def prepare(
@@ -187,7 +186,7 @@ def prepare(
     problem = checked_problem(queries, corpus, job_tables.known, job_tables.itself, job.k, sources, options)
     problem, part_rows = within_budget(problem, job.budget, parts_at_once=1 if cluster is None else 2)
     if cluster is None:
-        problem = replace(problem, searcher=exact_search(queries, corpus, problem.options))
+        problem = problem.with_exact_search()
     else:
         problem = replace(problem, searcher=cluster.corpus(files["corpus"], queries, corpus, problem.options))
     problem = problem.with_known_scores(_known_scores(folder, problem))
@@ -207,7 +206,7 @@ def within_budget(problem: Problem, budget: int, parts_at_once: int) -> tuple[Pr
     The search comes before the other stages, so each may have nearly all of it. The result is the same for any budget.
     """
     depth = problem.first_depth
-    slots = depth + sum(ids.shape[1] for ids in problem.sources.values()) + problem.width
+    slots = depth + sum(ids.shape[1] for ids in problem.sources.values()) + problem.largest_k
     n_open = open_pairs(problem.corpus, depth)  # pairs of a query that a search scores exactly
     search_row_bytes = 12 * (depth + n_open) + 24 * problem.corpus.width + 96
     row_bytes = max(slots * _SLOT_BYTES, search_row_bytes)
@@ -291,7 +290,7 @@ def _background(folder: JobFolder, problem: Problem) -> Background:
     return Background(kept["scores"], int(kept["n_positives"]), bool(kept["whole"]))
 
 
-def _fit(folder: JobFolder, problem: Problem) -> Fit:
+def _fit(folder: JobFolder, problem: Problem) -> FittedPosterior:
     """The posterior of the job and its lists: fitted once, then restored, so that all parts have the same."""
     names = [each.name for each in fields(FitLists)]
     if "fit.npz" not in folder.files:
@@ -302,7 +301,7 @@ def _fit(folder: JobFolder, problem: Problem) -> Fit:
     posterior = unfitted(problem)
     prefix = "posterior/"
     posterior.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
-    return Fit(posterior, FitLists(**{name: kept[name] for name in names}))
+    return FittedPosterior(posterior, FitLists(**{name: kept[name] for name in names}))
 
 
 def open_vectors_file(option: str, path: Path) -> Vectors:

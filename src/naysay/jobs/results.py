@@ -102,7 +102,7 @@ def summarised(
         output=output,
         rows=rows,
         anchors=tally["anchors"],
-        k="auto" if problem.counts is None else problem.width,
+        k="auto" if problem.counts is None else problem.largest_k,
         negatives=tally["negatives"],
         short=tally["short"],
         missing=tally["missing"],
@@ -131,7 +131,7 @@ def _trade(ready: Ready, rule: str, estimate: SetEstimate) -> str:
         return rule
     if estimate.share is None:
         return f"{rule} The share of false negatives is unknown ({estimate.reason})."
-    return f"{rule} {trade_of_set(ready.problem, ready.fit, estimate)}"
+    return f"{rule} {trade_of_set(ready.problem, ready.fitted, estimate)}"
 
 
 def to_be_reviewed(summary: MinedFile, path: Place, pairs: int) -> MinedFile:

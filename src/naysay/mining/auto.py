@@ -1,15 +1,15 @@
-"""The judge of a problem: as it is given, or for "auto" the first of a list of policies that can be used.
+"""The judge of a problem: as it is given, or for "auto" that of the first policy in a list that the data allow.
 
-The policies of "auto", in `choose_judge`: a posterior fitted to the nearest candidates; a threshold calibrated on known
-positives; a threshold by shares of all pairs.
+WeakEncoder          the estimate cannot be told from missing labels: the nearest, nothing is dropped
+PosteriorAndShare    the posterior's cut and the 95 % rule together
+ShareAlone           the 95 % rule, where there is no posterior
+BandsOfPairs         a threshold by shares of all pairs, where there are no positives
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol, final
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,192 +18,76 @@ from naysay.checks import raise_invalid
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
 from naysay.detectors.posterior_summary import OUT_OF_REACH
-from naysay.mining.candidates import Candidates, Floats32, Ids, Mask
-from naysay.mining.judge import (
-    ALPHA,
-    Judge,
-    anchors_without_positive,
-    drops_at,
-    is_yet_to_fit,
-    judge_of,
-    rule_of,
-)
-from naysay.mining.pipeline import collect, narrowed_by_options
-from naysay.mining.problem import FALSE_SHARE, FIT_DEPTH, FITTED, Problem, is_auto
+from naysay.mining.candidates import Candidates, Floats32, Ids
+from naysay.mining.estimate import basis, by_labels, estimate_set, nearest, settled_by, stated
+from naysay.mining.exclude import within_limits
+from naysay.mining.fit import Alike, FitLists, FittedPosterior, is_vague, own_scores
+from naysay.mining.judge import Judge, Policy, anchors_without_positive, is_yet_to_fit, judge_of, rule_of
+from naysay.mining.pipeline import collect
+from naysay.mining.problem import FALSE_BAND, FIT_DEPTH, FITTED, Problem, is_auto
 from naysay.rng import rng_for
-from naysay.search._scores import norms_of, pair_scores, taken
-from naysay.search._survey import SMALLEST_NORM
 from naysay.search.exact import Exact
-from naysay.search.vectors import Vectors
 
-Floats = NDArray[np.float64]
 FIT_ANCHORS = 2000  # anchors of a fit: more cost time and memory, and hardly change it
 _FEWEST_ANCHORS, _FIT_SLOTS = 500, 1 << 20  # fewer anchors are fitted to where their lists are very long
 _FIT_BYTES, _LIST_BYTES = 700, 80  # of a slot that is fitted, and of one that is listed
 _SHORT_SHARE = 0.02  # of the anchors may be short by the cut of a posterior
 _LISTS_PER_K = 2  # the lists of a fit hold at least twice as many candidates as are returned
-_COMPARED_POSITIVES = 16  # of an anchor that candidates are compared with
-_COMPARED_PAIRS = 1 << 15  # at a time
+RULE_95 = "share:0.95"  # of the score of the anchor's positive: the rule that others use most
+_SHOWN = 3  # pairs that score above their positive
 
 
-def choose_judge(problem: Problem, fit: Fit | None = None, rescored: Floats32 | None = None) -> Judge:
-    """The judge of a problem, with what it does in a sentence.
+# ---- the judge ------------------------------------------------------------------------------------------------------
+
+
+def choose_judge(problem: Problem, fitted: FittedPosterior | None = None, rescored: Floats32 | None = None) -> Judge:
+    """The judge of a problem: as it is given, or for "auto" that of the first policy that the data allow.
 
     Args:
         problem: What is mined.
-        fit: The posterior of the problem, if it was fitted before.
+        fitted: The posterior of the problem, if it was fitted before.
         rescored: (n,) the score of one positive of each anchor by the second model, NaN without one, where candidates
-            are rescored: only that can be calibrated, since the scores of random pairs are of another kind.
+            are rescored. Such scores have no posterior.
     """
     given = problem.options.judge
     if rescored is not None:
         return judge_by_scores(given, rescored, rescored[~np.isnan(rescored)])
-    held_out = problem.known_scores[problem.held_out]
     if not is_auto(problem.options):
-        return _as_given(given, problem.detector, problem.positive_scores, held_out, fit)
-    fit = fit_posterior(problem) if fit is None else fit
-    policies: list[Policy] = [ByPosterior(problem, fit), ByCalibration(held_out), ByShares(problem, len(held_out))]
-    return first_usable(policies, fit)
+        one_each = problem.known_scores[problem.one_positive_each]
+        return _as_given(given, problem.detector, problem.positive_scores, one_each, fitted)
+    if fitted is None:
+        fitted = fit_posterior(problem)
+    policies: list[Policy] = [
+        WeakEncoder(problem, fitted),
+        PosteriorAndShare(problem, fitted),
+        ShareAlone(problem, fitted),
+        BandsOfPairs(problem, fitted),
+    ]
+    return next(policy for policy in policies if policy.usable()).judge()
 
 
-def judge_by_scores(given: Any, lowest: Floats32, held_out: NDArray[Any]) -> Judge:
-    """The judge where there is no posterior: as it is given, or calibrated.
+def judge_by_scores(given: Any, lowest: Floats32, one_each: NDArray[Any]) -> Judge:
+    """The judge where there is no posterior: as it is given; "auto" is the 95 % rule.
 
-    Args:
-        given: A judge as `mine` takes it.
-        lowest: (n,) the lowest score of each anchor's positives, NaN without one.
-        held_out: (p,) the score of one positive of each anchor that has some.
+    `lowest` is (n,) the lowest score of each anchor's positives, NaN without one, and `one_each` (p,) the score of one
+    positive of each anchor that has some.
     """
-    return _as_given(given, judge_of(given, lowest), lowest, held_out, None)
+    return _as_given(given, judge_of(given, lowest), lowest, one_each, None)
 
 
-def _as_given(given: Any, detector: Any, lowest: Floats32, held_out: NDArray[Any], fit: Fit | None) -> Judge:
-    """The judge `given`, which is this detector; calibrated here if it has no scores of its own."""
-    if is_yet_to_fit(detector):
-        policy = ByCalibration(held_out, detector.alpha if isinstance(detector, Calibrated) else ALPHA)
-        if not policy.usable():
-            raise_invalid("judge", "another, where all positives score the same", f"{len(held_out)} equal scores")
-        return first_usable([policy], fit)
-    return Judge(detector, rule_of(detector) + anchors_without_positive(given, lowest), drops_at(detector), fit)
-
-
-class Policy(Protocol):
-    """One way to decide what is suspected."""
-
-    def usable(self) -> bool:
-        """Whether the data allow it."""
-
-    def why_not(self) -> str:
-        """Why it cannot be used, as the beginning of the rule that takes its place; nothing if that goes unsaid."""
-
-    def detector(self) -> Any:
-        """The detector."""
-
-    def describe(self) -> str:
-        """What it does, in a sentence."""
-
-
-def first_usable(policies: Sequence[Policy], fit: Fit | None) -> Judge:
-    """The judge of the first policy that the data allow; the last one can always be used."""
-    reasons = ""
-    for policy in policies[:-1]:
-        if policy.usable():
-            return Judge(policy.detector(), reasons + policy.describe(), drops_at(policy.detector()), fit)
-        reasons += policy.why_not()
-    last = policies[-1]
-    return Judge(last.detector(), reasons + last.describe(), drops_at(last.detector()), fit)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ByPosterior:
-    """Drop what is most likely a false negative, until the estimated share is within the target."""
-
-    problem: Problem
-    fit: Fit
-
-    def usable(self) -> bool:
-        """Whether the posterior can tell."""
-        return usable(self.fit.posterior)
-
-    def why_not(self) -> str:
-        """Why it cannot tell, and what was reviewed."""
-        reviewed = self.problem.reviewed
-        review = "" if reviewed is None else f" {reviewed.describe()}"
-        reason = self.fit.posterior.reason
-        return f"How many of the nearest are false cannot be told: {reason}.{review} Instead: "
-
-    def detector(self) -> Posterior:
-        """The posterior."""
-        return self.fit.posterior
-
-    def describe(self) -> str:
-        """Its cut."""
-        return rule_of(self.fit.posterior)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ByCalibration:
-    """Drop what scores as high as all but a share alpha of the known positives, one of each anchor."""
-
-    scores: NDArray[Any]
-    alpha: float = ALPHA
-
-    @cached_property
-    def fitted(self) -> Calibrated | None:
-        """The threshold, or None if the scores cannot guarantee alpha."""
-        return calibrated(self.alpha, self.scores)
-
-    def usable(self) -> bool:
-        """Whether there are enough positives, with different scores."""
-        return self.fitted is not None
-
-    def why_not(self) -> str:
-        """The rule by shares says it."""
-        return ""
-
-    def detector(self) -> Calibrated | None:
-        """The threshold."""
-        return self.fitted
-
-    def describe(self) -> str:
-        """The threshold and its guarantee."""
-        return rule_of(self.fitted)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ByShares:
-    """Drop the highest 0.1 % of the scores of all pairs: a guess, where there are too few positives."""
-
-    problem: Problem
-    labelled: int  # anchors with a positive
-
-    def usable(self) -> bool:
-        """Always."""
-        return True
-
-    def why_not(self) -> str:
-        """Nothing."""
-        return ""
-
-    def detector(self) -> Any:
-        """Bands by shares."""
-        return self.problem.background.bands()
-
-    def describe(self) -> str:
-        """The threshold, and that it is a guess."""
-        background = self.problem.background
-        if not background.varies:
-            return "Nothing is suspected: the scores of all pairs are equal."
-        pairs = len(background.scores) + background.n_positives
-        kind = "pairs" if background.whole else "random pairs"
-        return (
-            f"Threshold {background.bands().high:.4g}: suspects {FALSE_SHARE:.1%} of {pairs:,} {kind}. This is a guess "
-            f"about the data: {self.labelled} anchors with a positive cannot guarantee a miss rate of {ALPHA:.0%} "
-            f"({least_positives(ALPHA)} can)."
-        )
+def _as_given(
+    given: Any, detector: Any, lowest: Floats32, one_each: NDArray[Any], fitted: FittedPosterior | None
+) -> Judge:
+    """The judge `given`, which is this detector; a `Calibrated` without scores of its own is fitted here."""
+    if isinstance(detector, str):
+        given = RULE_95
+        detector = judge_of(given, lowest)
+    elif is_yet_to_fit(detector):
+        alpha = detector.alpha
+        detector = calibrated(alpha, one_each)
+        if detector is None:
+            raise_invalid("judge", "another, where all positives score the same", f"{len(one_each)} equal scores")
+    return Judge.by(detector, anchors_without_positive(given, lowest), fitted)
 
 
 def calibrated(alpha: float, scores: NDArray[Any]) -> Calibrated | None:
@@ -213,80 +97,187 @@ def calibrated(alpha: float, scores: NDArray[Any]) -> Calibrated | None:
     return Calibrated(alpha).fit(scores)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class FitLists:
-    """The candidates of some anchors, nearest first."""
-
-    anchors: Ids  # (A,)
-    ids: Ids  # (A, M), -1 where a list has ended
-    scores: Floats  # (A, M), NaN there
-    free: Mask  # (A, M): those that may become negatives
-    alike: Floats  # (A, M) see `Alike`; NaN behind the ranks that are fitted
-
-    @staticmethod
-    def of(detector: Posterior, anchors: Ids, candidates: Candidates, inside: Mask, free: Mask) -> FitLists:
-        """The lists of some anchors: those candidates that are `inside`, and which of these may become negatives."""
-        scores = np.where(inside, candidates.scores, np.nan).astype(np.float64)
-        order = np.argsort(-scores, axis=1, kind="stable")
-        ids = np.where(inside, candidates.ids, -1)
-        ids, scores, free = (np.take_along_axis(part, order, axis=1) for part in (ids, scores, free & inside))
-        read = (ids >= 0) & (np.arange(ids.shape[1]) <= detector.depth)
-        alike = np.full(ids.shape, np.nan)
-        if detector.alike is not None:
-            alike[read] = detector.alike(anchors[np.nonzero(read)[0]], ids[read])
-        return FitLists(anchors, ids, scores, free, alike)
-
-    def cut(self, width: int) -> FitLists:
-        """The first candidates of each anchor."""
-        ids, scores = self.ids[:, :width], self.scores[:, :width]
-        return FitLists(self.anchors, ids, scores, self.free[:, :width], self.alike[:, :width])
-
-    @staticmethod
-    def joined(parts: Sequence[FitLists]) -> FitLists:
-        """Several as one; all have as many slots."""
-        names = ("anchors", "ids", "scores", "free", "alike")
-        return FitLists(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+# ---- the policies of "auto" -----------------------------------------------------------------------------------------
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """The posterior of a problem, and the lists of candidates that it was fitted to."""
+@dataclass(frozen=True, slots=True)
+class WeakEncoder:
+    """Take the nearest where the estimate cannot be told from missing labels.
 
-    posterior: Posterior
-    lists: FitLists
-    found: Candidates | None = None  # the candidates of all anchors, if all of them were fitted to
+    A weak encoder ranks true negatives above the positive, which looks like false negatives: P(labelled | score) =
+    P(labelled | positive) P(positive | score). The interval shows it, by a lower end far below the estimate.
+    """
 
-    @property
-    def own_scores(self) -> Floats:
-        """(A,) the score of one labelled positive of each anchor of the lists."""
-        return own_scores(self.posterior, self.lists.anchors)
+    problem: Problem
+    fitted: FittedPosterior
+
+    def usable(self) -> bool:
+        """Whether the nearest are above the target by the estimate, and may be far below by its interval."""
+        before = self.fitted.before
+        if before is None or self.problem.reviewed is not None or self.fitted.posterior.summary.biased:
+            return False
+        return before.estimate > self.problem.options.false_share and is_vague(before)
+
+    def judge(self) -> Judge:
+        """Nothing is suspected."""
+        return Judge(None, rule_of(None), fitted=self.fitted, policy=self)
+
+    def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
+        """The estimate, why it is not acted on, and some candidates to look at."""
+        problem = self.problem
+        return (
+            f"{by_labels(problem)}, how many of {nearest(problem)} are false cannot be told: the estimate is "
+            f"{stated(self.fitted.before)}, and an encoder that ranks true negatives above positives would give the "
+            f"same with all positives labelled. Nothing is dropped.{_above_positives(problem, ids, scores)}"
+            f"{settled_by(problem)}"
+        )
 
 
-def usable(posterior: Posterior) -> bool:
-    """Whether a posterior can judge: it was fitted, and there is no reason not to trust its cut."""
-    return posterior.fitted and not posterior.reason
+@final
+@dataclass(frozen=True, slots=True)
+class PosteriorAndShare:
+    """Drop what is most likely a false negative, until the estimated share is within the target; and by the 95 % rule.
+
+    The rule of the field costs little where the posterior is right, and helps where labels mislead it.
+    """
+
+    problem: Problem
+    fitted: FittedPosterior
+
+    def usable(self) -> bool:
+        """Whether there is a posterior with a cut that leaves negatives."""
+        posterior = self.fitted.posterior
+        return posterior.fitted and posterior.summary.code != OUT_OF_REACH
+
+    def judge(self) -> Judge:
+        """The posterior, and the scores above which candidates are dropped, too."""
+        posterior = self.fitted.posterior
+        limit = judge_of(RULE_95, self.problem.positive_scores)
+        return Judge(posterior, rule_of(posterior), posterior.threshold, limit, self.fitted, self)
+
+    def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
+        """The estimate before and after, what is dropped, what that costs, and what the estimate rests on."""
+        problem, fitted = self.problem, self.fitted
+        summary, estimate = fitted.posterior.summary, estimate_set(fitted, ids, scores)
+        has_own_cut = judge.drop_at == fitted.posterior.threshold
+        tau = min(summary.tau if has_own_cut else judge.drop_at, 0.999)
+        dropped = "Candidates with a score above 95 % of their positive's are dropped"
+        if not has_own_cut or summary.tau < 1:
+            dropped = (
+                f"Candidates with a probability above {tau:.3g} or a score above 95 % of their positive's are dropped"
+            )
+        cost = (
+            f"This changes the mean score of the negatives from {summary.hardness_before:.3f} to "
+            f"{estimate.mean_score:.3f}."
+        )
+        end = f"{_without_positive(problem)}{settled_by(problem)}"
+        if not fitted.usable:
+            return f"{by_labels(problem)}, {summary.reason}. {dropped}. {cost}{end}"
+        target = f" for a target of {100 * fitted.posterior.false_share:g} %" if has_own_cut else ""
+        uneven = " A few anchors have many of them, so the upper end is wide." if fitted.is_uneven else ""
+        return (
+            f"{by_labels(problem)}, an estimated {stated(fitted.before)} of {nearest(problem)} are false. {dropped}, "
+            f"which leaves {stated(estimate.share)}{target}. {cost}{uneven} {basis(summary, problem)}{end}"
+        )
 
 
-def own_scores(posterior: Posterior, anchors: Ids) -> Floats:
-    """(A,) the score of one labelled positive of each anchor."""
-    return np.asarray(posterior.positive_scores, np.float64)[anchors]
+@final
+@dataclass(frozen=True, slots=True)
+class ShareAlone:
+    """Drop what scores above 95 % of the anchor's positive, where there is no posterior."""
+
+    problem: Problem
+    fitted: FittedPosterior
+
+    def usable(self) -> bool:
+        """Whether there are positives, and scores that differ."""
+        return len(self.problem.one_positive_each) > 0 and self.problem.background.varies
+
+    def judge(self) -> Judge:
+        """The 95 % rule."""
+        detector = judge_of(RULE_95, self.problem.positive_scores)
+        return replace(Judge.by(detector, fitted=self.fitted), policy=self)
+
+    def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
+        """Why there is no estimate, and the rule."""
+        end = f"{_without_positive(self.problem)}{settled_by(self.problem)}"
+        return f"{_untold(self.problem, self.fitted)} {judge.rule}{end}"
 
 
-def fit_posterior(problem: Problem) -> Fit:
+@final
+@dataclass(frozen=True, slots=True)
+class BandsOfPairs:
+    """Drop the highest 0.1 % of the scores of all pairs: a guess, where there are no positives."""
+
+    problem: Problem
+    fitted: FittedPosterior
+
+    def usable(self) -> bool:
+        """Always."""
+        return True
+
+    def judge(self) -> Judge:
+        """Bands by shares of all pairs."""
+        return replace(Judge.by(self.problem.background.bands(), fitted=self.fitted), policy=self)
+
+    def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
+        """The threshold, and that it is a guess."""
+        background = self.problem.background
+        rule = "Nothing is suspected: the scores of all pairs are equal."
+        if background.varies:
+            pairs = len(background.scores) + background.n_positives
+            kind = "pairs" if background.whole else "random pairs"
+            rule = (
+                f"Threshold {background.bands().high:.4g}: suspects {FALSE_BAND:.1%} of {pairs:,} {kind}, which is a "
+                "guess about the data."
+            )
+        return f"{_untold(self.problem, self.fitted)} {rule}{settled_by(self.problem)}"
+
+
+def _untold(problem: Problem, fitted: FittedPosterior) -> str:
+    """Why there is no estimate, and what was reviewed."""
+    review = "" if problem.reviewed is None else f" {problem.reviewed.describe()}"
+    return f"{by_labels(problem)}, how many of the nearest are false cannot be told: {fitted.posterior.reason}.{review}"
+
+
+def _without_positive(problem: Problem) -> str:
+    """What is done about anchors without a positive."""
+    count = problem.queries.n - len(problem.one_positive_each)
+    return f" {count:,} anchors have no positive, to which the 95 % rule does not apply." if count else ""
+
+
+def _above_positives(problem: Problem, ids: Ids, scores: Floats32) -> str:
+    """Three of the negatives that score above their anchor's positive, the farthest above; or nothing."""
+    excess = np.where(ids >= 0, scores - problem.positive_scores[:, None], -np.inf)
+    excess = np.where(np.isnan(excess), -np.inf, excess)
+    order = np.argsort(-excess, axis=None, kind="stable")[:_SHOWN]
+    shown = []
+    for row, slot in zip(*np.unravel_index(order, ids.shape), strict=True):
+        if excess[row, slot] > 0:
+            own = problem.positive_scores[row]
+            shown.append(f"{ids[row, slot]} for anchor {row} ({scores[row, slot]:.3f}, positive {own:.3f})")
+    return f" Some that score above the positive: {'; '.join(shown)}." if shown else ""
+
+
+# ---- the posterior --------------------------------------------------------------------------------------------------
+
+
+def fit_posterior(problem: Problem) -> FittedPosterior:
     """Fit the posterior of a problem to a sample of its anchors."""
     posterior = unfitted(problem)
     anchors = sampled_anchors(problem)
     depth = max(problem.first_depth, fit_depth(problem))
     parts, found = [], []
-    whole = len(anchors) == problem.queries.n and depth == problem.first_depth
+    keeps_candidates = len(anchors) == problem.queries.n and depth == problem.first_depth
     for block in problem.blocks(anchors, depth):
         candidates = collect(problem, block, depth, silent=True)
         parts.append(_lists(problem, posterior, block, candidates, depth))
-        found += [candidates] if whole else []
+        if keeps_candidates:
+            found.append(candidates)
     lists = FitLists.joined(parts)
-    return Fit(fitted(problem, posterior, lists), lists, Candidates.stacked(found) if whole else None)
+    all_found = Candidates.stacked(found) if keeps_candidates else None
+    return FittedPosterior(fitted(problem, posterior, lists), lists, all_found)
 
 
 def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
@@ -302,10 +293,11 @@ def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
 def _lists(problem: Problem, posterior: Posterior, anchors: Ids, found: Candidates, depth: int) -> FitLists:
     """The lists of some anchors, whose search was `depth` deep; only the first `fit_depth` of it are listed."""
     width = fit_depth(problem)
-    inside, free = found.eligible, narrowed_by_options(problem, found).kept
-    inside[:, width:depth] = False
+    listed, free = found.eligible, within_limits(found, problem).kept
+    listed[:, width:depth] = False
     free[:, problem.deepest : width] = False  # which only the fit searches
-    return FitLists.of(posterior, anchors, found, inside, free).cut(found.ids.shape[1] - depth + width)
+    n_of_other_sources = found.ids.shape[1] - depth
+    return FitLists.of(posterior, anchors, found, listed, free, width + n_of_other_sources)
 
 
 def sampled_anchors(problem: Problem) -> Ids:
@@ -313,7 +305,7 @@ def sampled_anchors(problem: Problem) -> Ids:
 
     Anchors of pairs that were reviewed are among them.
     """
-    anchors, count = np.sort(problem.known.pairs()[0][problem.held_out]), _most_anchors(problem)
+    anchors, count = np.sort(problem.known.pairs()[0][problem.one_positive_each]), _most_anchors(problem)
     if len(anchors) > count:
         anchors = np.sort(rng_for(problem.options.seed, FITTED).choice(anchors, count, replace=False))
     return anchors if problem.reviewed is None else np.union1d(anchors, problem.reviewed.anchors)
@@ -324,7 +316,7 @@ def fit_depth(problem: Problem) -> int:
 
     All candidates behind what it reads have one posterior, so that more of them would tell nothing.
     """
-    return min(max(_LISTS_PER_K * problem.width, FIT_DEPTH), problem.n_items)
+    return min(max(_LISTS_PER_K * problem.largest_k, FIT_DEPTH), problem.n_items)
 
 
 def fit_bytes(problem: Problem) -> int:
@@ -341,11 +333,12 @@ def _most_anchors(problem: Problem) -> int:
 def unfitted(problem: Problem) -> Posterior:
     """The posterior of a problem, to be fitted or restored."""
     options, anchors = problem.options, problem.known.pairs()[0]
+    chosen = problem.one_positive_each
     one_positive = np.full(problem.queries.n, np.nan, np.float32)
-    one_positive[anchors[problem.held_out]] = problem.known_scores[problem.held_out]
+    one_positive[anchors[chosen]] = problem.known_scores[chosen]
     norms = problem.searcher.norms if isinstance(problem.searcher, Exact) else None
     return Posterior(
-        max(1, problem.width),
+        max(1, problem.largest_k),
         options.false_share,
         depth=min(DEPTH, max(MIN_DEPTH, problem.deepest)),
         positive_scores=one_positive,
@@ -385,42 +378,3 @@ def recut(problem: Problem, posterior: Posterior, lists: FitLists, false_share: 
     """The same posterior, cut so that what the problem returns has another estimated share of false negatives."""
     own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
     return posterior.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)
-
-
-@final
-class Alike:
-    """alike(anchors, ids): the largest cosine of an item to its anchor's labelled positives; NaN without one.
-
-    The labelled positives are pairs (anchors, items), by anchor; the first 16 of an anchor are compared. Cosines are
-    exact, as those of a search. With the norms of a corpus in memory, these are not taken again.
-    """
-
-    def __init__(self, corpus: Vectors, anchors: Ids, items: Ids, n_anchors: int, norms: Floats | None = None) -> None:
-        self.corpus, self.items, self.norms = corpus, items, norms
-        self.starts = np.searchsorted(anchors, np.arange(n_anchors + 1))
-
-    def __call__(self, anchors: Ids, ids: Ids) -> Floats:
-        """(p,) of pairs."""
-        counts = np.minimum(np.diff(self.starts)[anchors], _COMPARED_POSITIVES)
-        found = np.full(len(ids), np.nan)
-        step = _COMPARED_PAIRS // max(1, counts.max(initial=0))
-        for start in range(0, len(ids), step):
-            part = slice(start, start + step)
-            each = counts[part]
-            pair = np.repeat(np.arange(len(each)), each)
-            place = np.arange(len(pair)) - np.repeat(np.cumsum(each) - each, each)
-            positives = self.items[self.starts[anchors[part]][pair] + place]
-            best = np.full(len(each), -np.inf)
-            np.fmax.at(best, pair, self._cosines(positives, ids[part][pair]))
-            found[part] = np.where(np.isfinite(best), best, np.nan)
-        return found
-
-    def _cosines(self, items: Ids, others: Ids) -> Floats:
-        """(p,) of pairs of items; NaN for a vector of zeros, which other metrics than cosine allow."""
-        try:
-            return pair_scores(self.corpus, self.corpus, items, others, "cosine", self.norms).astype(np.float64)
-        except ZeroDivisionError:
-            long = [norms_of(taken(self.corpus, ids)) >= SMALLEST_NORM for ids in (items, others)]
-            good, cosines = long[0] & long[1], np.full(len(items), np.nan)
-            cosines[good] = pair_scores(self.corpus, self.corpus, items[good], others[good], "cosine")
-            return cosines

@@ -1,8 +1,8 @@
-"""Candidates: what may become negatives, with scores, ranks, and one reason for each that was dropped; and `join`."""
+"""Candidates: what may become negatives, with scores, ranks, and one reason for each that was dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, final
@@ -10,24 +10,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import (
-    MOST_ROWS,
-    as_array,
-    check_all,
-    check_whole,
-    first_bad,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
-
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 SEARCH, RANDOM_SOURCE = "search", "random"
-_MAX_SOURCES = 127  # what an int8 can number
 
 
 @final
@@ -96,9 +82,8 @@ class Candidates:
         outside: {reason: (n,) counts} of what was left out and has no slot, such as known pairs.
 
     Examples:
-        >>> from types import SimpleNamespace
-        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]], np.float32))
-        >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), Reason.DUPLICATE)
+        >>> found = Candidates.of(np.array([[4, 2, 7]]), np.array([[0.9, 0.5, 0.1]], np.float32))
+        >>> left = found.drop(np.array([[True, False, False]]), Reason.DUPLICATE)
         >>> left.kept.tolist(), {str(reason): counts.tolist() for reason, counts in left.dropped.items()}
         ([[False, True, True]], {'duplicate': [1]})
     """
@@ -116,20 +101,16 @@ class Candidates:
     outside: Mapping[Reason, Ids] = field(default_factory=dict)
 
     @classmethod
-    @public
-    def of(cls, found: Any, name: str = SEARCH) -> Candidates:
-        """Make candidates of what a search found.
-
-        Args:
-            found: A `Found`, or another object with ids (n, m), -1 where empty, and scores (n, m), by rank.
-            name: The name of the source.
-        """
-        ids, scores = _read_found(found)
-        return cls.listed(ids, scores, name)
-
-    @classmethod
-    def listed(cls, ids: Ids, scores: NDArray[Any], name: str = SEARCH, rank: Ids | None = None) -> Candidates:
-        """The candidates of a list; by default ranks are the places in it."""
+    def of(
+        cls,
+        ids: Ids,
+        scores: NDArray[Any],
+        *,
+        name: str = SEARCH,
+        rank: Ids | None = None,
+        positive_scores: Floats32 | None = None,
+    ) -> Candidates:
+        """The candidates of a list, best first; by default ranks are the places in it."""
         filled = ids >= 0
         places = np.arange(1, ids.shape[1] + 1) if rank is None else rank
         return cls(
@@ -140,7 +121,7 @@ class Candidates:
             suspicion=np.zeros(ids.shape, np.float32),
             why=np.zeros(ids.shape, np.int8),
             kept_by=np.full(ids.shape, -1, np.int8),
-            positive_scores=np.full(len(ids), np.nan, np.float32),
+            positive_scores=np.full(len(ids), np.nan, np.float32) if positive_scores is None else positive_scores,
             source_names=(name,),
         )
 
@@ -190,26 +171,15 @@ class Candidates:
         """Return the same with the candidates of `mask` that are left marked as negatives."""
         return replace(self, kept_by=np.where(mask & self.kept, np.int8(kept_by), self.kept_by))
 
-    def unjudged(self) -> Candidates:
-        """Return the same as it was before the judge, the selection and the backfill."""
-        later = self.dropped_for(*REASONS[REASONS.index(Reason.SUSPICIOUS) :])
-        found = replace(
-            self.restored(later),
-            suspicion=np.zeros_like(self.suspicion),
-            kept_by=np.full_like(self.kept_by, -1),
-        )
-        if RANDOM_SOURCE not in self.source_names:
-            return found
-        random = self.source == self.source_names.index(RANDOM_SOURCE)
-        emptied = {name: np.where(random, kind(empty), getattr(found, name)) for name, (kind, empty) in SLOTS.items()}
-        names = tuple(name for name in self.source_names if name != RANDOM_SOURCE)
-        return replace(found, **emptied, source_names=names)
-
     def take(self, rows: Ids) -> Candidates:
         """Return the candidates of some anchors."""
-        slots: dict[str, Any] = {name: getattr(self, name)[rows] for name in SLOTS}
+        slots = self.slots(lambda values: values[rows])
         outside = {reason: counts[rows] for reason, counts in self.outside.items()}
         return replace(self, **slots, positive_scores=self.positive_scores[rows], outside=outside)
+
+    def slots(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> dict[str, Any]:
+        """{name: a changed copy} of the arrays of slots."""
+        return {name: change(getattr(self, name)) for name in SLOTS}
 
     def widened(self, width: int) -> Candidates:
         """Return the same with empty slots added at the end, up to `width` of them."""
@@ -241,7 +211,7 @@ class Candidates:
             if lost.any():
                 outside[reason] = outside.get(reason, 0) + lost
         places = np.sort(first, axis=1)
-        slots: dict[str, Any] = {name: np.take_along_axis(getattr(self, name), places, axis=1) for name in SLOTS}
+        slots = self.slots(lambda values: np.take_along_axis(values, places, axis=1))
         return replace(self, **slots, outside=outside)
 
     def with_rows(self, rows: Ids, others: Candidates) -> Candidates:
@@ -275,112 +245,20 @@ class Candidates:
         }
         return replace(parts[0], **arrays, outside=outside)
 
-
-def _read_found(found: Any) -> tuple[Ids, NDArray[Any]]:
-    """The ids and scores of what a search found."""
-    for part in ("ids", "scores"):
-        if not hasattr(found, part):
-            raise_invalid("found", "a Found, with ids and scores", type(found).__name__)
-    ids = whole_numbers("ids", to_numpy(found.ids), "(n, m)").astype(np.int64)
-    scores = as_array("scores", to_numpy(found.scores))
-    if scores.shape != ids.shape or scores.dtype.kind != "f":
-        raise_invalid("scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
-    lowest = ids.min(axis=1, initial=0)
-    if (lowest < -1).any():
-        raise_invalid("ids", "at least -1", first_bad(lowest, lowest < -1))
-    bad = ((ids >= 0) & ~np.isfinite(scores)).any(axis=1)
-    if bad.any():
-        raise_invalid("scores", "finite where there is an id", first_bad(scores, bad))
-    return ids, scores
-
-
-def check_candidates(candidates: object, parameter: str = "candidates") -> None:
-    """Raise unless this is a Candidates."""
-    if not isinstance(candidates, Candidates):
-        raise_invalid(parameter, "a Candidates", type(candidates).__name__, "Write Candidates.of(found).")
-
-
-def canonical_order(candidates: Candidates, mask: Mask) -> Ids:
-    """(n, m) the slots of each row by score descending, id ascending; those outside of `mask` last. A sort a row."""
-    by_id = np.argsort(candidates.ids, axis=1, kind="stable")
-    falling = np.where(mask, -candidates.scores, np.float32(np.inf))
-    return np.take_along_axis(by_id, np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable"), 1)
-
-
-def read_counts(k: Any, rows: int, *, auto: bool = False) -> Ids:
-    """(rows,) from one number for all, or one for each; `auto`: whether the caller takes "auto", too."""
-    rule = f"a whole number, or one for each of the {rows} anchors" + ", or 'auto'" * auto
-    given = as_array("k", to_numpy(k))
-    if given.ndim == 0:
-        if given.dtype.kind not in "iu":
-            raise_invalid("k", rule, shown(k))
-        return np.full(rows, check_whole("k", given.item(), 0, MOST_ROWS))
-    counts = whole_numbers("k", given).astype(np.int64)
-    if len(counts) != rows:
-        raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
-    check_all("k", counts, (counts >= 0) & (counts <= MOST_ROWS), f"from 0 to {MOST_ROWS:,}")
-    return counts
-
-
-@public
-def join(*parts: Candidates) -> Candidates:
-    """Join the candidates of several sources, (n, sum of m); repeats of an id are dropped as "repeated".
-
-    Each source keeps its ranks. Join before anything is dropped: a dropped id could come back through another source.
-    Scores should be of one kind, so that they can be compared: `mine` scores all candidates by the vectors. A
-    positive's score is that of the first part that has one. Cost: a sort of each row.
-
-    Args:
-        *parts: Candidates of the same anchors, with different source names.
-
-    Returns:
-        All candidates. Of a repeated id, the first is kept.
-
-    Examples:
-        >>> from types import SimpleNamespace
-        >>> one = Candidates.of(SimpleNamespace(ids=np.array([[4, 2]]), scores=np.array([[0.9, 0.5]])), "dense")
-        >>> other = Candidates.of(SimpleNamespace(ids=np.array([[2, 7]]), scores=np.array([[0.5, 0.4]])), "words")
-        >>> joined = join(one, other)
-        >>> joined.ids[joined.kept].tolist(), joined.dropped["repeated"].tolist()
-        ([4, 2, 7], [1])
-    """
-    if not parts:
-        raise_invalid("parts", "at least one Candidates", "none")
-    for part in parts:
-        check_candidates(part, "parts")
-        if len(part) != len(parts[0]):
-            raise_invalid("parts", f"of {len(parts[0])} anchors, like the first", len(part))
-        if (part.why != 0).any() or (part.kept_by >= 0).any():
-            raise_invalid("parts", "as they were found", "one with dropped candidates", "Join first, then drop.")
-    names = [name for part in parts for name in part.source_names]
-    if len({*names}) < len(names) or len(names) > _MAX_SOURCES:
-        raise_invalid("parts", f"at most {_MAX_SOURCES} sources with different names", ", ".join(map(repr, names)))
-    return joined(parts)
-
-
-def joined(parts: Sequence[Candidates]) -> Candidates:
-    """The candidates of several sources, as one."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    slots: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in SLOTS if name != "source"
-    }
-    sources = []
-    names: tuple[str, ...] = ()
-    positive_scores = first.positive_scores
-    for part in parts:
-        sources.append(np.where(part.filled, part.source + np.int8(len(names)), np.int8(-1)))
-        names += part.source_names
-        positive_scores = np.where(np.isnan(positive_scores), part.positive_scores, positive_scores)
-    whole = replace(
-        first,
-        **slots,
-        source=np.concatenate(sources, axis=1).astype(np.int8),
-        source_names=names,
-        positive_scores=positive_scores,
-    )
-    return whole.drop(_repeated(whole.ids), Reason.REPEATED)
+    @staticmethod
+    def joined(parts: Sequence[Candidates]) -> Candidates:
+        """The candidates of several sources for the same anchors, side by side; later repeats of an id are dropped."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        slots: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in SLOTS if name != "source"
+        }
+        sources = [np.where(part.filled, number, -1) for number, part in enumerate(parts)]
+        slots["source"] = np.concatenate(sources, axis=1).astype(np.int8)
+        names = tuple(name for part in parts for name in part.source_names)
+        whole = replace(first, **slots, source_names=names)
+        return whole.drop(_repeated(whole.ids), Reason.REPEATED)
 
 
 def _repeated(ids: Ids) -> Mask:
@@ -390,3 +268,11 @@ def _repeated(ids: Ids) -> Mask:
     again = np.zeros(ids.shape, np.bool_)
     np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
     return again
+
+
+def canonical_order(candidates: Candidates, mask: Mask) -> Ids:
+    """(n, m) the slots of each row by score descending, id ascending; those outside of `mask` last."""
+    by_id = np.argsort(candidates.ids, axis=1, kind="stable")
+    falling = np.where(mask, -candidates.scores, np.float32(np.inf))
+    by_score = np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable")
+    return np.take_along_axis(by_id, by_score, 1)

@@ -1,4 +1,4 @@
-"""What is estimated of the negatives that are returned, and the rule of a result in sentences."""
+"""What is estimated of the negatives that are returned, in numbers and in sentences."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import final
 
 import numpy as np
 
-from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import PosteriorSummary
 from naysay.detectors.rate import RateEstimate
-from naysay.mining.auto import Fit, FitLists, usable
-from naysay.mining.candidates import Floats32, Ids, Mask
-from naysay.mining.judge import Judge
-from naysay.mining.problem import Problem, is_auto
+from naysay.mining.candidates import Floats32, Ids
+from naysay.mining.fit import FittedPosterior
+from naysay.mining.problem import Problem
 from naysay.text import with_interval
 
 
@@ -27,105 +25,66 @@ class SetEstimate:
     reason: str = ""  # why there is no share
 
 
-def estimate_set(fit: Fit, ids: Ids, scores: Floats32) -> SetEstimate:
-    """Estimate the share of false negatives among the negatives that are returned, whatever chose them.
+def estimate_set(fitted: FittedPosterior, ids: Ids, scores: Floats32) -> SetEstimate:
+    """Estimate the share of false negatives among the negatives (n, k) of all anchors, whatever chose them.
 
     Negatives that are in no list, such as random ones, have the posterior of candidates behind the lists.
-
-    Args:
-        fit: The posterior and its lists.
-        ids: (n, k) the negatives of all anchors, -1 empty.
-        scores: (n, k) their scores.
     """
-    fitted_ids, fitted_scores = ids[fit.lists.anchors], scores[fit.lists.anchors]
-    filled = fitted_ids >= 0
+    posterior, lists = fitted.posterior, fitted.lists
+    listed_ids, listed_scores = ids[lists.anchors], scores[lists.anchors]
+    filled = listed_ids >= 0
     if not filled.any():
         return SetEstimate(None, np.nan, "there are no negatives")
-    mean_score = float(fitted_scores[filled].mean(dtype=np.float64))
-    if not usable(fit.posterior):
-        return SetEstimate(None, mean_score, fit.posterior.reason)
-    listed = among(fit.lists, fitted_ids)
-    behind = int(filled.sum() - listed.sum())
-    share = fit.posterior.share(fit.lists.scores, fit.own_scores, listed, alike=fit.lists.alike, behind=behind)
-    return SetEstimate(share, mean_score)
+    mean_score = float(listed_scores[filled].mean(dtype=np.float64))
+    if not fitted.usable:
+        return SetEstimate(None, mean_score, posterior.reason)
+    is_returned = lists.contain(listed_ids)
+    behind = int(filled.sum() - is_returned.sum())
+    share = posterior.share(lists.scores, fitted.own_scores, is_returned, alike=lists.alike, behind=behind)
+    return SetEstimate(fitted.widened(share), mean_score)
 
 
-def among(lists: FitLists, ids: Ids) -> Mask:
-    """(A, M): which listed candidates are among the ids (A, k) of their anchor. A sort."""
-    size = 1 + max(lists.ids.max(initial=0), ids.max(initial=0))
-    rows = size * np.arange(len(ids))[:, None]
-    wanted = (rows + ids)[ids >= 0]
-    return (lists.ids >= 0) & np.isin(rows + lists.ids, wanted)
-
-
-def rule_of_set(problem: Problem, judge: Judge, ids: Ids, scores: Floats32) -> str:
-    """`Mined.rule`: what the judge does, and with "auto" what it leaves of false negatives in the ids returned.
-
-    A judge other than the posterior of "auto" says what it does, and no share.
-    """
-    if judge.fit is None or not isinstance(judge.detector, Posterior) or not is_auto(problem.options):
-        return judge.describe()
-    fit = Fit(judge.detector, judge.fit.lists)
-    return _rule_of_posterior(problem, judge, estimate_set(fit, ids, scores))
-
-
-def _rule_of_posterior(problem: Problem, judge: Judge, estimate: SetEstimate) -> str:
-    """What the posterior estimates and drops, what is left of it in the negatives, and what the estimate rests on."""
-    posterior: Posterior = judge.detector
-    summary, target = posterior.summary, f"{100 * posterior.false_share:g} %"
-    is_own_cut = judge.drop_at == posterior.threshold
-    text = f"Estimated false negatives among {_nearest(problem)}: {_shown(summary.before)}"
-    if is_own_cut and summary.tau >= 1:
-        text = f"{text}. This is within the target of {target}, so nothing is dropped."
-        if not _is_nearest(summary, estimate):
-            text = f"{text} Among the negatives that are returned it is {_shown(estimate.share)}."
-    else:
-        tau = summary.tau if is_own_cut else judge.drop_at
-        aim = f" for a target of {target}" if is_own_cut else ""
-        text = (
-            f"{text}. Candidates with a probability above {min(tau, 0.999):.3g} are dropped, which leaves "
-            f"{_shown(estimate.share)}{aim}. This lowers the mean score of the negatives from "
-            f"{summary.hardness_before:.3f} to {estimate.mean_score:.3f}."
-        )
-    note = f" Note: {summary.reason}." if summary.reason else ""
-    without = problem.queries.n - len(problem.held_out)
-    if without:
-        note = f" {without:,} anchors have no positive: they are judged by score and rank alone.{note}"
-    return f"{text} {basis(summary, problem)}{note}"
-
-
-def trade_of_set(problem: Problem, fit: Fit, estimate: SetEstimate) -> str:
+def trade_of_set(problem: Problem, fitted: FittedPosterior, estimate: SetEstimate) -> str:
     """What another judge than "auto" leaves of false negatives, or none, and what that costs."""
-    summary, kept = fit.posterior.summary, _shown(estimate.share)
+    kept = stated(estimate.share)
     if problem.options.judge is None:
-        text = f"Estimated false negatives: {kept}. The mean score of the negatives is {estimate.mean_score:.3f}."
+        text = f"{by_labels(problem)}, an estimated {kept} of the negatives are false. "
+        text += f"Their mean score is {estimate.mean_score:.3f}."
     else:
         text = (
-            f"Estimated false negatives among {_nearest(problem)}: {_shown(summary.before)}. The judge leaves {kept}. "
-            f"This changes the mean score of the negatives from {summary.hardness_before:.3f} to "
-            f"{estimate.mean_score:.3f}."
+            f"{by_labels(problem)}, an estimated {stated(fitted.before)} of {nearest(problem)} are false. The judge "
+            f"leaves {kept}. This changes the mean score of the negatives from "
+            f"{fitted.posterior.summary.hardness_before:.3f} to {estimate.mean_score:.3f}."
         )
-    return f"{text} {basis(summary, problem)}"
+    return f"{text} {basis(fitted.posterior.summary, problem)}{settled_by(problem)}"
 
 
-def _is_nearest(summary: PosteriorSummary, estimate: SetEstimate) -> bool:
-    """Whether the negatives that are returned are the nearest, by their estimate."""
-    if summary.before is None or estimate.share is None:
-        return summary.before is estimate.share
-    return bool(np.isclose(summary.before.estimate, estimate.share.estimate))
+def by_labels(problem: Problem) -> str:
+    """How a sentence begins that says what an estimate is by."""
+    if problem.reviewed is not None:
+        return f"By labels and {len(problem.reviewed.false):,} reviewed pairs"
+    if problem.options.labelled_share is not None:
+        return "By labels and the stated labelled share"
+    return "By labels alone"
 
 
-def _nearest(problem: Problem) -> str:
-    """What the estimate before the cut is about: known positives and duplicates are no candidates any more."""
-    same_k = problem.counts is not None and (problem.counts == problem.width).all()
+def settled_by(problem: Problem) -> str:
+    """How a sentence ends that rests on labels alone: with the command that would settle it."""
+    return "" if problem.reviewed is not None else f" A review would settle it: {problem.review_command}"
+
+
+def nearest(problem: Problem) -> str:
+    """What the estimate before the judge is about: known positives and duplicates are no candidates any more."""
+    same_k = problem.counts is not None and (problem.counts == problem.largest_k).all()
     options = problem.options
     if same_k and options.rank_range is None and options.min_score is None:
-        return f"the {problem.width} nearest after duplicates are dropped"
+        return f"the {problem.largest_k} nearest after duplicates are dropped"
     return "the nearest candidates that may be taken after duplicates are dropped"
 
 
-def _shown(share: RateEstimate | None) -> str:
-    return "unknown" if share is None else with_interval(share.estimate, share.low, share.high)
+def stated(share: RateEstimate | None) -> str:
+    """A share with its interval."""
+    return "unknown share" if share is None else with_interval(share.estimate, share.low, share.high)
 
 
 def basis(summary: PosteriorSummary, problem: Problem | None = None) -> str:
@@ -139,8 +98,8 @@ def basis(summary: PosteriorSummary, problem: Problem | None = None) -> str:
     if check is not None and check.shift:
         return f"{labels}. Item vectors show that these are easier than other positives; this is corrected."
     if check is not None and check.verdict.startswith("not corrected"):
-        return f"{labels}. Item vectors suggest more false negatives: label about 100 candidates to be sure."
+        return f"{labels}. Item vectors suggest more false negatives."
     if summary.reach[0] < 1:
-        return f"{labels}. These may be the easy ones: label about 100 candidates to correct the estimate."
+        return f"{labels}. These may be the easy ones."
     agree = "; item vectors agree" if check is not None and not np.isnan(check.by_vectors) else ""
     return f"{labels}, which score like a random part of all positives{agree}."

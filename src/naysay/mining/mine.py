@@ -18,9 +18,9 @@ from naysay.mining.problem import Problem
 def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptions) -> Mined:
     """Find k hard negatives for each query: near, but neither known nor likely positives.
 
-    The stages run in this order. Each is a function of its own, and counts what it drops:
+    The stages run in this order, and each counts what it drops:
 
-        search -> join -> exclude -> window, drop_below -> rescore -> judge -> across anchors -> select -> backfill
+        search -> exclude -> (rescore) -> judge -> across anchors -> select -> backfill
 
     judge="auto" returns the hardest k whose estimated share of false negatives is at most `false_share`. A `Posterior`
     is fitted to the nearest candidates and one known positive of each anchor, of at most 2,000 anchors, and to the
@@ -70,12 +70,14 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         ([[1, 2]], [[1, 2]], [1])
     """
     problem = Problem.of(queries, corpus, positives, k, options)  # the only checks
+    rescored = None
     if options.rescore is None:
         judge = choose_judge(problem)
         lists = mine_blocks(problem, judge)  # search, exclude, judge: each anchor by itself
     else:
-        found = rescore_all(problem)  # search, exclude, rescore
-        judge = choose_judge(problem, rescored=found.positive_scores)
-        lists = judge.apply(found, problem.query(problem.anchors))
+        rescored = rescore_all(problem)  # search, exclude, rescore
+        judge = choose_judge(problem, rescored=rescored.positive_scores)
+        lists = judge.apply(rescored, problem.query(problem.anchors))
+    problem.release()
     chosen, counts = take_negatives(problem, judge, lists)  # across anchors, select, backfill
-    return Mined(problem, judge, chosen, counts)  # rule, estimate and notes are computed from what was chosen
+    return Mined(problem, judge, chosen, counts, rescored=rescored)  # rule, estimate and notes are of what was chosen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
@@ -13,20 +13,18 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
-from naysay.mining.auto import Fit, fit_posterior, recut
+from naysay.mining.auto import PosteriorAndShare, fit_posterior, recut
 from naysay.mining.candidates import REASONS, Candidates, Floats32, Ids, Mask, Reason
-from naysay.mining.estimate import SetEstimate, estimate_set, rule_of_set
+from naysay.mining.estimate import SetEstimate, estimate_set
+from naysay.mining.fit import FittedPosterior
 from naysay.mining.judge import (
     Judge,
     anchors_without_positive,
+    check_detector,
     check_judge_text,
-    combined,
-    drops_at,
     is_yet_to_fit,
     judge_of,
-    rule_of,
 )
 from naysay.mining.pipeline import mine_blocks, take_negatives
 from naysay.mining.problem import Problem
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from naysay.formats.write_negatives import Written
 
 _PRINTED = 12  # dropped candidates that an explanation prints
+_SLOTS = ("ids", "scores", "rank", "suspicion", "source", "kept_by")
 
 
 @public
@@ -54,10 +53,6 @@ class Outcome(NamedTuple):
         source: Where it was found.
         kept: Whether it is a negative.
         by: The rule that kept it, or the reason for which it was dropped.
-
-    Examples:
-        >>> Outcome(id=7, rank=1, score=0.9, suspicion=0.8, source="search", kept=False, by="suspicious").by
-        'suspicious'
     """
 
     id: int
@@ -135,6 +130,15 @@ class Mined:
         counts: (n,) k of each anchor.
         anchors: (n,) which anchors of the problem these are; None for all.
         whole: (ids, scores) of all anchors, if these are some of them: the rule and the estimate are about all.
+        rescored: The candidates before they were judged, if a second model scored them.
+
+    Attributes:
+        ids: (n, k) the negatives, by score, then those that filled the row up; -1 empty.
+        scores: (n, k) float32, -inf where empty.
+        rank: (n, k) the rank in the list of its source, known pairs not counted; 0 for empty slots and random items.
+        suspicion: (n, k) of the judge; 0 where nothing was judged.
+        source: (n, k) which of `source_names`; -1 empty.
+        kept_by: (n, k) which of `kept_names`; -1 empty.
 
     Examples:
         >>> import naysay as ns
@@ -150,49 +154,22 @@ class Mined:
     counts: Ids
     anchors: Ids | None = None
     whole: tuple[Ids, Floats32] | None = None
+    rescored: Candidates | None = None
+    ids: Ids = field(init=False)
+    scores: Floats32 = field(init=False)
+    rank: NDArray[np.int32] = field(init=False)
+    suspicion: Floats32 = field(init=False)
+    source: NDArray[np.int8] = field(init=False)
+    kept_by: NDArray[np.int8] = field(init=False)
 
-    @cached_property
-    def _slots(self) -> dict[str, Any]:
-        width = self.problem.width
+    def __post_init__(self) -> None:
+        """Take the negatives from the candidates."""
+        width = self.problem.largest_k
         if self.problem.counts is None:
             width = int(self.counts.max(initial=0))
-        return slots_of(self.candidates, width)
-
-    @property
-    def ids(self) -> Ids:
-        """(n, k) the negatives, by score, then those that filled the row up; -1 empty."""
-        found: Ids = self._slots["ids"]
-        return found
-
-    @property
-    def scores(self) -> Floats32:
-        """(n, k) float32, -inf where empty."""
-        found: Floats32 = self._slots["scores"]
-        return found
-
-    @property
-    def rank(self) -> NDArray[np.int32]:
-        """(n, k) the rank in the list of its source, known pairs not counted; 0 for empty slots and random items."""
-        found: NDArray[np.int32] = self._slots["rank"]
-        return found
-
-    @property
-    def suspicion(self) -> Floats32:
-        """(n, k) of the judge; 0 where nothing was judged."""
-        found: Floats32 = self._slots["suspicion"]
-        return found
-
-    @property
-    def source(self) -> NDArray[np.int8]:
-        """(n, k) which of `source_names`; -1 empty."""
-        found: NDArray[np.int8] = self._slots["source"]
-        return found
-
-    @property
-    def kept_by(self) -> NDArray[np.int8]:
-        """(n, k) which of `kept_names`; -1 empty."""
-        found: NDArray[np.int8] = self._slots["kept_by"]
-        return found
+        slots = slots_of(self.candidates, width)
+        for name in _SLOTS:
+            object.__setattr__(self, name, slots[name])
 
     @property
     def mask(self) -> Mask:
@@ -247,16 +224,14 @@ class Mined:
     @cached_property
     def rule(self) -> str:
         """The judge, in a sentence; with judge="auto" also what it leaves of false negatives in these ids."""
-        return rule_of_set(self.problem, self.chosen_judge, *self._all_negatives)
+        return self.chosen_judge.describe(*self._all_negatives)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """A sentence for each thing to know about the result."""
         problem = self.problem
         notes: tuple[str, ...] = (problem.search_note,) if problem.search_note else ()
-        own_text = int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0)))
-        if own_text:
-            notes += own_text_note(own_text)
+        notes += own_text_note(int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0))))
         tally = tally_of(self.candidates, self.counts, problem.advised_depth)
         return (*notes, *notes_of(tally, problem.n_items))
 
@@ -297,21 +272,21 @@ class Mined:
         return (self.ids, self.scores) if self.whole is None else self.whole
 
     @cached_property
-    def fit(self) -> Fit | None:
-        """The posterior by which false negatives are estimated, and its lists; None where a second model scores.
+    def fitted(self) -> FittedPosterior | None:
+        """The posterior by which false negatives are estimated; None where a second model scores.
 
         It is that of judge="auto"; where another judge was given, it is fitted when this is first asked for.
         """
         if self.problem.options.rescore is not None:
             return None
-        return self.chosen_judge.fit or fit_posterior(self.problem)
+        return self.chosen_judge.fitted or fit_posterior(self.problem)
 
     @cached_property
     def estimate(self) -> SetEstimate:
         """What the posterior estimates of the negatives, or why it cannot tell."""
-        if self.fit is None:
+        if self.fitted is None:
             return SetEstimate(None, np.nan, "these scores have no posterior: pairs were rescored")
-        return estimate_set(self.fit, *self._all_negatives)
+        return estimate_set(self.fitted, *self._all_negatives)
 
     @property
     def false_share(self) -> RateEstimate | None:
@@ -347,12 +322,12 @@ class Mined:
         return Explanation(
             anchor=row,
             negatives=tuple(
-                self._outcome(self._slots, row, slot, self.kept_names[by], kept=True)
+                self._outcome(self, row, slot, self.kept_names[by], kept=True)
                 for slot, by in enumerate(self.kept_by[row].tolist())
                 if by >= 0
             ),
             candidates=tuple(
-                self._outcome(vars_of(found), row, slot, REASONS[found.why[row, slot] - 1], kept=False)
+                self._outcome(found, row, slot, REASONS[found.why[row, slot] - 1], kept=False)
                 for slot in by_score.tolist()
             ),
             positive_score=float(self.positive_scores[row]),
@@ -362,13 +337,13 @@ class Mined:
             rule=self.rule,
         )
 
-    def _outcome(self, arrays: Mapping[str, Any], row: int, slot: int, by: str, *, kept: bool) -> Outcome:
+    def _outcome(self, arrays: Mined | Candidates, row: int, slot: int, by: str, *, kept: bool) -> Outcome:
         return Outcome(
-            id=int(arrays["ids"][row, slot]),
-            rank=int(arrays["rank"][row, slot]),
-            score=float(arrays["scores"][row, slot]),
-            suspicion=float(arrays["suspicion"][row, slot]),
-            source=self.source_names[arrays["source"][row, slot]],
+            id=int(arrays.ids[row, slot]),
+            rank=int(arrays.rank[row, slot]),
+            score=float(arrays.scores[row, slot]),
+            suspicion=float(arrays.suspicion[row, slot]),
+            source=self.source_names[arrays.source[row, slot]],
             kept=kept,
             by=str(by),
         )
@@ -385,11 +360,10 @@ class Mined:
             Their `anchors`, `items`, `scores` and `posterior`, one array each.
         """
         check_whole("count", count, 1)
-        fit = self.chosen_judge.fit
-        if fit is None:
+        fitted = self.chosen_judge.fitted
+        if fitted is None:
             raise_invalid("count", "asked for where the judge was 'auto'", count, "Mine with judge='auto'.")
-        counts = self.problem.counts_of(fit.lists.anchors)
-        return drawn_pairs(fit.posterior, fit.lists, counts, count, self.problem.reviewed)
+        return drawn_pairs(fitted, self.problem.counts_of(fitted.lists.anchors), count, self.problem.reviewed)
 
     def rethreshold(
         self,
@@ -408,38 +382,32 @@ class Mined:
             threshold: Drop candidates with this suspicion or more, in place of `suspicion_threshold`.
             alpha: Another share of unlabelled positives that may be missed, if the judge is `Calibrated`.
             judge: Another detector, or a text such as "share:0.95".
-            false_share: Another estimated share of false negatives, if the judge is the `Posterior` of "auto".
+            false_share: Another estimated share of false negatives, if "auto" fitted a `Posterior`.
         """
         values = {"threshold": threshold, "alpha": alpha, "judge": judge, "false_share": false_share}
         given = [name for name, value in values.items() if value is not None]
         if len(given) != 1:
             got = " and ".join(given) or "none"
             raise_invalid("threshold", "given, or alpha, or judge, or false_share: one of them", got)
-        if threshold is not None:
-            return self._again(self._at_threshold(threshold))
-        if alpha is not None:
-            return self._again(self._by(self._at_alpha(alpha)))
-        if false_share is not None:
-            return self._again(self._by(self._at_false_share(false_share)))
-        detector = self._detector(judge)
-        about = anchors_without_positive(judge, self.positive_scores)
-        return self._again(self._by(detector, about))
-
-    def _again(self, judge: Judge) -> Mined:
-        """The result with another judge."""
-        problem = self.problem
         if self.anchors is not None:
             message = "a job on disk keeps the candidates of a sample only. Mine again with another --judge."
             raise_invalid("judge", "that of the job", "another", message)
-        if problem.options.rescore is None:
-            lists = mine_blocks(problem, judge)
+        if threshold is not None:
+            other = self._at_threshold(threshold)
+        elif alpha is not None:
+            other = self._at_alpha(alpha)
+        elif false_share is not None:
+            other = self._at_false_share(false_share)
         else:
-            lists = judge.apply(self.candidates.unjudged(), self.query)
-        candidates, counts = take_negatives(problem, judge, lists)
-        return Mined(problem, judge, candidates, counts)
-
-    def _by(self, detector: Any, about: str = "") -> Judge:
-        return Judge(detector, rule_of(detector) + about, drops_at(detector), self.chosen_judge.fit)
+            other = self._by(judge)
+        problem = self.problem
+        if self.rescored is None:
+            lists = mine_blocks(problem, other)
+            problem.release()
+        else:
+            lists = other.apply(self.rescored, self.query)
+        candidates, counts = take_negatives(problem, other, lists)
+        return Mined(problem, other, candidates, counts, rescored=self.rescored)
 
     def _at_threshold(self, threshold: float) -> Judge:
         """The same detector, with another suspicion from which it drops."""
@@ -448,25 +416,26 @@ class Mined:
         check_number("threshold", threshold, at_least=0, at_most=1)
         return replace(self.chosen_judge, drop_at=threshold)
 
-    def _at_false_share(self, false_share: float) -> Posterior:
+    def _at_false_share(self, false_share: float) -> Judge:
         """The same posterior with another cut."""
         check_number("false_share", false_share, above=0, below=1)
-        fit = self.chosen_judge.fit
-        if fit is None or not isinstance(self.judge, Posterior):
+        fitted = self.chosen_judge.fitted
+        if fitted is None or not fitted.posterior.fitted:
             advice = "Mine with judge='auto'; `rule` says why there is none."
-            raise_invalid("false_share", "left out unless the judge is the Posterior of 'auto'", false_share, advice)
-        return recut(self.problem, fit.posterior, fit.lists, false_share)
+            raise_invalid("false_share", "left out unless 'auto' fitted a Posterior", false_share, advice)
+        other = recut(self.problem, fitted.posterior, fitted.lists, false_share)
+        return PosteriorAndShare(self.problem, replace(fitted, posterior=other)).judge()
 
-    def _at_alpha(self, alpha: float) -> Calibrated:
+    def _at_alpha(self, alpha: float) -> Judge:
         """The same calibration at another alpha."""
         if not isinstance(self.judge, Calibrated):
             raise_invalid("alpha", "left out unless the judge is Calibrated", alpha, "Pass threshold, or judge.")
         other = Calibrated(alpha, standardise=self.judge.standardise)
         other.restore(self.judge.state())
-        return other
+        return Judge.by(other, fitted=self.chosen_judge.fitted)
 
-    def _detector(self, given: Any) -> Any:
-        """A detector, as given or from text; None for "none"."""
+    def _by(self, given: Any) -> Judge:
+        """Another judge, as a detector or as text."""
         if isinstance(given, str):
             check_judge_text("judge", given)
         detector = judge_of(given, self.positive_scores)
@@ -474,8 +443,9 @@ class Mined:
             advice = "Pass alpha, or mine again."
             raise_invalid("judge", "one that is not fitted to the data, such as 'share:0.95'", shown(given), advice)
         if detector is not None:
-            combined(detector, "judge")
-        return detector
+            check_detector("judge", detector)
+        about = anchors_without_positive(given, self.positive_scores)
+        return Judge.by(detector, about, self.chosen_judge.fitted)
 
     def write(self, path: str | Path, format: str = "triplet", **options: Any) -> Written:
         """Write the negatives in a format that a trainer reads.
@@ -510,23 +480,18 @@ class Mined:
         raise TypeError(message)
 
     def __repr__(self) -> str:
-        return f"Mined({self._said()}, k={self.ids.shape[1]}, metric={self.metric!r}, judge={self.judge!r})"
+        return f"Mined({self._counted()}, k={self.ids.shape[1]}, metric={self.metric!r}, judge={self.judge!r})"
 
-    def _said(self) -> str:
+    def _counted(self) -> str:
         return f"{self.mask.sum():,} of {self.counts.sum():,} negatives for {len(self.ids):,} anchors"
 
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
         smallest, largest = int(self.counts.min(initial=self.ids.shape[1])), int(self.counts.max(initial=0))
         k = f"k = {largest}" if smallest >= largest else f"k = {smallest} to {largest}"
-        lines = [f"{self._said()}, {k}", self.rule]
+        lines = [f"{self._counted()}, {k}", self.rule]
         lines += [f"{reason:<24} {int(counts.sum()):>12,}" for reason, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
-
-
-def vars_of(candidates: Candidates) -> dict[str, Any]:
-    """The arrays of slots that an explanation shows."""
-    return {name: getattr(candidates, name) for name in ("ids", "rank", "scores", "suspicion", "source")}
 
 
 def own_text_note(count: int, option: str = "keep_own_text=True", by: str = "vector") -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from naysay._options import option
 from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
 from naysay.mining.judge import check_judge_text
-from naysay.mining.rescore import ScorePairs, check_score_pairs
+from naysay.mining.rescore import ScorePairs
 from naysay.mining.take import METHODS, ON_SHORT, check_method_options
 from naysay.search._scores import METRICS
 
@@ -201,7 +201,8 @@ class MiningOptions:
     def _check_rescore(self) -> None:
         check_whole("rescore_batch", self.rescore_batch, 1)
         if self.rescore is not None:
-            check_score_pairs("rescore", self.rescore)
+            if not callable(self.rescore):
+                raise_invalid("rescore", "a function rescore(anchors, ids)", type(self.rescore).__name__)
             if self.rescore_budget is not None:
                 check_whole("rescore_budget", self.rescore_budget, 0)
         elif self.rescore_budget is not None:

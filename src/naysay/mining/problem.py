@@ -10,17 +10,17 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from naysay._rows import offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, at_row, check_range, raise_invalid, shown, whole_numbers
+from naysay.checks import MOST_ROWS, as_array, check_all, check_range, check_whole, raise_invalid, shown, whole_numbers
 from naysay.detectors._text_hash import read_texts
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.posterior import DEPTH
 from naysay.detectors.thresholds import choose_thresholds
-from naysay.mining.candidates import RANDOM_SOURCE, SEARCH, Floats32, Ids, Mask, Reason, read_counts
+from naysay.mining.candidates import RANDOM_SOURCE, SEARCH, Floats32, Ids, Mask, Reason
 from naysay.mining.judge import check_detector, check_judge, is_detector, is_yet_to_fit, judge_of, score_thresholds
+from naysay.mining.known import known_pairs, known_places, known_rows, pairs_of, read_itself
 from naysay.mining.options import MiningOptions
 from naysay.mining.review import Reviewed, read_reviewed
 from naysay.mining.take import check_quotas
@@ -32,7 +32,7 @@ from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 
 # Steps of the seed, so that one random choice does not move another; 5 is that of `mining.review`.
-HELD_OUT, SAMPLED, SELECTED, FILLED, FITTED = range(5)
+ONE_POSITIVE, SAMPLED, SELECTED, FILLED, FITTED = range(5)
 FIT_DEPTH = DEPTH + 2  # candidates of an anchor that a posterior needs: one behind the last, and a duplicate may go
 SELECT_DEPTH = 100  # candidates that something other than the highest scores chooses from, at least
 DEPTH_FACTOR = 4  # candidates for each negative; and by how much a search for short rows is deeper than the last
@@ -41,7 +41,7 @@ BLOCK_ROWS = 2560  # anchors that are mined at a time
 BLOCK_SLOTS = 1 << 18  # candidates that are judged at a time; fewer anchors if their lists are long
 FULL_STRIP = 512  # a multiple of it is searched at a time, if it is more: strips of a search are full then
 LISTED_SLOTS = 1 << 25  # candidates that a result lists; longer lists are cut, and what is left out is counted
-FALSE_SHARE, HARD_SHARE = 0.001, 0.05  # of all pairs, as `choose_thresholds` has them by default
+FALSE_BAND, HARD_BAND = 0.001, 0.05  # shares of all pairs, as `choose_thresholds` has them by default
 SAMPLE_PAIRS = 1 << 18  # random pairs that are scored
 MEASURED_QUERIES = 500  # on which the recall of an index is measured
 TUNED_RECALL = 0.95  # that an index is tuned for, on other queries
@@ -73,7 +73,7 @@ class Background:
         if not self.varies:
             return Bands(np.inf, np.inf)
         chosen = choose_thresholds(
-            self.scores, n_positives=self.n_positives, false_share=FALSE_SHARE, hard_share=HARD_SHARE
+            self.scores, n_positives=self.n_positives, false_share=FALSE_BAND, hard_share=HARD_BAND
         )
         return Bands(chosen.low, chosen.high)
 
@@ -89,19 +89,18 @@ class Problem:
     known: Positives  # known pairs of any kind, which are never negatives
     itself: Positives | None  # the anchors in the corpus, by `same_ids`; they are ignored in `known`, too
     counts: Ids | None  # (n,) k of each anchor, or None for "auto"
-    width: int  # the largest k there can be
+    largest_k: int  # that an anchor can have
     sources: Mapping[str, Ids]  # {name: (n, m) ids} of other retrievers
     duplicates: Any  # a detector of duplicates, or None
     reviewed: Reviewed | None  # pairs that a person labelled
-    searcher: Searcher
+    searcher: Searcher | None = None  # given once everything is checked
     known_scores: Floats32 = field(default_factory=lambda: np.empty(0, np.float32))  # of the known pairs, in order
     drawn_background: Background | None = None  # random pairs, if they were scored before
     recall: float | None = None  # of an index, as measured
     search_note: str = ""  # what to know about an index
-    on_progress: Callable[[float], None] | None = (
-        None  # gets the number of further anchors searched for, which need not be whole
-    )
+    on_progress: Callable[[float], None] | None = None  # gets how many more anchors are searched, maybe a fraction
     block_slots: int = BLOCK_SLOTS  # candidates that are judged at a time
+    review_command: str = "ns.mine(..., reviewer=f, review=100)"  # what would settle an estimate, as a user writes it
 
     @staticmethod
     def of(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptions) -> Problem:
@@ -114,9 +113,23 @@ class Problem:
         if options.reviewed is not None and not is_auto(options):  # a job measures any judge by what was reviewed
             raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
         problem = checked_problem(query_vectors, corpus_vectors, known, itself, k, sources, options)
-        problem = replace(problem, searcher=exact_search(query_vectors, corpus_vectors, options))
+        problem = problem.with_exact_search()
         problem = problem.with_known_scores(problem.score_known())
         return with_index(problem)
+
+    def with_exact_search(self) -> Problem:
+        """The same with an exact search, which has checked all vectors."""
+        options = self.options
+        exact = Exact(
+            self.corpus,
+            options.metric,
+            engine=options.engine,
+            budget=options.budget,
+            threads=options.threads,
+            device=options.device,
+        )
+        exact.check(self.queries)
+        return replace(self, searcher=exact)
 
     def with_known_scores(self, known_scores: Floats32) -> Problem:
         """The same with the scores of the known pairs. Raises if the judge needs a score that an anchor lacks."""
@@ -125,10 +138,7 @@ class Problem:
             score_thresholds(problem.detector, problem.query(problem.anchors))
         return problem
 
-    @cached_property
-    def detector(self) -> Any:
-        """The judge as a detector; "auto" and a `Calibrated` without scores are yet to be fitted."""
-        return judge_of(self.options.judge, self.positive_scores)
+    # ---- what is known ----------------------------------------------------------------------------------------------
 
     @property
     def n_items(self) -> int:
@@ -141,7 +151,7 @@ class Problem:
         return np.arange(self.queries.n)
 
     @cached_property
-    def kinds(self) -> dict[Reason, Mask]:
+    def reasons_of_known(self) -> dict[Reason, Mask]:
         """{reason: (pairs,) which known pairs are left out for it}; each pair has one reason."""
         anchors, items = self.known.pairs()
         ignored = np.zeros(len(items), np.bool_) if self.known.relation is None else self.known.relation == IGNORE
@@ -158,23 +168,35 @@ class Problem:
     @cached_property
     def positive_scores(self) -> Floats32:
         """(n,) the lowest score of each anchor's known positives, NaN without one."""
-        return lowest_of(self.positive_pairs[0], self.known_scores[self.kinds[Reason.POSITIVE]], self.queries.n)
+        is_positive = self.reasons_of_known[Reason.POSITIVE]
+        return lowest_of(self.positive_pairs[0], self.known_scores[is_positive], self.queries.n)
 
     @cached_property
-    def held_out(self) -> Ids:
+    def one_positive_each(self) -> Ids:
         """Places in `known.pairs()` of one positive of each anchor that has some, drawn by the seed."""
-        positive = np.flatnonzero(self.kinds[Reason.POSITIVE])
+        positive = np.flatnonzero(self.reasons_of_known[Reason.POSITIVE])
         if not len(positive):
             return positive
-        rng = rng_for(self.options.seed, HELD_OUT)
+        rng = rng_for(self.options.seed, ONE_POSITIVE)
         return positive[one_per_anchor(self.positive_pairs[0], rng=rng)]
 
-    @cached_property
-    def first_positives(self) -> Ids | None:
-        """(n,) the first positive of each anchor, or None if an anchor has none."""
-        anchors, items = self.positive_pairs
-        owners, first = np.unique(anchors, return_index=True)
-        return items[first] if len(owners) == self.known.n_anchors else None
+    def known_of(self, anchors: Ids) -> tuple[Positives, Ids]:
+        """The known pairs of some anchors, which are numbered from 0, and the places of these pairs among all."""
+        return known_rows(self.known, anchors), known_places(self.known, anchors)
+
+    def counts_of(self, anchors: Ids) -> Ids:
+        """(A,) k of some anchors; the largest there can be where it is "auto"."""
+        return np.full(len(anchors), self.largest_k) if self.counts is None else self.counts[anchors]
+
+    # ---- scores -----------------------------------------------------------------------------------------------------
+
+    def score(self, anchors: Ids, items: Ids) -> Floats32:
+        """(p,) the scores of pairs, as the search gives them."""
+        return pair_scores(self.queries, self.corpus, anchors, items, self.options.metric)
+
+    def score_known(self) -> Floats32:
+        """The scores of all known pairs, in the order of `known.pairs()`."""
+        return self.score(*self.known.pairs())
 
     @cached_property
     def background(self) -> Background:
@@ -198,6 +220,36 @@ class Problem:
             return self.options.min_score
         return float(self.detector.low if isinstance(self.detector, Bands) else self.background.bands().low)
 
+    # ---- the judge --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def detector(self) -> Any:
+        """The judge as a detector; "auto" and a `Calibrated` without scores are yet to be fitted."""
+        return judge_of(self.options.judge, self.positive_scores)
+
+    def query(self, anchors: Ids) -> Query:
+        """What a detector is given for some anchors."""
+        return self._whole_query if len(anchors) == self.queries.n else self._query(anchors)
+
+    @cached_property
+    def _whole_query(self) -> Query:
+        return self._query(self.anchors)
+
+    def _query(self, anchors: Ids) -> Query:
+        positives = None if self._first_positives is None else self._first_positives[anchors]
+        reads_vectors = self.duplicates is not None or is_detector(self.options.judge)
+        queries = self.queries_of(anchors)
+        return Query(anchors, positives=positives, vectors=queries.rows(0, queries.n) if reads_vectors else None)
+
+    @cached_property
+    def _first_positives(self) -> Ids | None:
+        """(n,) the first positive of each anchor, or None if an anchor has none."""
+        anchors, items = self.positive_pairs
+        owners, first = np.unique(anchors, return_index=True)
+        return items[first] if len(owners) == self.known.n_anchors else None
+
+    # ---- the search -------------------------------------------------------------------------------------------------
+
     @property
     def deepest(self) -> int:
         """How many candidates of an anchor may be searched at most."""
@@ -212,11 +264,11 @@ class Problem:
             return self.deepest
         chooses = options.select != "top" or options.rescore is not None or bool(self.sources)
         if chooses:
-            depth = max(DEPTH_FACTOR * self.width, SELECT_DEPTH)
+            depth = max(DEPTH_FACTOR * self.largest_k, SELECT_DEPTH)
         elif options.judge is not None or options.max_per_item is not None:
-            depth = max(DEPTH_FACTOR * self.width, FIT_DEPTH)
+            depth = max(DEPTH_FACTOR * self.largest_k, FIT_DEPTH)
         else:
-            depth = max(1, self.width) + SPARE
+            depth = max(1, self.largest_k) + SPARE
         skipped = 0 if options.rank_range is None else options.rank_range[0] - 1
         return min(skipped + depth, self.deepest)
 
@@ -238,7 +290,7 @@ class Problem:
         width: int = self.first_depth + sum(ids.shape[1] for ids in self.sources.values())
         if self.options.depth is not None or self.options.max_per_item is not None:
             return width
-        return min(width, max(self.width + SPARE, LISTED_SLOTS // max(1, self.queries.n)))
+        return min(width, max(self.largest_k + SPARE, LISTED_SLOTS // max(1, self.queries.n)))
 
     def blocks(self, anchors: Ids, depth: int) -> Iterator[Ids]:
         """Anchors, as many at a time as lists of that depth allow; nothing depends on how many. At least one block."""
@@ -249,11 +301,12 @@ class Problem:
 
     def search(self, anchors: Ids, depth: int, *, silent: bool = False) -> Found:
         """The nearest corpus rows of some anchors, known pairs left out; `silent`: without progress."""
-        queries = self.queries_of(anchors)
+        if self.searcher is None:
+            raise ValueError
         options: dict[str, Any] = {"exclude": known_rows(self.known, anchors)}
         if self.on_progress is not None and not silent:
             options["on_progress"] = self.on_progress
-        return self.searcher.search(queries, depth, **options)
+        return self.searcher.search(self.queries_of(anchors), depth, **options)
 
     def release(self) -> None:
         """Free what searches keep for the next one."""
@@ -268,103 +321,6 @@ class Problem:
             return as_vectors("queries", self.queries.rows(int(anchors[0]), int(anchors[-1]) + 1))
         return as_vectors("queries", self.queries.take(anchors))
 
-    def query(self, anchors: Ids) -> Query:
-        """What a detector is given for some anchors."""
-        return self._whole_query if len(anchors) == self.queries.n else self._query(anchors)
-
-    @cached_property
-    def _whole_query(self) -> Query:
-        return self._query(self.anchors)
-
-    def _query(self, anchors: Ids) -> Query:
-        positives = None if self.first_positives is None else self.first_positives[anchors]
-        reads_vectors = self.duplicates is not None or is_detector(self.options.judge)
-        queries = self.queries_of(anchors)
-        return Query(anchors, positives=positives, vectors=queries.rows(0, queries.n) if reads_vectors else None)
-
-    def known_of(self, anchors: Ids) -> tuple[Positives, Ids]:
-        """The known pairs of some anchors, which are numbered from 0, and the places of these pairs among all."""
-        return known_rows(self.known, anchors), known_places(self.known, anchors)
-
-    def score(self, anchors: Ids, items: Ids) -> Floats32:
-        """(p,) the scores of pairs, as the search gives them."""
-        return pair_scores(self.queries, self.corpus, anchors, items, self.options.metric)
-
-    def score_known(self) -> Floats32:
-        """The scores of all known pairs, in the order of `known.pairs()`."""
-        return self.score(*self.known.pairs())
-
-    def counts_of(self, anchors: Ids) -> Ids:
-        """(A,) k of some anchors; the largest there can be where it is "auto"."""
-        return np.full(len(anchors), self.width) if self.counts is None else self.counts[anchors]
-
-
-def checked_problem(
-    queries: Vectors,
-    corpus: Vectors,
-    known: Positives,
-    itself: Positives | None,
-    k: Any,
-    sources: Mapping[str, Ids],
-    options: MiningOptions,
-) -> Problem:
-    """Check the arguments of `mine` against each other, all but the values of the vectors. It cannot search yet."""
-    if queries.width != corpus.width:
-        raise_invalid("queries", f"of width {corpus.width}, like `corpus`", queries.width)
-    if corpus.n == 0:
-        raise_invalid("corpus", "of at least one vector", "none")
-    counts = None if isinstance(k, str) and k == "auto" else read_counts(k, queries.n, auto=True)
-    check_reachable(options, corpus.n)
-    labelled = len(np.unique(pairs_of(known, POSITIVE)[0]))
-    check_judge(
-        judge_of(options.judge, np.ones(max(1, queries.n), np.float32)),
-        labelled,
-        auto_k=counts is None,
-        duplicates=options.duplicates,
-        rescored=options.rescore is not None,
-    )
-    _check_selection(options, counts, (SEARCH, *sources), corpus.n)
-    if options.rescore_budget is not None and options.rescore_budget < labelled:
-        rule = f"at least {labelled}, one positive of each anchor"
-        raise_invalid("rescore_budget", rule, options.rescore_budget)
-    width = min(options.max_k, corpus.n)
-    if counts is not None:
-        width = int(k if np.ndim(k) == 0 else counts.max(initial=0))
-    return Problem(
-        queries=queries,
-        corpus=corpus,
-        options=options,
-        known=known,
-        itself=itself,
-        counts=counts,
-        width=width,
-        sources=sources,
-        duplicates=_duplicates(options.duplicates, known, itself, shared=options.same_ids is True),
-        reviewed=read_reviewed(options.reviewed, queries.n, corpus.n),
-        searcher=_NotReady(),
-    )
-
-
-class _NotReady:
-    """The searcher of a problem that has none yet."""
-
-    def search(self, queries: Any, depth: int, *, exclude: Positives | None = None) -> Found:
-        raise NotImplementedError
-
-
-def exact_search(queries: Vectors, corpus: Vectors, options: MiningOptions) -> Exact:
-    """An exact search, which has checked all vectors."""
-    exact = Exact(
-        corpus,
-        options.metric,
-        engine=options.engine,
-        budget=options.budget,
-        threads=options.threads,
-        device=options.device,
-    )
-    exact.check(queries)
-    return exact
-
 
 def is_auto(options: MiningOptions) -> bool:
     """Whether the judge is a posterior, if one can be fitted."""
@@ -374,9 +330,7 @@ def is_auto(options: MiningOptions) -> bool:
 def with_index(problem: Problem, path: Path | None = None) -> Problem:
     """Return the problem with an approximate index, if its options ask for one.
 
-    Args:
-        problem: What is searched.
-        path: Where the index is kept: opened if it exists, else built and saved, so that a resumed job has the same.
+    `path` is where the index is kept: opened if it exists, else built and saved, so that a resumed job has the same.
     """
     options = problem.options
     if options.approximate is None:
@@ -405,6 +359,69 @@ def with_index(problem: Problem, path: Path | None = None) -> Problem:
         f"{recall.n:,} queries)."
     )
     return replace(problem, searcher=index, recall=recall.value, search_note=note, on_progress=None)
+
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
+
+
+def checked_problem(
+    queries: Vectors,
+    corpus: Vectors,
+    known: Positives,
+    itself: Positives | None,
+    k: Any,
+    sources: Mapping[str, Ids],
+    options: MiningOptions,
+) -> Problem:
+    """Check the arguments of `mine` against each other, all but the values of the vectors. It cannot search yet."""
+    if queries.width != corpus.width:
+        raise_invalid("queries", f"of width {corpus.width}, like `corpus`", queries.width)
+    if corpus.n == 0:
+        raise_invalid("corpus", "of at least one vector", "none")
+    counts = None if isinstance(k, str) and k == "auto" else _read_counts(k, queries.n)
+    check_reachable(options, corpus.n)
+    labelled = len(np.unique(pairs_of(known, POSITIVE)[0]))
+    check_judge(
+        judge_of(options.judge, np.ones(max(1, queries.n), np.float32)),
+        labelled,
+        auto_k=counts is None,
+        duplicates=options.duplicates,
+        rescored=options.rescore is not None,
+    )
+    _check_selection(options, counts, (SEARCH, *sources), corpus.n)
+    if options.rescore_budget is not None and options.rescore_budget < labelled:
+        rule = f"at least {labelled}, one positive of each anchor"
+        raise_invalid("rescore_budget", rule, options.rescore_budget)
+    largest_k = min(options.max_k, corpus.n)
+    if counts is not None:
+        largest_k = int(k if np.ndim(k) == 0 else counts.max(initial=0))
+    return Problem(
+        queries=queries,
+        corpus=corpus,
+        options=options,
+        known=known,
+        itself=itself,
+        counts=counts,
+        largest_k=largest_k,
+        sources=sources,
+        duplicates=_duplicates(options.duplicates, known, itself, shared=options.same_ids is True),
+        reviewed=read_reviewed(options.reviewed, queries.n, corpus.n),
+    )
+
+
+def _read_counts(k: Any, n_anchors: int) -> Ids:
+    """(n,) from one number for all, or one for each."""
+    rule = f"a whole number, or one for each of the {n_anchors} anchors, or 'auto'"
+    given = as_array("k", to_numpy(k))
+    if given.ndim == 0:
+        if given.dtype.kind not in "iu":
+            raise_invalid("k", rule, shown(k))
+        return np.full(n_anchors, check_whole("k", given.item(), 0, MOST_ROWS))
+    counts = whole_numbers("k", given).astype(np.int64)
+    if len(counts) != n_anchors:
+        raise_invalid("k", rule, f"{len(counts)} numbers")
+    check_all("k", counts, (counts >= 0) & (counts <= MOST_ROWS), f"from 0 to {MOST_ROWS:,}")
+    return counts
 
 
 def check_corpus_size(k: Any, options: MiningOptions, n_items: int) -> None:
@@ -479,126 +496,3 @@ def _duplicates(given: Any, known: Positives, itself: Positives | None, *, share
         item_of = dict(zip(*(part.tolist() for part in itself.pairs()), strict=True))
         query_texts = [texts[item_of[anchor]] if anchor in item_of else "" for anchor in range(known.n_anchors)]
     return Duplicates(item_texts=texts, anchor_texts=query_texts, positives=positives, shared_ids=shared)
-
-
-def pairs_of(known: Positives, relation: int) -> tuple[Ids, Ids]:
-    """(anchors, items) of the pairs of one relation, in order."""
-    anchors, items = known.pairs()
-    if known.relation is None:
-        return (anchors, items) if relation == POSITIVE else (anchors[:0], items[:0])
-    chosen = known.relation == relation
-    return anchors[chosen], items[chosen]
-
-
-def known_places(known: Positives, anchors: Ids) -> Ids:
-    """The places in `known.pairs()` of the pairs of some anchors."""
-    counts = np.diff(known.indptr)[anchors]
-    starts = known.indptr[anchors] - offsets(counts)[:-1]
-    return np.repeat(starts, counts) + np.arange(counts.sum())
-
-
-def known_rows(known: Positives, anchors: Ids) -> Positives:
-    """All that is known of some anchors, which are numbered from 0."""
-    if len(anchors) == known.n_anchors:
-        return known
-    places = known_places(known, anchors)
-    relation = None if known.relation is None or not len(places) else known.relation[places]
-    indptr = offsets(np.diff(known.indptr)[anchors])
-    return Positives(indptr, known.indices[places], known.n_items, relation=relation)
-
-
-def known_pairs(positives: Any, ignore: Any, itself: Positives | None, n_anchors: int, n_items: int) -> Positives:
-    """All that can never be a negative: positives, what to ignore, and each anchor itself.
-
-    A pair that is a positive and ignored is a positive. Pairs of `ignore` are ignored whatever their relation there.
-    """
-    known = read_known("positives", positives, n_anchors, n_items)
-    if ignore is not None:
-        known = known.with_ignored(*read_known("ignore", ignore, n_anchors, n_items).pairs())
-    return known if itself is None else known.with_ignored(*itself.pairs())
-
-
-def read_known(parameter: str, given: Any, n_anchors: int, n_items: int) -> Positives:
-    """Known pairs as `Positives` of n_anchors x n_items.
-
-    Given as Positives; (anchors, items), two arrays of one length; (n_anchors,) the one item of each anchor, -1 none;
-    or None.
-    """
-    if isinstance(given, Positives):
-        sizes = (("anchors", "queries", given.n_anchors, n_anchors), ("items", "corpus", given.n_items, n_items))
-        for what, like, size, limit in sizes:
-            if size > limit:
-                raise_invalid(parameter, f"of at most {limit} {what}, like {like}", size)
-        if (given.n_anchors, given.n_items) == (n_anchors, n_items):
-            return given
-        return given.union(_no_pairs(n_anchors, n_items))
-    if given is None:
-        return _no_pairs(n_anchors, n_items)
-    if _are_two_arrays(given):
-        anchors, items = (whole_numbers(parameter, to_numpy(part)) for part in given)
-        if len(anchors) != len(items):
-            raise_invalid(parameter, "two arrays of one length", f"{len(anchors)} anchors and {len(items)} items")
-        check_range(parameter, anchors, n_anchors, "queries")
-        check_range(parameter, items, n_items, "corpus rows")
-        return Positives.from_pairs(anchors, items, n_anchors, n_items)
-    rule = f"a Positives, two arrays (anchors, items), or ({n_anchors},) the one of each query"
-    return _one_item_each(parameter, rule, given, n_anchors, n_items)
-
-
-def read_itself(given: Any, n_anchors: int, n_items: int) -> Positives | None:
-    """`same_ids` as the pairs (query, corpus row) that are one and the same; None if there are none.
-
-    Given as True: query i is corpus row i; (n_anchors,) corpus rows, -1 none; or (query ids, corpus ids).
-    """
-    if isinstance(given, bool | np.bool_) or given is None:
-        if not given:
-            return None
-        if n_anchors != n_items:
-            advice = "Pass the corpus row of each query, -1 for none, or (query ids, corpus ids)."
-            rule = f"left out unless queries are the {n_items} corpus rows"
-            raise_invalid("same_ids", rule, f"{n_anchors} queries", advice)
-        given = np.arange(n_anchors)
-    elif _are_two_arrays(given):
-        given = _rows_of_ids(_as_list(given[0]), _as_list(given[1]), n_anchors, n_items)
-    rule = f"True, ({n_anchors},) the corpus row of each query, or (query ids, corpus ids)"
-    return _one_item_each("same_ids", rule, given, n_anchors, n_items)
-
-
-def _no_pairs(n_anchors: int, n_items: int) -> Positives:
-    return Positives.from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_anchors, n_items)
-
-
-def _are_two_arrays(given: Any) -> bool:
-    return isinstance(given, tuple | list) and len(given) == 2 and all(np.ndim(to_numpy(part)) == 1 for part in given)
-
-
-def _one_item_each(parameter: str, rule: str, given: Any, n_anchors: int, n_items: int) -> Positives:
-    """Pairs from (n_anchors,) the item of each anchor, -1 for none."""
-    items = as_array(parameter, to_numpy(given))
-    if items.shape != (n_anchors,) or (items.size and items.dtype.kind not in "iu"):
-        raise_invalid(parameter, rule, f"shape {items.shape} {items.dtype}" if items.ndim else shown(given))
-    items = items.astype(np.int64)
-    check_range(parameter, items, n_items, "corpus rows", least=-1)
-    anchors = np.flatnonzero(items >= 0)
-    return Positives.from_pairs(anchors, items[anchors], n_anchors, n_items)
-
-
-def _as_list(part: Any) -> list[Any]:
-    names = list(next((getattr(part, way)() for way in ("to_pylist", "tolist") if hasattr(part, way)), part))
-    odd = [row for row, name in enumerate(names) if not isinstance(name, str | int)]
-    if odd:
-        got = at_row(shown(names[odd[0]]), odd[0], len(odd))
-        raise_invalid("same_ids", "ids that are strings or whole numbers", got)
-    return names
-
-
-def _rows_of_ids(queries: list[Any], corpus: list[Any], n_anchors: int, n_items: int) -> Ids:
-    """(n_anchors,) the corpus row with the id of each query, -1 without one."""
-    for what, names, size in (("query", queries, n_anchors), ("corpus", corpus, n_items)):
-        if len(names) != size:
-            raise_invalid("same_ids", f"{size} {what} ids", len(names))
-    from naysay.formats._labels import check_distinct  # here, because few calls need them
-
-    check_distinct("same_ids", corpus)
-    row_of = {name: row for row, name in enumerate(corpus)}
-    return np.array([row_of.get(name, -1) for name in queries], np.int64)

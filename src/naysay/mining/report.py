@@ -17,9 +17,9 @@ from naysay.checks import check_lengths, public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import cut_at, nearest_below
 from naysay.detectors.rate import RateEstimate
-from naysay.mining.auto import FitLists, lists_of, own_scores, usable
+from naysay.mining.auto import lists_of
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
-from naysay.mining.estimate import among
+from naysay.mining.fit import FitLists, own_scores, usable
 from naysay.mining.judge import Judge, judge_of
 from naysay.places import Place, as_place, check_page
 from naysay.positives import POSITIVE
@@ -139,9 +139,9 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
 
     The lists are those of the anchors that the posterior was fitted to, and counts are scaled to all.
     """
-    if mined.fit is None:
+    if mined.fitted is None:
         return Weighed(None, "these scores have no posterior: pairs were rescored")
-    posterior, lists = mined.fit.posterior, mined.fit.lists
+    posterior, lists = mined.fitted.posterior, mined.fitted.lists
     anchors = mined.problem.anchors
     if mined.anchors is not None:
         anchors = mined.anchors
@@ -164,7 +164,7 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
     sets = {"nearest": nearest} | _by_rules(mined, rows, lists, counts)
     cuts = [cut_at(eligible, counts, target, None).kept for target in targets]
     shares = posterior.shares(lists.scores, own, [*sets.values(), *cuts], alike=lists.alike)
-    shares[0] = posterior.summary.before or shares[0]  # of all anchors that it was fitted to, as in the rule
+    shares[0] = mined.fitted.before or shares[0]  # of all anchors that it was fitted to, as in the rule
 
     total = mined.problem.queries.n
     slots_wanted = int(counts.sum())
@@ -184,7 +184,7 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
     taken = mined.mask[rows]
     chosen = point(
         CHOSEN,
-        among(lists, np.where(taken, mined.ids[rows], -1)),
+        lists.contain(np.where(taken, mined.ids[rows], -1)),
         mined.false_share or _NO_NEGATIVES,
         in_use,
         mined.scores[rows][taken].astype(np.float64),

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
-from naysay.detectors.posterior import Posterior
 from naysay.detectors.posterior_summary import nearest_below
+from naysay.mining.candidates import Ids
+from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.text import with_interval
 
-Ids = NDArray[np.int64]
-FitLists = Any  # that of `mining.auto`, which is built on this module
 _DRAWN = 5  # the step of the seed: see `mining.problem`
 
 
@@ -35,10 +34,11 @@ class Reviewed:
     def of_lists(self, lists: FitLists) -> Ids:
         """(A, M) 1 for a false negative, 0 for a true one, -1 for a candidate that was not reviewed."""
         truth = np.full(lists.ids.shape, -1)
-        rows = np.searchsorted(lists.anchors, self.anchors)
-        for row, anchor, item, false in zip(rows, self.anchors, self.items, self.false, strict=True):
-            if row < len(lists.anchors) and lists.anchors[row] == anchor:
-                truth[row, lists.ids[row] == item] = int(false)
+        rows = np.minimum(np.searchsorted(lists.anchors, self.anchors), len(lists.anchors) - 1)
+        pair, slot = np.nonzero(lists.ids[rows] == self.items[:, None])
+        is_listed = lists.anchors[rows[pair]] == self.anchors[pair]
+        pair, slot = pair[is_listed], slot[is_listed]
+        truth[rows[pair], slot] = self.false[pair]
         return truth
 
     def describe(self) -> str:
@@ -85,21 +85,20 @@ class ToReview:
     posterior: NDArray[np.float64]  # NaN if there is none
 
 
-def drawn_pairs(
-    detector: Posterior, lists: FitLists, counts: Ids, count: int, reviewed: Reviewed | None = None
-) -> ToReview:
+def drawn_pairs(fitted: FittedPosterior, counts: Ids, count: int, reviewed: Reviewed | None = None) -> ToReview:
     """Pairs drawn uniformly, by the seed, among the nearest k candidates of each list that may be taken.
 
     Those that were reviewed before are not drawn again. All of them if there are fewer.
     """
+    lists = fitted.lists
     nearest = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
     if reviewed is not None:
         nearest &= reviewed.of_lists(lists) < 0
     places = np.flatnonzero(nearest)
-    places = rng_for(detector.seed, _DRAWN).choice(places, min(count, len(places)), replace=False)
+    rng = rng_for(fitted.posterior.seed, _DRAWN)
+    places = rng.choice(places, min(count, len(places)), replace=False)
     rows, slots = np.unravel_index(places, nearest.shape)
     posterior = np.full(len(rows), np.nan)
-    if detector.fitted:
-        own = np.asarray(detector.positive_scores, np.float64)[lists.anchors]
-        posterior = detector.posterior(lists.scores, own, alike=lists.alike)[rows, slots]
+    if fitted.posterior.fitted:
+        posterior = fitted.probabilities()[rows, slots]
     return ToReview(lists.anchors[rows], lists.ids[rows, slots], lists.scores[rows, slots], posterior)
