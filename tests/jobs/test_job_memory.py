@@ -58,5 +58,5 @@ def test_a_fit_stays_within_the_budget(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=threads)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["rule"].startswith("Estimated false negatives among the 10 nearest")
+    assert found["rule"].startswith("By labels alone")
     assert found["bytes"] < 180_000_000

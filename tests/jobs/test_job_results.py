@@ -51,11 +51,11 @@ def test_the_estimate_holds_the_truth_whatever_the_judge(tmp_path, judge):
     truth = world.share(tmp_path / "out.jsonl")
     assert isinstance(found.false_negatives, RateEstimate)
     assert truth < found.false_negatives.high
-    assert 0.8 * truth < found.false_negatives.estimate < max(0.06, 1.6 * truth)  # it errs upwards with few anchors
+    assert 0.6 * truth < found.false_negatives.estimate < max(0.06, 1.6 * truth)  # it errs upwards with few anchors
     if judge == "none":
         assert "Next: mine again with --judge auto" in str(found)
     if judge == "auto":
-        assert found.rule.startswith("Estimated false negatives among the 5 nearest ")
+        assert found.rule.startswith("By labels alone, an estimated ")
         assert truth < 0.08
         assert found.advice == f"Next: train on {tmp_path / 'out.jsonl'}."
 

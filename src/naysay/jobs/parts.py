@@ -20,7 +20,7 @@ from naysay.checks import raise_invalid
 from naysay.jobs.folder import PART, JobFolder
 from naysay.jobs.prepare import Ready
 from naysay.mining.candidates import SLOTS, Candidates, Mask, Reason
-from naysay.mining.pipeline import mine_block, take_negatives
+from naysay.mining.pipeline import mine_blocks, take_negatives
 from naysay.mining.problem import Problem
 from naysay.mining.take import added, slots_of, tally_of, too_frequent
 
@@ -90,10 +90,8 @@ def _in_order(mine: Callable[[Any], Any], limits: list[tuple[int, int]], at_once
 
 
 def _mine_part(ready: Ready, anchors: Ids) -> dict[str, NDArray[Any]]:
-    problem, judge = ready.problem, ready.judge
-    blocks = problem.blocks(anchors, problem.first_depth)
-    lists = Candidates.stacked([mine_block(problem, judge, block).narrowed(problem.listed_width) for block in blocks])
-    if problem.options.max_per_item is not None:
+    lists = mine_blocks(ready.problem, ready.judge, anchors)
+    if ready.problem.options.max_per_item is not None:
         return packed(lists)
     return _negatives_of(ready, anchors, lists)
 

@@ -46,6 +46,7 @@ _FIXED_BYTES = 112 << 20  # blocks of vectors and texts, and what the libraries 
 _LEAST_BYTES = 152 << 20
 MIN_PART_ROWS = 4096  # anchors of a part: each part reads the corpus again
 MIN_PARTS = 16  # of a large job, so that a kill loses little
+_REVIEW_COMMAND = "naysay mine ... --reviewer KIND --review 100"
 _KNOWN_ARRAYS = ("indptr", "indices", "filter", "relation")
 
 
@@ -184,6 +185,7 @@ def prepare(
     if job.source:
         sources["bm25"] = _bm25_lists(folder, job_tables, options.depth or SELECT_DEPTH)
     problem = checked_problem(queries, corpus, job_tables.known, job_tables.itself, job.k, sources, options)
+    problem = replace(problem, review_command=_REVIEW_COMMAND)
     problem, part_rows = within_budget(problem, job.budget, parts_at_once=1 if cluster is None else 2)
     if cluster is None:
         problem = problem.with_exact_search()

@@ -114,8 +114,9 @@ class WeakEncoder:
 
     def usable(self) -> bool:
         """Whether the nearest are above the target by the estimate, and may be far below by its interval."""
-        before = self.fitted.before
-        if before is None or self.problem.reviewed is not None or self.fitted.posterior.summary.biased:
+        before, summary = self.fitted.before, self.fitted.posterior.summary
+        labels_look_easy = summary.reach[0] < 1  # then the lower end is 0 for another reason, and more may be false
+        if before is None or self.problem.reviewed is not None or labels_look_easy or summary.biased:
             return False
         return before.estimate > self.problem.options.false_share and is_vague(before)
 
