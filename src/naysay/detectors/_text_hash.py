@@ -37,11 +37,7 @@ _BLOCK = 4096
 
 
 class Folding(dict[int, str | int]):
-    """The replacement of each character, for `str.translate`, computed at first use.
-
-    Args:
-        punctuation: Whether punctuation becomes a space.
-    """
+    """The replacement of each character, for `str.translate`, computed at first use."""
 
     def __init__(self, *, punctuation: bool) -> None:
         super().__init__()
@@ -67,12 +63,6 @@ def fold(text: str, folding: Folding) -> str:
     A point that starts a number gets a zero: .5 is 0.5, and not 5. In "fig.5" and between digits it becomes a space, as
     a comma does: 1.5 is 1,5. # % & * / @ \ stay. A text of punctuation alone keeps it. In scripts without spaces each
     character is a word.
-
-    Examples:
-        >>> fold("  The Café, in PARIS. ", Folding(punctuation=True))
-        'the café in paris'
-        >>> fold("a dose of .5 mg", Folding(punctuation=True)) == fold("A dose of 0.5 mg.", Folding(punctuation=True))
-        True
     """
     plain = text.casefold() if text.isascii() else _normal(_INVISIBLE.sub("", text))
     if folding.punctuation:
@@ -150,7 +140,7 @@ def keys_of(block: Sequence[bytes]) -> NDArray[np.uint64]:
 
 
 def signatures(texts: Sequence[bytes], shingle: int, size: int) -> NDArray[np.uint32]:
-    """(n, size) MinHash signatures of folded texts, the same on every machine. O(words * size).
+    """(n, size) MinHash signatures of folded texts, the same on every machine.
 
     A text becomes the set of its runs of `shingle` words; a shorter text is one run. For each of `size` hash functions
     the signature keeps the smallest hash of the set. Two sets have the same smallest hash with probability

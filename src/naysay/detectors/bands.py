@@ -26,7 +26,7 @@ class Bands:
         suspicion  1 if score >= high, else 0
 
     `choose_thresholds` finds both numbers by shares of pairs. A threshold is compared in the precision of the scores,
-    as NumPy and torch compare an array with a number; bfloat16 is compared as float32. O(1) per score.
+    as NumPy and torch compare an array with a number; bfloat16 is compared as float32.
 
     Args:
         low: The threshold of hard negatives.

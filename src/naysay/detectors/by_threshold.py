@@ -49,7 +49,7 @@ class MaxScore:
     """Suspect what scores above `high`, whatever the anchor: TopK-Abs, or `max_score` of other miners.
 
     The right number depends on the encoder: cosines of one lie between 0.7 and 1, of another around 0. `Calibrated`
-    finds a threshold by labelled positives, `choose_thresholds` by the share of pairs above it. O(1) per slot.
+    finds a threshold by labelled positives, `choose_thresholds` by the share of pairs above it.
 
     Args:
         high: The highest score that a negative may have. A score of exactly `high` is kept.
@@ -203,7 +203,7 @@ class RankWindow:
 def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Floats:
     """The lowest score of each anchor with any of its positives, as `Margin` and `ShareOfPositive` use it.
 
-    A candidate below the lowest is below all of them. O(n + n_anchors).
+    A candidate below the lowest is below all of them.
 
     Args:
         anchors: (n,) the anchor of each labelled pair.

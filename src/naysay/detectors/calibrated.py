@@ -45,8 +45,7 @@ def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0
     """Choose one labelled positive of each anchor at random, to hold out of training: their positions (m,), ascending.
 
     An encoder scores its training pairs higher than others. So positives that set a threshold must be held out of
-    training, or the threshold is too high. All positives of an anchor are equally likely. An anchor with one positive
-    may lose it to the held-out part. O(n log n).
+    training, or the threshold is too high. An anchor with one positive may lose it to the held-out part.
 
     Args:
         anchors: (n,) the anchor of each labelled positive.
@@ -78,20 +77,17 @@ class Calibrated:
     """Suspect what scores like a positive: at or above the r-th smallest score of n labelled positives.
 
     `fit` sets the threshold `high`, with r = floor(alpha (n + 1)). **At most r / (n + 1) <= alpha of unlabelled
-    positives are expected to score below it**, for any encoder, if they are exchangeable with the labelled ones. Proof:
-    let S be the score of an unlabelled positive. If S is below the r-th smallest of the n, then at most r of all n + 1
-    scores are at or below S. No more than r of n + 1 scores can have that rank, whatever ties there are, and each of
-    them is equally likely to be S. With fewer than 1 / alpha - 1 positives (19 at 0.05) r is 0, and `fit` raises.
+    positives are expected to score below it**, for any encoder: if all n + 1 scores are exchangeable, no more than r of
+    them can be below the r-th smallest of the others, and each is equally likely to be the unlabelled one. With fewer
+    than 1 / alpha - 1 positives (19 at 0.05) r is 0, and `fit` raises.
 
-    The bound is marginal and holds **per anchor**: it is the mean over calibration sets and over anchors, with one
-    positive of each. For a given calibration set the share missed is Beta(r, n + 1 - r) distributed (`bound_at`). The
-    bound assumes that the labelled positives were held out of training (`one_per_anchor`), that each comes from another
-    anchor (`anchors`), and that which pairs are labelled does not depend on their score.
+    The bound is the mean over calibration sets and over anchors, with one positive of each. For a given calibration set
+    the share missed is Beta(r, n + 1 - r) distributed (`bound_at`). It assumes that the labelled positives were held
+    out of training (`one_per_anchor`), that each comes from another anchor, and that which pairs are labelled does not
+    depend on their score.
 
     Suspicion of a score s with c(s) = #{positives <= s} is c / (2 r) below the threshold, and from it on
     0.5 + 0.5 (c - r) / (n + 1 - r). `threshold_at` finds the thresholds of other alphas in the same suspicion.
-
-    Cost: a sort of n scores; O(log n) per slot.
 
     Vovk, Gammerman and Shafer. Algorithmic Learning in a Random World. 2005: conformal prediction, here of positives.
 

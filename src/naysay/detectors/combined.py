@@ -72,8 +72,7 @@ class Combined:
     has its odds divided by those of its threshold, so that it flags at 0.5, too. A single detector is as it is.
 
     `observe` updates all detectors that learn, and `state` holds their states under "name/key". An error in one leaves
-    all unchanged: `observe` and `restore` copy the states of all but the last. Cost: that of the detectors, each called
-    once.
+    all unchanged.
 
     Args:
         detectors: {name: detector}. Reports, `dropped` and states use the names, which must not contain a slash.
@@ -83,15 +82,11 @@ class Combined:
             not independent: use "max" for those.
 
     Examples:
-        >>> import numpy as np, naysay as ns
-        >>> class Always:
-        ...     def __init__(self, value):
-        ...         self.value = value
-        ...     def suspicion(self, query, negatives):
-        ...         return np.where(negatives.ids >= 0, self.value, 0.0)
-        >>> two = Combined({"a": Always(0.4), "b": Always(0.3)}, rule="noisy_or")
-        >>> two.suspicion(ns.Query([0]), ns.Negatives(np.array([[5, -1]])))
-        array([[0.58, 0.  ]])
+        >>> import naysay as ns
+        >>> both = Combined({"high": ns.detectors.MaxScore(0.8), "ranks": ns.detectors.RankWindow(1)})
+        >>> negatives = ns.Negatives(np.array([[5, 6, -1]]), scores=np.array([[0.9, 0.4, 0.0]]))
+        >>> (both.suspicion(ns.Query([0]), negatives) >= 0.5).tolist(), both.judge(ns.Query([0]), negatives).flags()
+        ([[True, False, False]], {'high': 1, 'ranks': 1})
     """
 
     def __init__(self, detectors: Mapping[str, Detector], rule: str = "max") -> None:
@@ -117,8 +112,7 @@ class Combined:
     def judge(self, query: Query, negatives: Negatives) -> Judgement:
         """Return the suspicion of each detector and of all together.
 
-        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector. An error names the
-        detector.
+        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector.
         """
         check_query_and_negatives(query, negatives)
         parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}

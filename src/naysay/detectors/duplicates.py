@@ -45,8 +45,6 @@ class Duplicates:
         transitive   for a positive of another anchor that shares a positive
 
     A text without visible characters has no duplicates. Texts are not kept, only 8 + 4 * signature bytes each.
-    Construction makes `signature` hashes for each word; suspicion makes `signature` comparisons and d products for each
-    slot and each positive of its row.
 
     Args:
         item_texts: Texts of the items, by id: strings or bytes.
@@ -234,19 +232,12 @@ class Duplicates:
 
 
 class _Table(NamedTuple):
-    """A row for each item, followed by one for each anchor.
-
-    Args:
-        n_items: The number of items.
-        n_anchors: The number of rows for anchors.
-        values: Vectors (n, d) float32, or keys (n,) uint64.
-        signed: (n, P) uint32 the signatures of texts, or None.
-    """
+    """A row for each item, followed by one for each anchor."""
 
     n_items: int
-    n_anchors: int
-    values: NDArray[Any]
-    signed: NDArray[np.uint32] | None = None
+    n_anchors: int  # rows for anchors
+    values: NDArray[Any]  # vectors (n, d) float32, or keys (n,) uint64
+    signed: NDArray[np.uint32] | None = None  # (n, P) the signatures of texts
 
 
 def _vector_table(items: Any, anchors: Any) -> _Table:

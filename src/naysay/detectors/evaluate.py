@@ -142,7 +142,7 @@ def evaluate(
     bins: int = 10,
     confidence: float = CONFIDENCE,
 ) -> Evaluation:
-    """Evaluate a detector on candidates of which the truth is known. All filled slots count. O(B K).
+    """Evaluate a detector on candidates of which the truth is known. All filled slots count.
 
     Args:
         detector: The detector.
@@ -161,12 +161,10 @@ def evaluate(
 
     Examples:
         >>> import naysay as ns
-        >>> class Never:
-        ...     def suspicion(self, query, negatives):
-        ...         return np.zeros(negatives.shape)
-        >>> rates = evaluate(Never(), ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [2, 0]])), np.array([0, 0, 1]))
+        >>> negatives = ns.Negatives(np.array([[1, 2], [2, 0]]), scores=np.array([[0.9, 0.1], [0.2, 0.3]]))
+        >>> rates = evaluate(ns.detectors.MaxScore(0.5), ns.Query([0, 1]), negatives, np.array([0, 0, 1]))
         >>> rates.mtpr, rates.mtnr
-        (0.0, 1.0)
+        (0.5, 1.0)
     """
     check_query_and_negatives(query, negatives)
     n_bins = check_whole("bins", bins, 1, _MOST_BINS)

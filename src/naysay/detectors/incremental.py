@@ -115,8 +115,7 @@ class Incremental:
     suspicion = the mean over granularities of [same label, not -1]. `labels` (G, n_samples) are for the losses:
     `eliminate(z, partner, found.labels[:, ids], temperature=...)`.
 
-    Each update starts anew. It costs n k d for each iteration and k, on one thread for each k, and 24 bytes for each
-    sample and k. suspicion: G look-ups per slot.
+    Each update starts anew.
 
     Args:
         n_samples: The number of samples. Anchors and candidates are sample ids, 0 ... n_samples - 1.
@@ -193,8 +192,8 @@ class Incremental:
     def update(self, features: Any, progress: float) -> None:
         """Cluster all samples again, and accept the share of labels for this progress.
 
-        After an error nothing has changed. Features of a collapsed encoder, all within 1e-5 of their norm, are an
-        error: they would put all samples in one class.
+        After an error nothing has changed. Features that are all within 1e-5 of their norm, of a collapsed encoder,
+        are an error.
 
         Args:
             features: (n_samples, d) floating-point numbers, in NumPy, torch, or memory-mapped. Row i is sample i.
@@ -284,10 +283,9 @@ def _granularities(clusters: Any, n_samples: int) -> tuple[int, ...]:
 
 
 def _as_features(features: Any, rows: int) -> _clusters.Vectors:
-    """Check (rows, d) features and return them as float32, without a copy if they are float32 already. O(rows d).
+    """Check (rows, d) features and return them as float32, without a copy if they are float32 already.
 
-    A collapsed encoder gives all samples the same features up to rounding. k-means would put them in one class, and a
-    loss would have no negatives left, so that is an error.
+    Features of a collapsed encoder, all the same up to rounding, are an error: k-means would put them in one class.
     """
     given = as_array("features", to_numpy(features))
     if given.ndim != 2 or len(given) != rows:

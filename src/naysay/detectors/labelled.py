@@ -48,8 +48,7 @@ class Labelled(MadeOf):
         log P / (1 - P) = w . (1, z)                z the standardised features
         logit suspicion = log P / (1 - P) + log cost (+ logit false_share - logit of the share among the labels)
 
-    At least 10 labels of each kind are required; `judge_some` returns both kinds. O(n f^2) per iteration of `fit` for n
-    labels; O(f) per slot, plus the features.
+    At least 10 labels of each kind are required; `judge_some` returns both kinds.
 
     Platt. Probabilistic Outputs for Support Vector Machines. 1999 (a score made a probability by a logistic fit).
 

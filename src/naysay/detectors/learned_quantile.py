@@ -41,7 +41,7 @@ class LearnedQuantile:
 
     t is the number of steps with this anchor. Rows of one anchor are one observation. Suspicion is that of `Margin`,
     with the threshold c. Pass `observe` what the sampler returned, before a policy drops suspects. alpha is a guess:
-    every anchor loses that share. O(B K) per step, and four numbers for each anchor.
+    every anchor loses that share.
 
     Balmaseda, Wang, Lin and Yang. Discovering Global False Negatives On the Fly for Self-supervised Contrastive
     Learning. ICML 2025. Its code puts the epoch in place of t, and of rows of one anchor the last one counts.

@@ -125,8 +125,8 @@ class Mixture:
         suspicion = share p_false(x) / p(x),     1/2 where both components are equally likely
 
     The wider component wins in *both* tails, so the plain posterior may call the easiest negatives false. `monotone`
-    keeps the suspicion constant outside `components.increasing_range`. The fit is deterministic, and always finds two
-    components: if `components.gain` is below 0, one fits as well. O(n) per iteration for n scores, O(1) per slot.
+    keeps the suspicion constant outside `components.increasing_range`. The fit always finds two components: if
+    `components.gain` is below 0, one fits as well.
 
     Xia, Wu, Wang, Chen, Li. ProGCL: Rethinking Hard Negative Mining in Graph Contrastive Learning. ICML 2022. From the
     published code: the start Beta(1, 2) and Beta(2, 1) with f = 0.05, 10 iterations, and weights divided by their row

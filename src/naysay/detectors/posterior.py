@@ -63,7 +63,7 @@ class Posterior(MadeOf):
     It assumes that labels are random among an anchor's positives, that the highest scores are positives almost surely,
     and that scores mean about the same for all anchors. Labels that are the easiest positives break the first:
     `reason` says so where it is clear, and `alike`, `correct` or `labelled_share` mend it. Where labels cannot tell,
-    `fitted` is False and `reason` says why. A tenth of a second for 2,000 anchors with 50 candidates; O(1) per slot.
+    `fitted` is False and `reason` says why.
 
     Elkan and Noto. Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008. Efron. Large-Scale Inference.
     2010 (a threshold by the mean of local false discovery rates).

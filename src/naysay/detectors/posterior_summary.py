@@ -74,7 +74,7 @@ def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cu
     """Find the largest tau such that the mean posterior of "the k nearest with posterior <= tau" is at most a target.
 
     One tau for all anchors. The mean never falls with tau: what a larger tau adds has a larger posterior than all that
-    is kept, and replaces something smaller. So a bisection over the posteriors is exact: O(A M log A M).
+    is kept, and replaces something smaller. So a bisection over the posteriors is exact.
 
     Args:
         posterior: (A, M) from 0 to 1, nearest first; NaN where a slot is empty.

@@ -144,8 +144,7 @@ def unlabelled_share(
     sampling error (Clopper and Pearson, the error divided among the tails tried). Both exceed pi if true negatives
     reach the top scores too; if none do, the estimate is as often below pi as above, so quote `high`. `low` is 0: all
     candidates might be negatives with just these scores. If a few of many anchors hold most positives, a sample may
-    contain none of them, and the bound does not hold. `losses.debiased` takes this prior. O(B n) for each of about ten
-    tails.
+    contain none of them, and the bound does not hold. `losses.debiased` takes this prior.
 
     Blanchard, Lee and Scott. Semi-Supervised Novelty Detection. JMLR 2010: the mixture and its bound. Elkan and Noto.
     Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008: the assumption that labels are random.

@@ -44,8 +44,7 @@ class SoftClusters:
         suspicion = (1 + a) / 2 if both have the same nearest centre, else a / 2
 
     More, smaller clusters flag fewer. The state is the centres; restore({"centres": ...}) accepts centres that were
-    trained elsewhere. k-means is O(n n_clusters d) per iteration and restart; suspicion O((B + m) n_clusters d) for the
-    m distinct ids of the batch.
+    trained elsewhere.
 
     Zhao, Yang, Wang, Yang, Deng. Graph Debiased Contrastive Learning with Joint Representation Clustering. IJCAI 2021
     (GDCL), by its abstract and published code: k-means, then the kernel, with nu = 0.0001. There the centres are also
@@ -89,14 +88,11 @@ class SoftClusters:
         self.centres: NDArray[np.float32] | None = None
 
     def update(self, vectors: Any, *, rng: np.random.Generator) -> None:
-        """Find the centres.
+        """Find the centres. Fewer vectors than clusters, or vectors that are all equal, raise an error.
 
         Args:
             vectors: (n, d) the current vectors of all points.
             rng: The generator for the starting points.
-
-        Raises:
-            NaysayError: If there are fewer vectors than clusters, or all are equal; rng has not moved then.
         """
         check_generator(rng)
         points = as_vectors("vectors", to_numpy(vectors), ("n", "d"))

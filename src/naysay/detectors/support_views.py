@@ -36,8 +36,7 @@ class SupportViews(MadeOf):
         suspicion  = g(score_j) for the row's top,   min(g(score_j), 0.49) for the others
 
     Of equal scores the earlier slot ranks higher. The threshold is a cosine of *this* encoder: check `scores` of known
-    positives first. `embed` is called once for each id in the batch. O(B S n d) for n distinct ids that rows share,
-    else O(B K S d).
+    positives first. `embed` is called once for each id in the batch.
 
     Huynh, Kornblith, Walter, Maire, Khademi. Boosting Contrastive Self-Supervised Learning with False Negative
     Cancellation. WACV 2022 (FNC), by its abstract and published code, of which the defaults are. That code also counts

@@ -103,9 +103,8 @@ def choose_thresholds(
     more than the share are equal at the top, `high` is the next float above them and no negative is false. A threshold
     is compared in the precision of the scores, as NumPy and torch compare an array with a number.
 
-    The shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available.
-
-    Cost: one pass over the scores for a grid, else two. Files are read in blocks, and everything is exact.
+    The shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available. Files
+    are read in blocks, once for a grid, else twice, and everything is exact.
 
     Args:
         scores: Scores of the negatives, higher is closer: an array (n,) or (anchors, n) of NumPy or torch, a list or
