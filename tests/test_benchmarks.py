@@ -384,15 +384,3 @@ def test_classes_of_cost_are_those_that_were_measured():
         assert row["class"] == cost_class(row["ratio"])
         if name in steps:
             assert row["data"] == shape_of(catalog.find(name)[0])
-
-
-def test_the_page_of_compare_quotes_the_speed_of_the_runners():
-    found = result("runners")
-    rows = found["factorisation"]["ours"]["rows"] | found["transe"]["rows"] | found["propagation"]["rows"]
-    peers = [
-        rows[name]["naysay_is_faster"]["processor"] for name in ("recbole_train", "pykeen", "torch.sparse, rows (CSR)")
-    ]
-    shares = [100 * row["share_of_negatives"] for row in found["steps"].values()]
-    sentence = next(line for line in page("docs/compare.md").splitlines() if line.startswith("The models train at"))
-    assert re.findall(r"([\d.]+) x ", sentence) == [f"{ratio:.1f}" for ratio in peers]
-    assert f"takes {min(shares):.0f} to {max(shares):.0f} % of a step" in sentence

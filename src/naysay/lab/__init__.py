@@ -1,7 +1,7 @@
 """LAB: five domains end to end, `compare` (which negatives for my data), and measures of rankings and vectors.
 
-A domain is a file: its data and readers, small models, and a task with its training step and measures. All but the
-measures needs torch.
+A domain is a file: its data and readers, small models, and a task. `_task.py` has what tasks share, `_run.py` the
+training loop. All but the measures needs torch.
 """
 
 from importlib.util import find_spec
@@ -12,69 +12,40 @@ from naysay.lab.probes import auc, average_precision, linear_probe, nearest_labe
 from naysay.lab.ranking import Ranking, ranking
 
 if find_spec("torch") is not None:
-    from naysay.lab.arms import Arm, fitting_methods
+    from naysay.lab.arms import fitting_methods
     from naysay.lab.comparison import compare
-    from naysay.lab.graphs import Graph, GraphSage, NodeEmbedder, NodeEmbedding, read_graph, split_edges
-    from naysay.lab.images import ConvEncoder, ImageContrast, ImageLearner, Images, read_images
-    from naysay.lab.knowledge_graph import (
-        KnowledgeGraph,
-        LinkPrediction,
-        LinkPredictor,
-        TripleModel,
-        read_triples,
-        split_triples,
-    )
+    from naysay.lab.graphs import Graph, NodeEmbedding, read_graph, split_edges
+    from naysay.lab.images import ImageContrast, Images, read_images
+    from naysay.lab.knowledge_graph import KnowledgeGraph, LinkPrediction, read_triples, split_triples
     from naysay.lab.recommendation import (
         Interactions,
-        LightGCN,
         Recommendation,
-        Recommender,
         read_interactions,
         split_by_time,
         split_by_user,
     )
     from naysay.lab.report import report_comparison
     from naysay.lab.result import ArmResult, Comparison, Point, RunResult
-    from naysay.lab.retrieval import (
-        Adapter,
-        Pieces,
-        Retrieval,
-        Retriever,
-        SubwordEncoder,
-        TextPairs,
-        read_texts,
-        split_by_document,
-    )
+    from naysay.lab.retrieval import Pieces, Retrieval, SubwordEncoder, TextPairs, read_texts, split_by_document
 
 __all__ = [
-    "Adapter",
-    "Arm",
     "ArmResult",
     "Comparison",
-    "ConvEncoder",
     "Graph",
-    "GraphSage",
     "ImageContrast",
-    "ImageLearner",
     "Images",
     "Interactions",
     "KnowledgeGraph",
-    "LightGCN",
     "LinkPrediction",
-    "LinkPredictor",
-    "NodeEmbedder",
     "NodeEmbedding",
     "Pieces",
     "Point",
     "Ranking",
     "Recommendation",
-    "Recommender",
     "Retrieval",
-    "Retriever",
     "RunResult",
     "SubwordEncoder",
     "TextPairs",
-    "TripleModel",
     "auc",
     "average_precision",
     "compare",

@@ -11,7 +11,7 @@ import numpy as np
 
 from naysay._commands import CompareOptions
 from naysay.checks import raise_invalid, shown, with_parameter
-from naysay.lab._domain import Task
+from naysay.lab._task import Task
 from naysay.lab.graphs import Graph, NodeEmbedding, read_graph, split_edges
 from naysay.lab.images import ImageContrast, Images, read_images
 from naysay.lab.knowledge_graph import KnowledgeGraph, LinkPrediction, read_triples, split_triples

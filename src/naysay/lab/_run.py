@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from naysay.lab._domain import Task
+from naysay.lab._task import Task
 from naysay.lab.arms import Arm
 from naysay.lab.result import LEAST_STEPS, Point, RunResult
 
 # After a quarter of the steps the best three learning rates go on, after half of them the best two.
-ROUNDS = ((4, 3), (2, 2), (1, 1))  # (what the steps are divided by, how many go on)
+_ROUNDS = ((4, 3), (2, 2), (1, 1))  # (what the steps are divided by, how many go on)
 POINTS = 20  # validations of a run
-TIMED_STEPS, TIMED_SECONDS = 8, 0.2  # an arm is timed for so many steps at most, or until so many seconds have passed
-LONG_VALIDATION = 10.0  # seconds; compiling what ranks takes less
+_TIMED_STEPS, _TIMED_SECONDS = 8, 0.2  # an arm is timed for so many steps, or until so many seconds have passed
+_LONG_VALIDATION = 10.0  # seconds; compiling what ranks takes less
 TUNING = 1_000_003  # added to the seed, so that learning rates are chosen on runs that are not compared
 
 OnSteps = Callable[[int], None]  # on_steps(steps): so many more steps are done
@@ -34,24 +32,24 @@ class Run:
     """
 
     def __init__(self, task: Task, arm: Arm, lr: float, seed: int, steps: int = LEAST_STEPS) -> None:
-        """Nothing is trained yet."""
-        self.task, self.arm, self.lr, self.seed, self.done = task, arm, lr, seed, 0
+        self.task, self.arm, self.lr, self.seed = task, arm, lr, seed
         self.model = task.start(seed)
         wall, processor = time.perf_counter(), time.process_time()
         sampler = arm.sampler({**self.model.parts(), "steps": steps})
         self.seconds = time.perf_counter() - wall
         # What an earlier run has made for this one, too, counts as if it had been made here.
-        self.processor_seconds = max(time.process_time() - processor, self.model.spared)
+        self.processor_seconds = max(time.process_time() - processor, self.model.processor_seconds_spared)
         self.step_of = partial(self.model.loss, sampler=sampler) if hasattr(sampler, "sample") else sampler
         fused = True if task.device.type == "cpu" else None  # elsewhere torch chooses: not every device has it
-        self.optimiser = torch.optim.Adam(self.model.parameters, lr=lr, weight_decay=task.decay, fused=fused)
+        self.optimiser = torch.optim.Adam(self.model.network.parameters(), lr=lr, weight_decay=task.decay, fused=fused)
         self.order, self.rows = np.random.default_rng(seed), np.zeros(0, np.int64)
-        self.steps_per_second = 1
+        self.done = 0  # steps
+        self.hardness = nan  # the mean of the last steps
         self.points: list[Point] = []
         self.best: Any = None  # the parameters at the best point
         self.best_value = -1.0
 
-    def _batch(self) -> Any:
+    def _next_batch(self) -> Any:
         """The next rows of a shuffled epoch; what does not fill a batch at its end is left out."""
         if len(self.rows) < self.task.batch:
             self.rows = self.order.permutation(self.task.pairs)
@@ -63,7 +61,7 @@ class Run:
         wall, processor = time.perf_counter(), time.process_time()
         self.hardness = 0.0
         for _ in range(steps):
-            self.batch = self._batch()
+            self.batch = self._next_batch()
             loss, self.negatives = self.step_of(self.batch, k=self.arm.k, step=self.done)
             self.optimiser.zero_grad()
             loss.backward()
@@ -83,44 +81,19 @@ class Run:
         self.points.append(Point(self.done, self.seconds, self.processor_seconds, value, self.hardness, false_share))
 
     def to(self, step: int, every: int, on_steps: OnSteps) -> None:
-        """Train up to a step, and validate every so many; report about once a second."""
+        """Train up to a step, and validate every so many."""
         while self.done < step:
-            planned = min(every, step - self.done)
-            left, hardness = planned, 0.0
-            while left:
-                steps = min(left, self.steps_per_second)
-                began = time.perf_counter()
-                self.train(steps)
-                hardness += self.hardness * steps
-                left -= steps
-                speed = int(steps / max(time.perf_counter() - began, 1e-9))
-                self.steps_per_second = max(1, min(2 * steps, speed))
-                on_steps(steps)
-            self.hardness = hardness / planned
+            steps = min(every, step - self.done)
+            self.train(steps)
             self.validate()
+            on_steps(steps)
 
     def result(self) -> RunResult:
         """The run with the test measures of its best point."""
-        return RunResult(self.seed, tuple(self.points), self.model.measure(self.best, "test"), _peak_bytes())
+        return RunResult(self.seed, tuple(self.points), self.model.measure(self.best, "test"))
 
 
-def _forget_peak() -> None:
-    """Let the highest memory of this process be counted from now on; on Linux only."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_bytes() -> float:
-    """The highest resident memory since `_forget_peak`; NaN where the system does not tell."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return nan
-    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), nan)
-
-
-def steps_between_points(steps: int) -> int:
-    """Steps between two validations."""
+def _steps_between_points(steps: int) -> int:
     return max(1, -(-steps // POINTS))
 
 
@@ -131,9 +104,9 @@ def choose_lr(task: Task, arm: Arm, steps: int, seed: int, on_steps: OnSteps) ->
     """
     runs = [Run(task, arm, lr, seed + TUNING, steps) for lr in task.learning_rates]
     tried: dict[str, float] = {}
-    for divisor, kept in ROUNDS:
+    for divisor, kept in _ROUNDS:
         for run in runs:
-            run.to(max(1, steps // divisor), steps_between_points(steps), on_steps)
+            run.to(max(1, steps // divisor), _steps_between_points(steps), on_steps)
         tried |= {f"{run.lr:g}": run.best_value for run in runs}
         runs = sorted(runs, key=lambda run: -run.best_value)[:kept]
     return runs[0].lr, tried
@@ -141,9 +114,8 @@ def choose_lr(task: Task, arm: Arm, steps: int, seed: int, on_steps: OnSteps) ->
 
 def train_arm(task: Task, arm: Arm, lr: float, steps: int, seed: int, on_steps: OnSteps) -> RunResult:
     """A whole run."""
-    _forget_peak()
     run = Run(task, arm, lr, seed, steps)
-    run.to(steps, steps_between_points(steps), on_steps)
+    run.to(steps, _steps_between_points(steps), on_steps)
     return run.result()
 
 
@@ -152,7 +124,7 @@ def step_seconds(task: Task, arm: Arm, seed: int) -> tuple[float, Run]:
     run = Run(task, arm, task.learning_rates[0], seed + TUNING)
     run.train(1)
     run.processor_seconds = 0.0
-    while run.done <= TIMED_STEPS and run.processor_seconds < TIMED_SECONDS:
+    while run.done <= _TIMED_STEPS and run.processor_seconds < _TIMED_SECONDS:
         run.train(1)
     return run.processor_seconds / (run.done - 1), run
 
@@ -161,7 +133,7 @@ def validation_seconds(run: Run) -> float:
     """Processor seconds of a validation. The second is timed, because the first may compile, unless that took long."""
     seconds = 0.0
     for _ in range(2):
-        if seconds < LONG_VALIDATION:
+        if seconds < _LONG_VALIDATION:
             start = time.process_time()
             run.validate()
             seconds = time.process_time() - start

@@ -18,19 +18,14 @@ from naysay._options import option_names
 from naysay.checks import with_option_names
 from naysay.lab._folder import REPORT
 from naysay.lab.comparison import compare
-from naysay.lab.result import Column, Comparison
+from naysay.lab.result import Comparison
+from naysay.text import duration
 
 _TITLE = "Test measures, mean ± half of the 95 % CI; best first"
-_WIDE = 150  # columns of a terminal that shows the whole table; others show those of _NARROW, the report shows all
-_SILENT_SECONDS = (
-    30.0  # seconds after which a line is printed where there is no terminal, also within a part of the work
-)
+_WIDE = 150  # columns of a terminal that shows the whole table; others show six columns, the report shows all
+_SILENT_SECONDS = 30.0  # after which a line is printed where there is no terminal, also within a part of the work
 _TELLING = 0.005  # the share of the work after which its speed is told; the first steps are slow
 _HEADING = 10  # letters of a line of a heading
-_NARROW = (
-    *(Column.NAME, Column.K, Column.MEASURE, Column.DIFFERENCE),
-    *(Column.MILLISECONDS_PER_STEP, Column.STILL_RISING),
-)
 STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
 
 
@@ -70,22 +65,14 @@ class _Progress:
         if self.began is None or share == 0 or what.endswith(": kept"):  # what was kept says nothing of the speed
             self.began, self.share = now, share
         fresh = share - self.share
-        left = f", {_duration((now - self.began) * (1 - share) / fresh)} left" if fresh > _TELLING else ""
-        done, part = f", {100 * share:.0f} %{left}", what.partition(", step ")[0]
+        left = f", {duration((now - self.began) * (1 - share) / fresh)} left" if fresh > _TELLING else ""
+        done = f", {100 * share:.0f} %{left}"
         if self.console.is_terminal:
             self.status.update(what + done)
-        elif part != self.last or now - self.printed > _SILENT_SECONDS:
-            self.console.print(Text((what if part == self.last else part) + done), soft_wrap=True)
+        elif what != self.last or now - self.printed > _SILENT_SECONDS:
+            self.console.print(Text(what + done), soft_wrap=True)
             self.printed = now
-        self.last = part
-
-
-def _duration(seconds: float) -> str:
-    """Hours and minutes, minutes, or seconds."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+        self.last = what
 
 
 def print_comparison(result: Comparison, console: Console) -> None:
@@ -94,15 +81,18 @@ def print_comparison(result: Comparison, console: Console) -> None:
     for note in result.notes:
         console.print(Text(f"Note: {note}"))
     narrow = console.width < _WIDE
-    places = _NARROW if narrow else tuple(Column)
+    rows = result.table()
+    headings = [*rows[0]]
+    if narrow:
+        headings = [*headings[:4], "ms per step", "still rising"]
     table = Table(title=_TITLE, title_justify="left", box=None if narrow else box.HEAVY_HEAD, pad_edge=False)
-    for place in places:
+    for heading in headings:
         table.add_column(
-            "\n".join(wrap(result.columns[place], _HEADING, break_long_words=False)),
-            justify="left" if place == Column.NAME else "right",
+            "\n".join(wrap(heading, _HEADING, break_long_words=False)),
+            justify="left" if heading == "negatives" else "right",
             no_wrap=True,
         )
-    for row in result.rows():
-        table.add_row(*(Text(row[place]) for place in places))
+    for row in rows:
+        table.add_row(*(Text(row[heading]) for heading in headings))
     console.print(table)
     console.print(Text(result.recommendation, style="bold"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -14,18 +13,17 @@ from naysay._options import takes_options
 from naysay.arrays import torch_in_one_thread
 from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.lab import _run
-from naysay.lab._domain import Task
 from naysay.lab._folder import REPORT, RESULTS, Folder, opened_folder
 from naysay.lab._kinds import KINDS, data_of
-from naysay.lab.arms import Arm, negatives_of, read_arms, reference_for
+from naysay.lab._task import Task
+from naysay.lab.arms import Arm, parts_of, read_arms, reference_for
 from naysay.lab.report import page_of
 from naysay.lab.result import LEAST_STEPS, TUNED, ArmResult, Comparison
 from naysay.text import counted, versions
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
-TIMING_SHARE = 0.05  # of the budget: what timing the arms may take
-MARGIN = 1.25  # a budget that is asked for has so much more than the estimate: timing a few steps is not exact
+_MARGIN = 1.25  # a budget that is asked for has so much more than the estimate: timing a few steps is not exact
 
 OnProgress = Callable[[str, float], None]  # on_progress(what, share of all the work that is done)
 
@@ -78,31 +76,35 @@ def compare(
         check_one_of("model", options.model, kind.task.models)
     check_bool("quick", options.quick)
     check_device("device", options.device)
-    seeds = check_whole("seeds", options.seeds, 1, 1000)
-    first_seed = check_whole("seed", options.seed, 0)
+    check_whole("seeds", options.seeds, 1, 1000)
+    check_whole("seed", options.seed, 0)
     budget = _seconds(options.budget)
-    steps = None if options.steps is None else check_whole("steps", options.steps, 4)
+    if options.steps is not None:
+        check_whole("steps", options.steps, 4)
     with opened_folder(options.out) as folder, torch_in_one_thread():
         task: Any = kind.task(data_of(kind, data, options), *model, device=options.device)  # type: ignore[misc]
-        arms, counts, arm_notes = _arms_of(task, options, first_seed)
+        arms, negatives, arm_notes = _arms_of(task, options)
         for note in arm_notes:
             on_progress(note.removesuffix("."), 0.0)
+        steps = options.steps
         if options.quick and steps is None:
             steps = task.quick_steps
         if steps is None:
-            steps = folder.settled_steps(budget) or steps_for(task, arms, seeds, budget, first_seed, on_progress)
+            steps = folder.settled_steps(budget) or steps_for(task, arms, options, budget, on_progress)
         settings = {
             **task.settings(),
             "steps": steps,
             "epochs": round(steps * task.batch / task.pairs, 4),
-            "seed": first_seed,
+            "seed": options.seed,
             "decay": task.decay,
             **versions("naysay", "torch"),
         }
         folder.begin(settings, None if options.steps is not None else budget)
-        work = _Work(len(arms) * (seeds + TUNED) * steps, on_progress)
-        each_seed = range(first_seed, first_seed + seeds)
-        done = [_trained(task, arm, k, steps, each_seed, folder, work) for arm, k in zip(arms, counts, strict=True)]
+        work = _Work(len(arms) * (options.seeds + TUNED) * steps, on_progress)
+        seeds = range(options.seed, options.seed + options.seeds)
+        done = [
+            _trained(task, arm, used, steps, seeds, folder, work) for arm, used in zip(arms, negatives, strict=True)
+        ]
         notes = [*task.data.notes, *arm_notes, *_notes_of_training(task, done, settings)]
         result = Comparison(task.measure, tuple(done), settings, tuple(notes))
         folder.write(RESULTS, result.as_json())
@@ -110,25 +112,24 @@ def compare(
     return result
 
 
-def _arms_of(task: Task, options: CompareOptions, seed: int) -> tuple[list[Arm], list[int | str], list[str]]:
+def _arms_of(task: Task, options: CompareOptions) -> tuple[list[Arm], list[int | str], list[str]]:
     """The arms, how many negatives each uses, and sentences about both. Raises if an arm cannot be made."""
-    usual = task.quick if options.quick else task.defaults
-    parts = {**task.start(seed).parts(), "steps": LEAST_STEPS}
-    arms = read_arms(options.methods, parts, usual, task.own, task.k)
-    notes = []
-    reference = reference_for(arms, parts, usual, task.own)
+    defaults = task.quick if options.quick else task.defaults
+    parts = parts_of(task, options.seed, LEAST_STEPS)
+    arms = read_arms(options.methods, task, parts, defaults)
+    reference = reference_for(arms[0], task, parts, defaults) if len(arms) == 1 else None
     if reference is not None:
         arms = [reference, *arms]
-    counts = [negatives_of(arm, arm.sampler(parts)) for arm in arms]
+    used = [arm.negatives_used(arm.sampler(parts)) for arm in arms]
+    notes = []
     if reference is not None:
-        same_k = counts[0] == counts[1]
-        of_k = ", with as many negatives." if same_k else f". Their k differ: {counts[0]} and {counts[1]}."
+        of_k = ", with as many negatives." if used[0] == used[1] else f". Their k differ: {used[0]} and {used[1]}."
         notes.append(f"{reference.name} was added: one method alone is compared to it{of_k}")
-    numbers = sorted({count for count in counts if isinstance(count, int)})
+    numbers = sorted({k for k in used if isinstance(k, int)})
     if len(numbers) > 1:
         different = " and ".join(map(str, numbers))
         notes.append(f"Arms have k of {different}: a difference may come from k, not from the method.")
-    return arms, counts, notes
+    return arms, used, notes
 
 
 def _notes_of_training(task: Task, arms: list[ArmResult], settings: dict[str, Any]) -> list[str]:
@@ -151,41 +152,32 @@ class _Work:
         self.all_steps, self.done, self.on_progress = all_steps, 0.0, on_progress
 
     def add(self, what: str, steps: float) -> None:
-        """So many more steps."""
+        """So many more steps are done."""
         self.done += steps
         self.on_progress(what, min(1.0, self.done / self.all_steps))
-
-    def of_run(self, what: str) -> _run.OnSteps:
-        """A function that adds steps of one run, and reports at which step it is."""
-        at = 0
-
-        def add(steps: int) -> None:
-            nonlocal at
-            at += steps
-            self.add(f"{what}, step {at:,}", steps)
-
-        return add
 
 
 def _trained(task: Task, arm: Arm, k: int | str, steps: int, seeds: range, folder: Folder, work: _Work) -> ArmResult:
     """An arm with its learning rate and all its seeds; what is kept is not run again."""
-    chosen = folder.kept_lr(arm)
-    if chosen is None:
-        chosen = _run.choose_lr(task, arm, steps, seeds[0], work.of_run(f"{arm.name}: learning rate"))
-        folder.keep_lr(arm, *chosen)
+    rate = folder.rate(arm)
+    if rate is None:
+        what = f"{arm.name}: learning rate"
+        rate = _run.choose_lr(task, arm, steps, seeds[0], partial(work.add, what))
+        folder.keep_rate(arm, rate)
     else:
         work.add(f"{arm.name}: kept", TUNED * steps)
+    lr, tried = rate
     runs = []
     for place, seed in enumerate(seeds, 1):
-        run = folder.kept_run(arm, seed)
+        run = folder.run(arm, seed)
         if run is None:
-            on_steps = work.of_run(f"{arm.name}: seed {place} of {len(seeds)}")
-            run = _run.train_arm(task, arm, chosen[0], steps, seed, on_steps)
+            what = f"{arm.name}: seed {place} of {len(seeds)}"
+            run = _run.train_arm(task, arm, lr, steps, seed, partial(work.add, what))
             folder.keep_run(arm, run)
         else:
             work.add(f"{arm.name}: kept", steps)
         runs.append(run)
-    return ArmResult(arm.name, k, arm.code, *chosen, tuple(runs))
+    return ArmResult(arm.name, k, arm.code, lr, tried, tuple(runs))
 
 
 # ---- the budget ------------------------------------------------------------------------------------------------------
@@ -201,87 +193,34 @@ def _seconds(budget: Any) -> float:
     return check_number("budget", budget, above=0, finite=True)
 
 
+def steps_for(task: Task, arms: list[Arm], options: CompareOptions, budget: float, on_progress: OnProgress) -> int:
+    """The steps of a run that fit the budget, rounded down to 1, 2 or 5 times a power of ten.
+
+    Raises as soon as the arms that were timed leave no time for the fewest steps that tell something.
+    """
+    trainings = options.seeds + TUNED  # of each arm
+    fewest = max(LEAST_STEPS, ceil(task.pairs / task.batch))
+    measures = 0.0  # processor seconds of all validations and tests
+    seconds_per_step = 0.0  # of one step of all trainings of the arms so far
+    for arm in arms:
+        on_progress(f"{arm.name}: timing a step", 0.0)
+        step, run = _run.step_seconds(task, arm, options.seed)
+        if not measures:
+            validation = _run.validation_seconds(run)
+            measures = len(arms) * validation * (trainings * _run.POINTS + options.seeds * task.test_work)
+        seconds_per_step += trainings * step
+        _check_budget(budget, measures + fewest * seconds_per_step, f"{counted(fewest, 'step')} of each run")
+    most = int((budget - measures) / seconds_per_step)
+    power: int = 10 ** (len(str(most)) - 1)
+    return max(fewest, next(times * power for times in (5, 2, 1) if times * power <= most))
+
+
+def _check_budget(budget: float, needed: float, what: str) -> None:
+    if needed > budget:
+        rule = f"at least {_as_budget(_MARGIN * needed)}, enough for {what}"
+        raise_invalid("budget", rule, _as_budget(budget), "Or compare fewer methods or seeds.")
+
+
 def _as_budget(seconds: float) -> str:
     """A time as `budget` reads it, rounded up."""
     return f"{ceil(seconds)}s" if seconds < 60 else f"{ceil(seconds / 60)}m"
-
-
-def steps_for(task: Task, arms: list[Arm], seeds: int, budget: float, seed: int, on_progress: OnProgress) -> int:
-    """The steps that fit the budget, rounded down to 1, 2 or 5 times a power of ten.
-
-    Raises if the fewest that tell something do not fit. That is found out by the arm that is probably the cheapest,
-    before any other is timed. Timing the others ends when it has taken `TIMING_SHARE` of the budget; arms that are not
-    timed are taken to be as slow as the slowest.
-    """
-    began = time.process_time()
-    cheapest = min(arms, key=_expected_cost)
-    on_progress(f"{cheapest.name}: timing a step and a validation", 0.0)
-    step, run = _run.step_seconds(task, cheapest, seed)
-    validation = _run.validation_seconds(run)
-    plan = _Plan(
-        arms=len(arms),
-        seeds=seeds,
-        budget=budget,
-        fewest_steps=max(LEAST_STEPS, ceil(task.pairs / task.batch)),
-        validations=validation * _run.POINTS,
-        test=validation * task.test_work,
-    )
-    plan.check([step] * len(arms))
-    most = plan.steps([step] * len(arms))
-    speed = f"{1e3 * step:.1f} ms a step, {validation:.2f} s a validation"
-    on_progress(f"{speed}: at most {most:,} steps fit {_as_budget(budget)}", 0.0)
-    timed = [step]
-    for arm in arms:
-        if arm is not cheapest and time.process_time() - began < TIMING_SHARE * budget:
-            on_progress(f"{arm.name}: timing a step", 0.0)
-            timed.append(_run.step_seconds(task, arm, seed)[0])
-    missing = len(arms) - len(timed)
-    if missing:
-        on_progress(f"{counted(missing, 'arm')} not timed, taken to be as slow as the slowest", 0.0)
-    costs = timed + missing * [max(timed)]
-    plan.check(costs)
-    return plan.rounded(costs)
-
-
-def _expected_cost(arm: Arm) -> tuple[bool, int]:
-    """Whether an arm does more than draw, and how many negatives it draws: the lowest is probably the cheapest."""
-    return not arm.code.startswith("Static("), arm.k
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What a budget is spent on, in processor seconds; `costs` are the seconds of a step of each arm."""
-
-    arms: int
-    seeds: int
-    budget: float
-    fewest_steps: int  # of a run
-    validations: float  # seconds of all validations of a run
-    test: float  # seconds
-
-    def seconds(self, costs: list[float], steps: float) -> float:
-        """The whole comparison: trainings with their validations, and a test for each seed."""
-        of_runs = (self.seeds + TUNED) * (steps * sum(costs) + self.arms * self.validations)
-        return of_runs + self.seeds * self.arms * self.test
-
-    def steps(self, costs: list[float]) -> int:
-        """The most steps of a run that fit the budget."""
-        return int((self.budget - self.seconds(costs, 0)) / ((self.seeds + TUNED) * sum(costs)))
-
-    def check(self, costs: list[float]) -> None:
-        """Raise unless the fewest steps fit the budget."""
-        needed = self.seconds(costs, self.fewest_steps)
-        if needed <= self.budget:
-            return
-        fewer = int(self.arms * self.budget / needed)
-        advice = f"Or compare fewer methods or seeds; for this budget {fewer} of {self.arms} methods."
-        if fewer < 2:
-            advice = f"{counted(self.arms, 'method')} and {counted(self.seeds, 'seed')} are compared; try fewer."
-        rule = f"at least {_as_budget(MARGIN * needed)}, enough for {counted(self.fewest_steps, 'step')} of each run"
-        raise_invalid("budget", rule, _as_budget(self.budget), advice)
-
-    def rounded(self, costs: list[float]) -> int:
-        """The steps that fit, rounded down to 1, 2 or 5 times a power of ten, but not below the fewest."""
-        most = self.steps(costs)
-        power = int("1" + "0" * (len(str(most)) - 1))
-        return max(self.fewest_steps, next(one * power for one in (5, 2, 1) if one * power <= most))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,60 +12,51 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from torch import Tensor
-from torch.nn.functional import elu, normalize
+from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from naysay import pools
 from naysay.arrays import to_numpy, to_torch
-from naysay.checks import (
-    as_array,
-    check_kind,
-    check_number,
-    check_range,
-    check_whole,
-    public,
-    raise_invalid,
-    whole_numbers,
-)
+from naysay.checks import as_array, check_range, check_whole, public, raise_invalid, whole_numbers
 from naysay.files import as_path
-from naysay.lab._domain import (
-    HELD_OUT,
-    NUMBERS,
+from naysay.lab._data import (
     PARTS,
-    Device,
+    File,
     Ids,
-    Learner,
-    Step,
-    Task,
+    check_left_out,
     checksum,
     first_present,
-    mean_hardness,
-    of_positives,
-    offered,
+    ids_of,
     random_tenths,
+    read_npz,
     rows_kept,
-    share_held_out,
     sizes_of_parts,
-    uses,
+    text_lines,
 )
-from naysay.lab._files import File, ids_of, left_out, read_npz, text_lines
-from naysay.lab._scores import row_scores
-from naysay.lab._views import minus_cosine
+from naysay.lab._task import (
+    HELD_OUT,
+    NUMBERS,
+    Device,
+    Learner,
+    Task,
+    classes,
+    parts_of_positives,
+    row_products,
+    share_held_out,
+)
 from naysay.lab.probes import auc, average_precision, linear_probe
-from naysay.lab.recommendation import sparse_product, sparse_rows
-from naysay.losses import in_batch, sampled_bce
+from naysay.lab.recommendation import SparseMatrix
+from naysay.losses import sampled_bce
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.samplers import in_blocks
 from naysay.text import counted
 from naysay.types import Negatives, Query
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 _EDGES = {"train": ("edges",), "validation": ("valid_pos", "validation"), "test": ("test_pos", "test")}
 _NODES = ("train_idx", "val_idx", "test_idx")
-WALKS, LENGTH, WINDOW = 5, 6, 3  # walks from each node, their steps, and the steps between two nodes of a pair
-# Two views of a graph: the shares of edges and features that a view leaves out, nodes of a step, and slow encoders.
-DROPPED_EDGES, DROPPED_FEATURES = 0.3, 0.3
-TEMPERATURE, NODES, MOMENTUM = 0.5, 512, 0.99
+_WALKS, _LENGTH, _WINDOW = 5, 6, 3  # walks from each node, their steps, and the steps between two nodes of a pair
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------
@@ -258,7 +248,7 @@ def read_graph(
         present, missing = ("validation", "test") if test is None else ("test", "validation")
         raise_invalid(missing, f"given along with `{present}`", "nothing")
     if files["path"].suffix.lower() == ".npz":
-        left_out("for an .npz file, which has its own", labels=labels, validation=validation, test=test)
+        check_left_out("for an .npz file, which has its own", labels=labels, validation=validation, test=test)
         return _graph_of_arrays(read_npz(files["path"]), seed)
     columns = [column for name, file in files.items() for column in text_lines(name, file, ("first", "second"))]
     ids, names = ids_of("path", columns)
@@ -302,87 +292,56 @@ def _graph_of_arrays(arrays: dict[str, Any], seed: int) -> Graph:
 
 # ---- model -----------------------------------------------------------------------------------------------------------
 
-View = tuple[tuple[Tensor, Tensor], Tensor]  # the means over the edges that are left, and 0 for hidden coordinates
+
+class SkipGram(nn.Module):
+    """A vector for each node, and then one for each node as a neighbour of others."""
+
+    def __init__(self, data: Graph, seed: int, *, dim: int, device: Device) -> None:
+        super().__init__()
+        random = torch.Generator().manual_seed(seed)
+        self.table = nn.Parameter((0.1 * torch.randn(2 * data.n_nodes, dim, generator=random)).to(device))
+
+    def vectors(self) -> Tensor:
+        """(2 n_nodes, dim)."""
+        return self.table
 
 
-@final
-@public
-class GraphSage:
+class GraphSage(nn.Module):
     """Two layers of mean aggregation, over all neighbours:  h' = relu(h A + mean over neighbours of h B).
 
     The first layer reads the features of the nodes, or a learned vector for each node if there are none; the second
     has no relu. Hamilton, Ying, Leskovec. Inductive Representation Learning on Large Graphs. NIPS 2017 (which samples
     neighbours, and normalises).
-
-    Args:
-        data: The graph; its training edges are those of the layers.
-        seed: Equal seeds give equal parameters.
-        dim: The number of coordinates.
-        device: Where torch keeps the parameters and the graph. The first parameters are drawn on the processor.
-
-    Attributes:
-        parameters: The tensors that are trained.
-
-    Examples:
-        >>> import naysay as ns
-        >>> graph = ns.lab.split_edges([[a, b] for a in range(6) for b in range(a)])
-        >>> GraphSage(graph, seed=0, dim=4).vectors().shape
-        torch.Size([6, 4])
     """
 
-    def __init__(self, data: Graph, seed: int, *, dim: int = 64, device: Device = "cpu") -> None:
-        """Make the parameters and the matrix of means."""
-        check_kind("data", data, Graph, "a Graph")
-        self.dim = check_whole("dim", dim, 1)
-        start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-        self.edges, self.n_nodes, self.device = data.train, data.n_nodes, device
+    def __init__(self, data: Graph, seed: int, *, dim: int, device: Device) -> None:
+        super().__init__()
+        random = torch.Generator().manual_seed(seed)
         self.means = _means(data.train, data.n_nodes, device)
-        self.features: tuple[Tensor, Tensor] | None = None
-        given = dim
-        if data.features is not None:
-            matrix = data.features.tocoo()
-            given = matrix.shape[1]
-            self.features = (
-                sparse_rows(matrix.row, matrix.col, matrix.data, matrix.shape, device),
-                sparse_rows(matrix.col, matrix.row, matrix.data, matrix.shape[::-1], device),
-            )
-        shapes = [(given, dim), (given, dim), (dim, dim), (dim, dim)]
-        weights = [torch.randn(shape, generator=start) / shape[0] ** 0.5 for shape in shapes]
-        if self.features is None:
-            torch.randn((data.n_nodes, dim), generator=start)  # seeds keep their vectors
-            weights.append(torch.randn((data.n_nodes, dim), generator=start))
-        self.parameters = [part.to(device).requires_grad_() for part in weights]
-
-    def vectors(self, view: View | None = None) -> Tensor:
-        """(n_nodes, dim) of all nodes, or of a `view` of the graph, with gradients."""
-        own, near, own_2, near_2 = self.parameters[:4]
-        means = self.means
-        if view is not None:
-            means, kept = view
-            own, near = own * kept[:, None], near * kept[:, None]
-        if self.features is None:
-            of_node, of_neighbours = self.parameters[4] @ own, self.parameters[4] @ near
+        if data.features is None:
+            self.features: Any = nn.Parameter(torch.randn(data.n_nodes, dim, generator=random).to(device))
         else:
-            of_node, of_neighbours = sparse_product(*self.features, own), sparse_product(*self.features, near)
-        hidden = torch.relu(of_node + sparse_product(*means, of_neighbours))
-        vectors: Tensor = hidden @ own_2 + sparse_product(*means, hidden @ near_2)
-        return vectors
+            matrix = data.features.tocoo()
+            self.features = SparseMatrix(matrix.row, matrix.col, matrix.data, matrix.shape, device)
+        width = dim if data.features is None else data.features.shape[1]
 
-    def view(self, rng: np.random.Generator, *, edges: float, features: float) -> View:
-        """The graph without a random share of its edges, and of the coordinates of its features, for `vectors`."""
-        check_number("edges", edges, at_least=0, at_most=1)
-        check_number("features", features, at_least=0, at_most=1)
-        kept = self.edges[rng.random(len(self.edges)) >= edges]
-        columns = rng.random(self.parameters[0].shape[0]) >= features
-        return _means(kept, self.n_nodes, self.device), to_torch(columns.astype(np.float32), self.device)
+        def layer(n_inputs: int) -> nn.Parameter:
+            return nn.Parameter((torch.randn(n_inputs, dim, generator=random) / n_inputs**0.5).to(device))
+
+        self.of_node, self.of_neighbours = layer(width), layer(width)
+        self.of_node_2, self.of_neighbours_2 = layer(dim), layer(dim)
+
+    def vectors(self) -> Tensor:
+        """(n_nodes, dim)."""
+        hidden = torch.relu(self.features @ self.of_node + self.means @ (self.features @ self.of_neighbours))
+        return hidden @ self.of_node_2 + self.means @ (hidden @ self.of_neighbours_2)
 
 
-def _means(edges: Any, n_nodes: int, device: Device) -> tuple[Tensor, Tensor]:
-    """The matrix that takes means over neighbours, and its transpose."""
+def _means(edges: Ids, n_nodes: int, device: Device) -> SparseMatrix:
+    """The matrix that takes means over neighbours."""
     rows, columns = np.concatenate([edges, edges[:, ::-1]]).T
     shares = 1 / np.bincount(rows, minlength=n_nodes)[rows]
-    size = (n_nodes, n_nodes)
-    return sparse_rows(rows, columns, shares, size, device), sparse_rows(columns, rows, shares, size, device)
+    return SparseMatrix(rows, columns, shares, (n_nodes, n_nodes), device)
 
 
 # ---- task ------------------------------------------------------------------------------------------------------------
@@ -415,9 +374,7 @@ class NodeEmbedding(Task):
 
     name = "graph"
     models = ("skip-gram", "graphsage")
-    own: Mapping[str, str] = MappingProxyType(
-        {"in-batch": "Static(InBatch(positives))", "GRACE": "grace(graphsage)", "BGRL": "bgrl(graphsage)"}
-    )
+    own: Mapping[str, str] = MappingProxyType({"in-batch": "Static(InBatch(positives))"})
     quick_steps = 120
     k = 5
     quick = ("uniform:5", "popularity:5", "k-hop:5", "dynamic:5", "in-batch:5")
@@ -442,22 +399,21 @@ class NodeEmbedding(Task):
         self.held = Positives.from_edges(np.concatenate([data.validation, data.test]), n_nodes=data.n_nodes)
         self.measure = "auc" if data.labels is None else "accuracy"
         self.walks = _walks(self.graph)
-        self.set_batch(len(self.walks) * (LENGTH + 1 - WINDOW) * WINDOW, batch)
+        self.set_batch(len(self.walks) * (_LENGTH + 1 - _WINDOW) * _WINDOW, batch)
         edges = self.graph.union(self.held)
         self.absent = {
             part: _without_edge(getattr(data, part), edges, seed) for seed, part in enumerate(("validation", "test"))
         }
-        walks = {"walks": WALKS, "length": LENGTH, "window": WINDOW}
+        walks = {"walks": _WALKS, "length": _LENGTH, "window": _WINDOW}
         self.sizes = {"dim": self.dim, **walks, "false negatives": HELD_OUT}
 
-    def ends(self, rows: Ids) -> tuple[Tensor, Tensor]:
+    def ends(self, rows: Ids) -> tuple[Ids, Ids]:
         """Both nodes of some pairs; every other pair is turned around."""
-        walk, rest = np.divmod(rows, (LENGTH + 1 - WINDOW) * WINDOW)
-        place, further = np.divmod(rest, WINDOW)
+        walk, rest = np.divmod(rows, (_LENGTH + 1 - _WINDOW) * _WINDOW)
+        place, further = np.divmod(rest, _WINDOW)
         first, second = self.walks[walk, place], self.walks[walk, place + 1 + further]
         turned = (walk + rest) % 2 == 1
-        anchors, partners = np.where(turned, second, first), np.where(turned, first, second)
-        return to_torch(anchors, self.device), to_torch(partners, self.device)
+        return np.where(turned, second, first), np.where(turned, first, second)
 
     def start(self, seed: int) -> NodeEmbedder:
         """A model before training, the same for equal seeds."""
@@ -465,10 +421,10 @@ class NodeEmbedding(Task):
 
 
 def _walks(graph: Positives) -> Ids:
-    """(walks, LENGTH + 1) nodes of random walks from each node that has an edge."""
+    """(walks, _LENGTH + 1) nodes of random walks from each node that has an edge."""
     step = pools.Walks(graph, length=1)
-    places = [np.repeat(np.flatnonzero(graph.count() > 1), WALKS)]  # each node is also known of itself
-    for place in range(LENGTH):
+    places = [np.repeat(np.flatnonzero(graph.count() > 1), _WALKS)]  # each node is also known of itself
+    for place in range(_LENGTH):
         places.append(step.endpoints(places[-1], 1, rng=rng_for(0, place))[:, 0])
     return np.stack(places, axis=1)
 
@@ -481,109 +437,55 @@ def _without_edge(edges: Ids, known: Positives, seed: int) -> Ids:
 
 
 @final
-@public
 class NodeEmbedder(Learner):
-    """A model of `NodeEmbedding` in training, made by `NodeEmbedding.start`."""
+    """A model of `NodeEmbedding` in training."""
+
+    task_loss = staticmethod(sampled_bce)
 
     def __init__(self, task: NodeEmbedding, seed: int) -> None:
-        """Make the vectors."""
         self.task, self.seed = task, seed
+        network = SkipGram if task.model == "skip-gram" else GraphSage
+        self.network: SkipGram | GraphSage = network(task.data, seed, dim=task.dim, device=task.device)
         self.first = task.data.n_nodes if task.model == "skip-gram" else 0  # the row of the first node as a neighbour
-        if task.model == "skip-gram":
-            start = torch.Generator().manual_seed(seed)
-            table = torch.randn(2 * task.data.n_nodes, task.dim, generator=start)
-            self.parameters = [(0.1 * table).to(task.device).requires_grad_()]
-        else:
-            self.network = GraphSage(task.data, seed, dim=task.dim, device=task.device)
-            self.parameters = self.network.parameters
         self._encode()
 
     def _encode(self) -> None:
         """All vectors, as samplers and the loss of this step see them."""
-        self.vectors = self.parameters[0] if self.task.model == "skip-gram" else self.network.vectors()
+        self.vectors = self.network.vectors()
         self.table = self.vectors.detach()
 
     def score(self, nodes: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the scores of nodes (B, n) as neighbours of nodes (B,), without gradients."""
-        return row_scores(self.table, nodes.contiguous(), (ids + self.first).contiguous())
+        return row_products(self.table[nodes], self.table[ids + self.first])
 
-    def parts(self) -> Mapping[str, Any]:
-        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
-        classes = offered(
+    def parts(self) -> dict[str, Any]:
+        """See `Learner.parts`."""
+        offered = classes(
             "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed",
             "Everything InBatch KHop Walks PageRank popularity item_oriented log_uniform",
         )
         degrees = np.bincount(self.task.data.train.ravel(), minlength=self.task.data.n_nodes)
-        data = {**of_positives(self.task.graph), "graph": self.task.graph, "counts": degrees}
-        steps = {"score": self.score, "grace": self._grace, "bgrl": self._bgrl}
-        network = {"graphsage": self.network} if self.task.model == "graphsage" else {}
-        return {**classes, **data, **steps, **NUMBERS, **network}
+        data = {**parts_of_positives(self.task.graph), "graph": self.task.graph, "counts": degrees}
+        return {**offered, **data, "score": in_blocks(self.score), **NUMBERS}
 
-    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-        """The mean loss of some pairs with k negatives each, and the negatives."""
-        nodes, near = self.task.ends(rows)
+    def query(self, rows: Ids, step: int) -> Query:
+        """See `Learner.query`."""
+        nodes, partners = (to_torch(ends, self.task.device) for ends in self.task.ends(rows))
         self._encode()
-        query = Query(nodes, positives=near, vectors=self.table[nodes], step=step)
-        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
-        others = torch.cat([near[:, None], negatives.ids.clamp(min=0)], dim=1) + self.first
-        scores = row_scores(self.vectors, nodes, others)
-        self.hardness = mean_hardness(scores[:, 0], scores[:, 1:], negatives.mask)
-        loss = sampled_bce(scores[:, 0], scores[:, 1:], mask=negatives.mask, weights=negatives.weights)
-        return loss.mean(), negatives
+        return Query(nodes, positives=partners, vectors=embedding(nodes, self.vectors), step=step)
 
-    def _views(self, network: GraphSage, step: int) -> list[View]:
-        """Two views of the graph: each without some edges, and some coordinates of the features of all nodes."""
-        rng = rng_for(self.seed, step)
-        return [network.view(rng, edges=DROPPED_EDGES, features=DROPPED_FEATURES) for _ in range(2)]
-
-    def _two_layers(self, dim: int) -> Callable[[Tensor], Tensor]:
-        """Two layers after the network, trained with it."""
-        start = torch.Generator().manual_seed(self.seed)
-        drawn = [torch.randn(dim, dim, generator=start) / dim**0.5 for _ in range(2)]
-        first, second = (part.to(self.task.device).requires_grad_() for part in drawn)
-        self.parameters = [*self.parameters, first, second]
-        return lambda vectors: elu(vectors @ first) @ second
-
-    def _grace(self, network: GraphSage) -> Step:
-        """Zhu et al. Deep Graph Contrastive Representation Learning. 2020. Some nodes at a step, there all."""
-        project = self._two_layers(network.dim)
-
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-            anchors = self.task.ends(rows)[0]
-            distinct = list(dict.fromkeys(to_numpy(anchors).tolist()))[:NODES]
-            nodes = to_torch(np.array(distinct), anchors.device)
-            views = [normalize(project(network.vectors(view)[nodes]), dim=1) for view in self._views(network, step)]
-            scores = views[0].detach() @ views[1].detach().T / TEMPERATURE
-            others = ~torch.eye(len(nodes), dtype=torch.bool, device=anchors.device)
-            self.hardness = mean_hardness(scores.diagonal(), scores, others)
-            partner = torch.arange(2 * len(nodes), device=anchors.device).roll(len(nodes))
-            loss = in_batch(torch.cat(views), partner=partner, temperature=TEMPERATURE).mean()
-            return loss, Negatives(torch.where(nodes == anchors[:, None], -1, nodes))
-
-        return uses("batch", step_of)
-
-    def _bgrl(self, network: GraphSage) -> Step:
-        """Thakoor et al. Large-Scale Representation Learning on Graphs via Bootstrapping. ICLR 2022. All nodes."""
-        predict, slow = self._two_layers(network.dim), copy(network)
-        slow.parameters = [part.detach().clone() for part in network.parameters]
-
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
-            first, second = self._views(network, step)
-            with torch.no_grad():
-                for target, part in zip(slow.parameters, network.parameters, strict=True):
-                    target.lerp_(part, 1 - MOMENTUM)
-                of_first, of_second = slow.vectors(first), slow.vectors(second)
-            one_way = minus_cosine(predict(network.vectors(first)), of_second)
-            other_way = minus_cosine(predict(network.vectors(second)), of_first)
-            return 2 + one_way + other_way, None
-
-        return uses("none", step_of)
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """See `Learner.scores`."""
+        positive = (query.vectors * embedding(query.positives + self.first, self.vectors)).sum(dim=1)
+        others = embedding(negatives.ids.clamp(min=0) + self.first, self.vectors)
+        return positive, row_products(query.vectors, others)
 
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some pairs that are held-out edges."""
-        return share_held_out(self.task.held, to_numpy(self.task.ends(rows)[0]), negatives, without=float("nan"))
+        return share_held_out(self.task.held, self.task.ends(rows)[0], negatives)
 
-    def _measured(self, part: str) -> dict[str, float]:
+    def measured(self, part: str) -> dict[str, float]:
+        """See `Learner.measured`."""
         data = self.task.data
         self._encode()
         scores = [self._scores_of_edges(edges) for edges in (getattr(data, part), self.task.absent[part])]
@@ -598,6 +500,5 @@ class NodeEmbedder(Learner):
     def _scores_of_edges(self, edges: Ids) -> NDArray[np.float32]:
         """The scores of edges, the sum over both directions."""
         one, other = to_torch(edges.T.copy(), self.task.device)
-        ways = ((one, other), (other, one))
-        scores = [to_numpy(row_scores(self.table, a, (b + self.first)[:, None])[:, 0]) for a, b in ways]
-        return np.asarray(scores[0] + scores[1])
+        scores = self.score(one, other[:, None]) + self.score(other, one[:, None])
+        return np.asarray(to_numpy(scores[:, 0]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from math import nan
 from types import MappingProxyType
 from typing import Any, final
 
@@ -16,25 +18,11 @@ from torch.nn.functional import affine_grid, grid_sample, normalize
 
 from naysay import losses, pools
 from naysay.arrays import to_numpy, to_torch
-from naysay.checks import as_array, check_all, check_whole, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_all, public, raise_invalid, whole_numbers
 from naysay.detectors import Incremental, LinearAcceptance
 from naysay.files import as_path
-from naysay.lab import _views
-from naysay.lab._domain import (
-    BLOCK,
-    PARTS,
-    Device,
-    Ids,
-    Learner,
-    Step,
-    Task,
-    checksum,
-    first_present,
-    mean_hardness,
-    offered,
-    uses,
-)
-from naysay.lab._files import File, read_npz
+from naysay.lab._data import PARTS, File, Ids, checksum, first_present, read_npz
+from naysay.lab._task import Device, Learner, Loss, Step, Task, classes, in_blocks, row_products, uses
 from naysay.lab.probes import linear_probe, nearest_labels
 from naysay.lab.ranking import ranking
 from naysay.positives import Positives
@@ -42,7 +30,7 @@ from naysay.rng import rng_for
 from naysay.samplers import momentum_update
 from naysay.types import Negatives, Query
 
-TEMPERATURE, MOMENTUM = 0.2, 0.99  # of slow encoders; the papers raise it during training
+TEMPERATURE, MOMENTUM = 0.2, 0.99  # of the slow encoder
 _BANK, _VALIDATED = 3000, 1000  # training images that vote, and images for validation, at most
 _NEIGHBOURS = 20
 _RENEW = 50  # steps, at least, between two clusterings
@@ -186,35 +174,21 @@ def read_images(path: File, *, seed: int = 0) -> Images:
 # ---- model -----------------------------------------------------------------------------------------------------------
 
 
-@final
-@public
 class ConvEncoder(nn.Module):
-    """Three convolutions of stride 2, features of 256 numbers, a head to 64 for the loss, and SimSiam's predictor.
-
-    Args:
-        colours: The channels of an image.
-        seed: Equal seeds give equal parameters; the global generator of torch is not used.
-
-    Examples:
-        >>> encoder = ConvEncoder(1, seed=0)
-        >>> encoder.features(torch.zeros(2, 1, 28, 28)).shape, encoder(torch.zeros(2, 1, 28, 28)).shape
-        (torch.Size([2, 256]), torch.Size([2, 64]))
-    """
+    """Three convolutions of stride 2, features of 256 numbers, and a head to 64 for the loss."""
 
     def __init__(self, colours: int, seed: int) -> None:
         super().__init__()
-        sizes = (check_whole("colours", colours, 1), 16, 32, 64)
         with torch.random.fork_rng(devices=[]):  # layers draw first weights, which are drawn again below
             layers: list[nn.Module] = []
-            for before, after in pairwise(sizes):
+            for before, after in pairwise((colours, 16, 32, 64)):
                 layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.ReLU()]
             self.body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten())
             self.head = nn.Sequential(nn.Linear(256, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 64))
-            self.predictor = nn.Sequential(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 64))
-        start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
+        random = torch.Generator().manual_seed(seed)
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d | nn.Linear) and layer.bias is not None:
-                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=start)
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=random)
                 nn.init.zeros_(layer.bias)
 
     def features(self, images: Tensor) -> Tensor:
@@ -225,17 +199,6 @@ class ConvEncoder(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """(n, 64) of length 1: what the loss compares."""
         return normalize(self.head(self.features(images)), dim=1)
-
-    @torch.no_grad()
-    def all_features(self, images: Any) -> Tensor:
-        """(n, 256) features of many images, stored as bytes, as they are after training."""
-        was_training = self.training
-        self.eval()
-        device = next(self.parameters()).device
-        blocks = [images[first : first + BLOCK] for first in range(0, len(images), BLOCK)]
-        features = torch.cat([self.features(as_floats(block, device)) for block in blocks])
-        self.train(was_training)
-        return features
 
 
 def as_floats(images: Any, device: Device) -> Tensor:
@@ -274,7 +237,7 @@ class ImageContrast(Task):
     """The task of learning features of images: data, model and measures, the same for all kinds of negatives.
 
     A step takes a batch of images and two random views of each; the other view is the positive. Losses are of cosines
-    at temperature 0.2, in both directions. With classes, the measure is the accuracy of the 20 nearest of at most 3,000
+    at temperature 0.2. With classes, the measure is the accuracy of the 20 nearest of at most 3,000
     training images (validation: of 1,000 images at most); the test adds a linear probe. Without, it is how often a view
     is nearest to the other view of its own image, among 1,000 images at most.
 
@@ -304,20 +267,14 @@ class ImageContrast(Task):
             "IFND": "eliminate((10, 30, 100), steps)",
             "memory-queue": "queue(4096)",
             "MoCo": "queue(4096)",
-            "SimSiam": "sim_siam()",
-            "BYOL": "byol()",
-            "SwAV": "swav(100)",
-            "SwAV with IFND": "swav(100, (10, 30, 100), steps)",
-            "Barlow Twins": "barlow_twins()",
-            "VICReg": "vicreg()",
         }
     )
     quick_steps = 24
     k = 32
-    quick = ("uniform:32", "in-batch", "in-batch debiased", "MoCo", "SimSiam")
+    quick = ("uniform:32", "in-batch", "in-batch debiased", "MoCo")
     defaults = (
         *("uniform:32", "in-batch", "in-batch debiased", "in-batch hard"),
-        *("decoupled", "eliminate", "MoCo", "SimSiam"),
+        *("decoupled", "eliminate", "MoCo"),
     )
 
     def __init__(self, data: Images, model: str = "conv", *, batch: int | None = None, device: Device = "cpu") -> None:
@@ -343,131 +300,111 @@ class ImageContrast(Task):
 
 
 @final
-@public
 class ImageLearner(Learner):
-    """A model of `ImageContrast` in training, made by `ImageContrast.start`."""
+    """A model of `ImageContrast` in training."""
 
     def __init__(self, task: ImageContrast, seed: int) -> None:
-        """Make the encoder."""
         self.task, self.seed = task, seed
-        self.network = ConvEncoder(task.data.images.shape[1], seed).to(task.device)
-        self.parameters = list(self.network.parameters())
+        self.network: ConvEncoder = ConvEncoder(task.data.images.shape[1], seed).to(task.device)
         self._place = np.zeros(len(task.data.images), np.int64)  # of each image in the batch
-        self._batch = torch.zeros(0, 64)  # the vectors of its second views
+        self._keys = torch.zeros(0, 64)  # the vectors of its second views
 
-    def _views(self, rows: Ids, step: int) -> tuple[Query, Tensor, Tensor]:
-        """The query of some training images, and two views of each."""
-        ids = self.task.rows[rows]
-        images = as_floats(self.task.data.images[ids], self.task.device)
+    def views(self, rows: Ids, step: int) -> tuple[Tensor, Tensor]:
+        """Two views of some training images, the same for each arm."""
+        images = as_floats(self.task.data.images[self.task.rows[rows]], self.task.device)
         random = torch.Generator().manual_seed(int(rng_for(self.seed, step, worker=3).integers(1 << 62)))
+        return view(images, random), view(images, random)
+
+    def _query(self, rows: Ids, step: int, vectors: Tensor | None = None) -> Query:
+        """The query of some training images, whose places in the batch are kept."""
+        ids = self.task.rows[rows]
         self._place[ids] = np.arange(len(ids))
         anchors = to_torch(ids, self.task.device)
-        return Query(anchors, positives=anchors, step=step), view(images, random), view(images, random)
+        return Query(anchors, positives=anchors, vectors=vectors, step=step)
 
-    def _places(self, ids: Tensor) -> Tensor:
-        """Where images stand in the batch."""
-        places: Tensor = to_torch(self._place[to_numpy(ids)], ids.device)
-        return places
+    def query(self, rows: Ids, step: int) -> Query:
+        """See `Learner.query`: the vectors of the first views."""
+        first, second = self.views(rows, step)
+        vectors, self._keys = self.network(first), self.network(second)
+        return self._query(rows, step, vectors)
 
+    def _key_of(self, ids: Tensor) -> Tensor:
+        """(..., 64) the vectors of the second views of images of the batch."""
+        return self._keys[to_torch(self._place[to_numpy(ids.clamp(min=0))], ids.device)]
+
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """See `Learner.scores`."""
+        positive = (query.vectors * self._keys).sum(dim=1)
+        return positive / TEMPERATURE, row_products(query.vectors, self._key_of(negatives.ids)) / TEMPERATURE
+
+    @torch.no_grad()
     def score(self, anchors: Tensor, ids: Tensor) -> Tensor:
-        """(B, n) the cosines of images (B, n) and images (B,) of the batch, without gradients."""
-        own, others = (self._batch[self._places(part)] for part in (anchors, ids))
-        return torch.einsum("bd,bnd->bn", own, others)
+        """(B, n) the cosines of images (B, n) and images (B,) of the batch."""
+        return row_products(self._key_of(anchors), self._key_of(ids))
 
-    def parts(self) -> Mapping[str, Any]:
-        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
+    def parts(self) -> dict[str, Any]:
+        """See `Learner.parts`."""
         return {
-            **offered("Static Dynamic SemiHard PercentileRange Mixed", "InBatch"),
+            **classes("Static Dynamic SemiHard PercentileRange Mixed", "InBatch"),
             "pool": pools.InBatch(),
             "score": self.score,
             "candidates": 16,
             "margin": 0.2,
-            "steps": None,  # the length of the run, which is known to who runs it
+            "network": self.network,
+            "views": self.views,
             "in_batch": self._in_batch,
             "decoupled": self._decoupled,
             "eliminate": self._eliminate,
             "queue": self._queue,
-            "sim_siam": lambda: self._predicted(None),
-            "byol": lambda: self._predicted(deepcopy(self.network)),
-            "swav": self._swav,
-            "barlow_twins": lambda: self._projected(_views.barlow_twins),
-            "vicreg": lambda: self._projected(_views.vicreg),
         }
 
-    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-        """The mean loss of some training images with k negatives each, and the negatives."""
-        query, first, second = self._views(rows, step)
-        a, b = self.network(first), self.network(second)
-        self._batch = b.detach()
-        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
-        places = self._places(negatives.ids.clamp(min=0))
-        positive = (a * b).sum(dim=1)
-        settings = {"mask": negatives.mask, "weights": negatives.weights, "temperature": TEMPERATURE}
-        one_way, other_way = (torch.einsum("bd,bkd->bk", one, other[places]) for one, other in ((a, b), (b, a)))
-        both = [losses.info_nce(positive, scores, **settings).mean() for scores in (one_way, other_way)]
-        self._note_hardness(positive, other_way, negatives.mask)
-        return (both[0] + both[1]) / 2, negatives
-
-    def _note_hardness(self, positive: Tensor, scores: Tensor, mask: Any) -> None:
-        self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, mask)
-
-    # ---- arms with negatives of the batch, or of earlier batches ----
+    # ---- steps with negatives of the batch, or of earlier batches ----
 
     def _both_views(self, rows: Ids, step: int) -> tuple[Tensor, Tensor, Negatives]:
         """The vectors of both views, their partners, and all other images as negatives."""
-        query, first, second = self._views(rows, step)
-        z = torch.cat([self.network(first), self.network(second)])
+        query = self.query(rows, step)
+        z = torch.cat([query.vectors, self._keys])
         others = pools.InBatch().draw(query, rng=rng_for(self.seed, step)).like(query)
-        scores = z.detach()[: len(rows)] @ z.detach()[len(rows) :].T
-        self._note_hardness(scores.diagonal(), scores, others.mask)
+        scores = query.vectors @ self._keys.T / TEMPERATURE
+        self.note_hardness(scores.diagonal(), scores, others.mask)
         return z, torch.arange(len(z), device=z.device).roll(len(rows)), others
 
-    def _in_batch(self, prior: float = 0.0, beta: float = 0.0) -> Step:
-        """SimCLR: all other views of the batch; debiased with a prior, and weighted to hard ones with beta."""
+    def _over_batch(self, loss: Loss) -> Step:
+        """A step with all other views of the batch: loss(z (2B, d), partner (2B,)) -> (2B,)."""
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
             z, partner, others = self._both_views(rows, step)
-            loss = losses.in_batch(z, partner=partner, temperature=TEMPERATURE, prior=prior, beta=beta)
-            return loss.mean(), others
+            return loss(z, partner=partner).mean(), others
 
         return uses("batch", step_of)
+
+    def _in_batch(self, prior: float = 0.0, beta: float = 0.0) -> Step:
+        """SimCLR: all other views of the batch; debiased with a prior, and weighted to hard ones with beta."""
+        return self._over_batch(partial(losses.in_batch, temperature=TEMPERATURE, prior=prior, beta=beta))
 
     def _decoupled(self) -> Step:
         """SimCLR without the positive in the denominator."""
 
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-            z, partner, others = self._both_views(rows, step)
+        def loss(z: Tensor, partner: Tensor) -> Tensor:
             itself = torch.eye(len(z), dtype=torch.bool, device=z.device)
             mask = ~itself & ~itself[partner]
-            loss = losses.decoupled((z * z[partner]).sum(dim=1), z @ z.T, mask=mask, temperature=TEMPERATURE)
-            return loss.mean(), others
+            return losses.decoupled((z * z[partner]).sum(dim=1), z @ z.T, mask=mask, temperature=TEMPERATURE)
 
-        return uses("batch", step_of)
+        return self._over_batch(loss)
 
-    def _pseudo_labels(self, clusters: tuple[int, ...], steps: int | None) -> Callable[[Ids, int], Ids]:
-        """labels(rows, step) -> (len(clusters), B): clusters of images, made again every epoch, or every 50 steps.
+    def _eliminate(self, clusters: tuple[int, ...], steps: int) -> Step:
+        """SimCLR without images of the same cluster; clusters are made again every epoch, or every 50 steps.
 
         The share of labels that are accepted grows linearly, from none at the start to all at the last of `steps`.
         """
-        run_length = check_whole("steps", steps, 1)
         counts = tuple(count for count in clusters if count <= self.task.pairs // 4) or (2,)
         detector = Incremental(self.task.pairs, counts, accept=LinearAcceptance(), seed=self.seed % (1 << 31))
         every = max(_RENEW, self.task.pairs // self.task.batch)
 
-        def labels(rows: Ids, step: int) -> Ids:
-            if step and step % every == 0:
-                features = to_numpy(self.network.all_features(self.task.data.images[self.task.rows]))
-                detector.update(features, min(1.0, step / run_length))
-            return np.asarray(detector.labels[:, rows])
-
-        return labels
-
-    def _eliminate(self, clusters: tuple[int, ...], steps: int | None) -> Step:
-        """SimCLR without images of the same cluster, of which more are accepted as the run of `steps` goes on."""
-        labels_of = self._pseudo_labels(clusters, steps)
-
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-            labels = labels_of(rows, step)
+            if step and step % every == 0:
+                detector.update(to_numpy(self._features(self.task.rows)), min(1.0, step / steps))
+            labels = detector.labels[:, rows]
             z, partner, others = self._both_views(rows, step)
             loss = losses.eliminate(z, partner, np.tile(labels, 2), temperature=TEMPERATURE)
             finest = labels[0]
@@ -482,78 +419,19 @@ class ImageLearner(Learner):
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
             momentum_update(self.network, slow, MOMENTUM)
-            query, first, second = self._views(rows, step)
+            first, second = self.views(rows, step)
+            query = self._query(rows, step)
             with torch.no_grad():
                 keys = slow(second)
             memory.push(query.anchors, vectors=keys)
-            asked, drawn = self.network(first), memory.draw(query, rng=rng_for(self.seed, step))
-            positive, scores = (asked * keys).sum(dim=1), asked @ memory.vectors.T
-            loss = losses.info_nce(positive, scores, mask=drawn.mask, temperature=TEMPERATURE).mean()
-            self._note_hardness(positive, scores, drawn.mask)
-            return loss, Negatives(to_torch(drawn.ids, keys.device))
+            vectors, drawn = self.network(first), memory.draw(query, rng=rng_for(self.seed, step))
+            positive = (vectors * keys).sum(dim=1) / TEMPERATURE
+            scores = vectors @ memory.vectors.T / TEMPERATURE
+            self.note_hardness(positive, scores, drawn.mask)
+            loss = losses.info_nce(positive, scores, mask=drawn.mask)
+            return loss.mean(), Negatives(to_torch(drawn.ids, keys.device))
 
         return uses("queue", step_of)
-
-    # ---- arms without negatives ----
-
-    def _without_negatives(self, loss_of: Callable[[Tensor, Tensor], Tensor]) -> Step:
-        """A step on two views of each image."""
-
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
-            _, first, second = self._views(rows, step)
-            return loss_of(first, second), None
-
-        return uses("none", step_of)
-
-    def _projected(self, loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
-        """A loss of what the head makes of both views, of any length."""
-
-        def project(images: Tensor) -> Tensor:
-            vectors: Tensor = self.network.head(self.network.features(images))
-            return vectors
-
-        return self._without_negatives(lambda first, second: loss(project(first), project(second)))
-
-    def _predicted(self, slow: ConvEncoder | None) -> Step:
-        """A predictor of one view is compared with the other, read by a slow encoder (BYOL), or by itself (SimSiam)."""
-        network = self.network
-
-        def loss_of(first: Tensor, second: Tensor) -> Tensor:
-            of_first, of_second = network(first), network(second)
-            targets = of_second, of_first
-            if slow is not None:
-                momentum_update(network, slow, MOMENTUM)
-                with torch.no_grad():
-                    targets = slow(second), slow(first)
-            one_way = _views.minus_cosine(network.predictor(of_first), targets[0])
-            other_way = _views.minus_cosine(network.predictor(of_second), targets[1])
-            return (one_way + other_way) / 2
-
-        return self._without_negatives(loss_of)
-
-    def _swav(self, count: int, clusters: tuple[int, ...] = (), steps: int | None = None) -> Step:
-        """SwAV: a learned direction for each of some prototypes, trained from the first step.
-
-        With pseudo-labels of `clusters`, images of one label share a code, and the loss is the mean over granularities.
-        The share of accepted labels grows over the `steps` of the run.
-        """
-        start = torch.Generator().manual_seed(self.seed % (1 << 62))
-        drawn = torch.randn(min(count, self.task.batch), 64, generator=start)
-        prototypes = drawn.to(self.task.device).requires_grad_()
-        self.parameters.append(prototypes)
-        labels_of = self._pseudo_labels(clusters, steps) if clusters else None
-
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
-            _, *images = self._views(rows, step)
-            views, columns = [self.network(one) for one in images], normalize(prototypes, dim=1).T
-            scores = [one @ columns for one in views]
-            if labels_of is None:
-                return _views.swav(*scores), None
-            labels = to_torch(labels_of(rows, step), prototypes.device)
-            coded = [[_views.mean_of_label(one.detach(), own) @ columns for one in views] for own in labels]
-            return torch.stack([_views.swav(*scores, coded=each) for each in coded]).mean(), None
-
-        return uses("none", step_of)
 
     # ---- measures ----
 
@@ -561,29 +439,32 @@ class ImageLearner(Learner):
         """The share of the negatives of some training images that are of the same class; NaN without classes."""
         labels, drawn = self.task.data.labels, negatives.numpy()
         if labels is None or not drawn.mask.any():
-            return float("nan")
+            return nan
         same = labels[self.task.rows[rows]][:, None] == labels[np.maximum(drawn.ids, 0)]
         return float(same[drawn.mask].mean())
 
-    def snapshot(self) -> dict[str, Tensor]:
-        """All parameters and running means, for `measure`."""
-        return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+    @torch.no_grad()
+    def _features(self, rows: Ids) -> Tensor:
+        """(n, 256) features of many images, as they are after training."""
+        images = self.task.data.images
+        self.network.eval()
+        features = in_blocks(lambda block: self.network.features(as_floats(images[block], self.task.device)), rows)
+        self.network.train()
+        return features
 
-    def _put(self, values: Any) -> None:
-        self.network.load_state_dict(values)
-
-    def _measured(self, part: str) -> dict[str, float]:
+    def measured(self, part: str) -> dict[str, float]:
+        """See `Learner.measured`."""
         data, asked = self.task.data, self.task.asked[part]
         if data.labels is None:
-            return self._found_again(asked)
-        bank, vectors = (to_numpy(self.network.all_features(data.images[rows])) for rows in (self.task.bank, asked))
-        classes = data.labels[self.task.bank]
-        predicted = {self.task.measure: nearest_labels(bank, classes, vectors, k=_NEIGHBOURS)}
+            return self._views_found_again(asked)
+        bank, vectors = (to_numpy(self._features(rows)) for rows in (self.task.bank, asked))
+        bank_labels = data.labels[self.task.bank]
+        predicted = {self.task.measure: nearest_labels(bank, bank_labels, vectors, k=_NEIGHBOURS)}
         if part == "test":
-            predicted["linear probe"] = linear_probe(bank, classes, vectors)
+            predicted["linear probe"] = linear_probe(bank, bank_labels, vectors)
         return {name: float((labels == data.labels[asked]).mean()) for name, labels in predicted.items()}
 
-    def _found_again(self, asked: Ids) -> dict[str, float]:
+    def _views_found_again(self, asked: Ids) -> dict[str, float]:
         """How often a view is nearest to the other view of its image."""
         images = as_floats(self.task.data.images[asked], self.task.device)
         random = torch.Generator().manual_seed(0)

@@ -2,54 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import embedding, pad
+from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from naysay._slots import corrupted_triples
 from naysay.arrays import to_numpy, to_torch
-from naysay.checks import MOST_ROWS, check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.kernels.triple_scores import COMPLEX, PRODUCT, TRANSLATION
-from naysay.lab import _scores
-from naysay.lab._domain import (
-    HELD_OUT,
+from naysay.checks import check_whole, public, raise_invalid
+from naysay.lab._data import (
     PARTS,
-    Device,
+    File,
     Ids,
-    Learner,
-    Task,
     check_parts,
     checksum,
-    mean_hardness,
-    offered,
+    ids_of,
+    part_files,
     random_tenths,
     rows_kept,
     sizes_of_parts,
+    text_lines,
 )
-from naysay.lab._files import File, ids_of, part_files, text_lines
+from naysay.lab._task import HELD_OUT, Device, Learner, Task, classes, row_products
 from naysay.lab.ranking import ranking
-from naysay.losses import hinge, info_nce, self_adversarial
+from naysay.losses import hinge, self_adversarial
 from naysay.positives import Positives
-from naysay.rng import rng_for
+from naysay.samplers import in_blocks
 from naysay.text import counted
 from naysay.triples import Triples
-from naysay.types import HEAD, RELATION, TAIL, Negatives, Query
+from naysay.types import Negatives, Query
 
-TRIPLE_MODELS = ("transe", "distmult", "complex", "rotate")
-MOST_DIM = 1 << 16  # coordinates of a vector
-VALIDATED = 500  # validation triples that are ranked while a model trains, unless the task is told otherwise
-CANDIDATES = 32
 MARGIN = {"transe": 9.0, "rotate": 9.0, "distmult": 0.0, "complex": 0.0}  # of self_adversarial, as Sun et al. have it
 _DISTANCES = ("transe", "rotate")  # the others are products
-_QUERIES = {"transe": TRANSLATION, "distmult": PRODUCT, "complex": COMPLEX, "rotate": COMPLEX}
+_MOST_DIM = 1 << 16  # coordinates of a vector
+_VALIDATED = 500  # validation triples that are ranked while a model trains, unless the task is told otherwise
+_CANDIDATES = 32
 _FILES = {"train": ("train",), "validation": ("valid", "validation", "dev"), "test": ("test",)}
 
 
@@ -193,9 +186,7 @@ def _in_folder(folder: Path, part: str) -> Path:
 # ---- model -----------------------------------------------------------------------------------------------------------
 
 
-@final
-@public
-class TripleModel:
+class TripleModel(nn.Module):
     """A model of triples, whose score is that of a query and an entity, from either side.
 
         TransE      -|h + r - t|             query of tails h + r, of heads t - r
@@ -204,112 +195,43 @@ class TripleModel:
         RotatE      -|h r - t|, |r_i| = 1    h r, t conj(r), in complex numbers
 
     So all heads or tails of a triple are scored by one product, or one matrix of distances. Distances are Euclidean;
-    the paper of RotatE adds up moduli instead. Complex vectors have their real parts first.
+    the paper of RotatE adds up moduli instead. Complex vectors have their real parts first, and RotatE's relations are
+    angles, in the first half of their coordinates.
 
     Bordes et al. NIPS 2013; Yang et al. ICLR 2015; Trouillon et al. ICML 2016; Sun et al. ICLR 2019.
-
-    Args:
-        kind: "transe", "distmult", "complex" or "rotate".
-        n_entities: The number of entities, whose vectors are `entities` (n_entities, dim).
-        n_relations: The number of relations: `relations` (n_relations, dim). For RotatE the first half are angles.
-        seed: Equal seeds give equal vectors.
-        dim: The number of coordinates; even for complex vectors.
-        scale: Standard deviation of the normal vectors at the start.
-        device: Where torch keeps the vectors. The first ones are drawn on the processor.
-
-    Examples:
-        >>> model = TripleModel("transe", 5, 2, seed=0, dim=4)
-        >>> model.score(torch.tensor([[0, 1, 3], [4, 0, 2]])).shape
-        torch.Size([2])
     """
 
     def __init__(
-        self,
-        kind: str,
-        n_entities: int,
-        n_relations: int,
-        seed: int,
-        *,
-        dim: int = 64,
-        scale: float = 0.1,
-        device: Device = "cpu",
+        self, kind: str, n_entities: int, n_relations: int, seed: int, *, dim: int = 64, device: Device = "cpu"
     ) -> None:
-        """Make the vectors."""
-        check_one_of("kind", kind, TRIPLE_MODELS)
-        check_number("scale", scale, above=0, finite=True)
-        self.kind, self.half = kind, check_whole("dim", dim, 2, MOST_DIM) // 2
-        start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-        check_whole("n_entities", n_entities, 1, MOST_ROWS)
-        check_whole("n_relations", n_relations, 1, MOST_ROWS)
-        entities, relations = (torch.randn(size, 2 * self.half, generator=start) for size in (n_entities, n_relations))
-        relation_scale = np.pi / 2 if kind == "rotate" else scale  # angles go all the way round
-        self.entities = (scale * entities).to(device).requires_grad_()
-        self.relations = (relation_scale * relations).to(device).requires_grad_()
-
-    def factors(self) -> Tensor:
-        """(n_relations, dim) what an entity is changed by: the relations, or RotatE's cosines and sines of angles.
-
-        They are taken of the table, not of a batch: a batch has more rows than most graphs have relations.
-        """
-        if self.kind != "rotate":
-            return self.relations
-        angles = self.relations[:, : self.half]
-        return torch.cat([torch.cos(angles), torch.sin(angles)], dim=1)
+        super().__init__()
+        self.kind = kind
+        random = torch.Generator().manual_seed(seed)
+        width = 2 * (dim // 2)  # complex numbers have two coordinates
+        entities, relations = (torch.randn(size, width, generator=random) for size in (n_entities, n_relations))
+        relation_scale = np.pi / 2 if kind == "rotate" else 0.1  # angles go all the way round
+        self.entities = nn.Parameter((0.1 * entities).to(device))
+        self.relations = nn.Parameter((relation_scale * relations).to(device))
 
     def queries(self, entities: Tensor, relations: Tensor, *, tails: bool) -> Tensor:
-        """(..., dim) what the missing tail should be near to, or the missing head; the given ids have one shape."""
-        given, between = embedding(entities, self.entities), embedding(relations, self.factors())
+        """(..., dim) what the missing tail should be near to, or the missing head, of an entity and a relation."""
+        known, between = embedding(entities, self.entities), embedding(relations, self.relations)
         if self.kind == "transe":
-            return given + between if tails else given - between
+            return known + between if tails else known - between
         if self.kind == "distmult":
-            return given * between
+            return known * between
         real, imaginary = between.chunk(2, dim=-1)
+        if self.kind == "rotate":
+            real, imaginary = torch.cos(real), torch.sin(real)
         if not tails:
             imaginary = -imaginary
-        a, b = given.chunk(2, dim=-1)
+        a, b = known.chunk(2, dim=-1)
         return torch.cat([a * real - b * imaginary, a * imaginary + b * real], dim=-1)
 
     def score(self, triples: Tensor) -> Tensor:
         """(...,) of triples (..., 3)."""
-        if _scores.by_loops(self.entities):
-            rows = triples.reshape(-1, 3)
-            tails = rows[:, 2:]
-            return self._by_loops(rows, tails, torch.full_like(tails, TAIL)).reshape(triples.shape[:-1])
         heads, relations, tails = triples.unbind(dim=-1)
-        return self._compared(self.queries(heads, relations, tails=True), embedding(tails, self.entities))
-
-    def scores(self, triples: Tensor, ids: Tensor, side: Tensor) -> Tensor:
-        """(B, 1 + K) of triples (B, 3), and of each with the part side (B, K) replaced by ids (B, K); side may be -1.
-
-        Equals `score` of all these triples but for rounding, without looking up the vectors of parts that they share.
-        """
-        if bool((side == RELATION).any()):
-            others = corrupted_triples(triples, ids, side)
-            return self.score(torch.cat([triples[:, None], others], dim=1))
-        ids = torch.cat([triples[:, 2:], ids], dim=1)
-        side = pad(side, (1, 0), value=TAIL)
-        if _scores.by_loops(self.entities):
-            return self._by_loops(triples, ids, side)
-        heads, relations, tails = triples.unbind(dim=-1)
-        of_tails = self.queries(heads, relations, tails=True)[:, None]
-        of_heads = self.queries(tails, relations, tails=False)[:, None]
-        queries = torch.where((side == TAIL)[:, :, None], of_tails, of_heads)
-        return self._compared(queries, embedding(ids, self.entities))
-
-    def _by_loops(self, triples: Tensor, ids: Tensor, side: Tensor) -> Tensor:
-        """(B, K) the scores of triples (B, 3) with heads or tails replaced by ids (B, K), without copies of vectors."""
-        return _scores.triple_scores(
-            self.entities,
-            self.factors(),
-            triples,
-            ids,
-            side,
-            kind=_QUERIES[self.kind],
-            distances=self.kind in _DISTANCES,
-        )
-
-    def _compared(self, queries: Tensor, others: Tensor) -> Tensor:
-        """(...) the scores of queries and entities (..., dim)."""
+        queries, others = self.queries(heads, relations, tails=True), embedding(tails, self.entities)
         if self.kind in _DISTANCES:
             return -((queries - others).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
         return (queries * others).sum(dim=-1)
@@ -321,10 +243,9 @@ class TripleModel:
         They are the scores of DistMult and ComplEx. For distances they are q e - |e|^2 / 2: that is -|q - e|^2 / 2, but
         for a number that all entities of a row share.
         """
-        entities = self.entities.detach()
         if self.kind not in _DISTANCES:
-            return queries @ entities.T
-        return torch.addmm(entities.square().sum(dim=1), queries, entities.T, beta=-0.5)
+            return queries @ self.entities.T
+        return torch.addmm(self.entities.square().sum(dim=1), queries, self.entities.T, beta=-0.5)
 
 
 # ---- task ------------------------------------------------------------------------------------------------------------
@@ -334,7 +255,7 @@ def _methods(model: str) -> Mapping[str, str]:
     """{name: composition} of arms for a model.
 
     A mechanism is trained with the task's loss, or with the one that its name says. The name of a paper stands for its
-    loss, too, and for its model: such an arm needs `transe_model`, which `LinkPredictor.parts` has for that model only.
+    loss, too, and for its model: such an arm needs `transe_model`, which the task has for that model only.
     What a paper has and we do not is named in the same way, so that the name is not taken for the sampler alone.
     """
     uniform, softmax = "Static(Corruption(train, known=valid))", "Dynamic(Corruption(triples), score, candidates=32"
@@ -402,7 +323,7 @@ class LinkPrediction(Task):
     """The task of completing triples: data, model and measures, the same for all kinds of negatives.
 
     A step takes a batch of training triples, k corrupted ones for each, and minimises `losses.info_nce` at temperature
-    1, or the loss that an arm names: see `LinkPredictor.with_loss`. Measures are filtered: other known answers are left
+    1, or the loss that an arm names. Measures are filtered: other known answers are left
     out, of all three parts. A tie counts half. All entities are ranked, for some of the validation triples and for all
     test triples.
 
@@ -423,7 +344,7 @@ class LinkPrediction(Task):
     """
 
     name = "knowledge-graph"
-    models = TRIPLE_MODELS
+    models = tuple(MARGIN)
     measure = "mrr"
     own: Mapping[str, str] = _methods("transe")  # a task has those of its model
     quick_steps = 160
@@ -440,12 +361,12 @@ class LinkPrediction(Task):
         *,
         dim: int = 64,
         batch: int | None = None,
-        validated: int = VALIDATED,
+        validated: int = _VALIDATED,
         device: Device = "cpu",
     ) -> None:
         """Index what is asked and what is true."""
         super().__init__(data, KnowledgeGraph, model, device)
-        self.dim = check_whole("dim", dim, 2, MOST_DIM)
+        self.dim = check_whole("dim", dim, 2, _MOST_DIM)
         self.own = _methods(model)
         self.triples = to_torch(data.train.array, self.device)
         self.set_batch(len(data.train), batch)
@@ -469,38 +390,31 @@ class LinkPrediction(Task):
 
 
 @final
-@public
 class LinkPredictor(Learner):
-    """A model of `LinkPrediction` in training, made by `LinkPrediction.start`."""
+    """A model of `LinkPrediction` in training."""
 
     def __init__(self, task: LinkPrediction, seed: int) -> None:
-        """Make the vectors."""
         self.task, self.seed = task, seed
-        sizes = task.data.train.n_entities, task.data.train.n_relations
-        self.network = TripleModel(task.model, *sizes, seed, dim=task.dim, device=task.device)
-        self.parameters = [self.network.entities, self.network.relations]
+        train = task.data.train
+        self.network: TripleModel = TripleModel(
+            task.model, train.n_entities, train.n_relations, seed, dim=task.dim, device=task.device
+        )
 
     @torch.no_grad()
     def score(self, triples: Tensor, corrupted: Tensor) -> Tensor:
-        """(B, n) the scores of corrupted triples (B, n, 3) of triples (B, 3), without gradients."""
-        heads, relations, tails = corrupted.unbind(dim=-1)
-        other_head, other_relation, other_tail = (
-            part != triples[:, None, place] for place, part in enumerate((heads, relations, tails))
-        )
-        if bool((other_relation | (other_head & other_tail)).any()):  # more than one end is replaced
-            return self.network.score(corrupted)
-        side = torch.where(other_head, HEAD, TAIL)
-        return self.network.scores(triples, torch.where(other_head, heads, tails), side)[:, 1:]
+        """(B, n) the scores of corrupted triples (B, n, 3), without gradients."""
+        return self.network.score(corrupted)
 
+    @torch.no_grad()
     def similarity(self, entities: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the products of entities (B, n) and entities (B,), without gradients."""
-        return _scores.row_scores(self.network.entities.detach(), entities.contiguous(), ids.contiguous())
+        return row_products(self.network.entities[entities], self.network.entities[ids])
 
-    def parts(self) -> Mapping[str, Any]:
-        """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""
+    def parts(self) -> dict[str, Any]:
+        """See `Learner.parts`."""
         train = self.task.data.train
         return {
-            **offered("Static Dynamic NearPositive SoftmaxWeights PercentileRange Mixed", "Corruption"),
+            **classes("Static Dynamic NearPositive SoftmaxWeights PercentileRange Mixed", "Corruption"),
             "train": train,
             "triples": train,
             "valid": (),  # held-out triples may be drawn, as in practice
@@ -508,44 +422,20 @@ class LinkPredictor(Learner):
             "hinge": hinge,
             "self_adversarial": self_adversarial,
             f"{self.task.model}_model": self.task.model,  # papers whose model is another do not fit
-            "score": self.score,
-            "similarity": self.similarity,
-            "candidates": CANDIDATES,
+            "score": in_blocks(self.score),
+            "similarity": in_blocks(self.similarity),
+            "candidates": _CANDIDATES,
             "rho": 1.0,
         }
 
-    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-        """The mean InfoNCE of some training triples with k corrupted ones each, and the negatives."""
-        return self._step(rows, sampler, k, step, info_nce)
+    def query(self, rows: Ids, step: int) -> Query:
+        """See `Learner.query`."""
+        return Query(self.task.triples[to_torch(rows, self.task.device)], step=step)
 
-    def with_loss(
-        self, sampler: Any, loss: Callable[..., Tensor], *, model: str | None = None, **settings: float
-    ) -> Callable[..., tuple[Tensor, Negatives]]:
-        """A step like `loss`, with another loss of `naysay.losses`.
-
-        Args:
-            sampler: What draws corrupted triples.
-            loss: loss(positive (B,), negatives (B, K), *, mask, weights, **settings) -> (B,).
-            model: Only a note for who reads the arm: the model that its paper has.
-            settings: Arguments of the loss, such as its margin.
-        """
-        chosen = partial(loss, **settings)
-
-        def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-            return self._step(rows, sampler, k, step, chosen)
-
-        return step_of
-
-    def _step(
-        self, rows: Ids, sampler: Any, k: int, step: int, loss: Callable[..., Tensor]
-    ) -> tuple[Tensor, Negatives]:
-        """The mean loss of some training triples with k corrupted ones each, and the negatives."""
-        triples = self.task.triples[to_torch(rows, self.task.device)]
-        negatives: Negatives = sampler.sample(Query(triples, step=step), k, rng=rng_for(self.seed, step))
-        both = self.network.scores(triples, negatives.ids.clamp(min=0), negatives.side)
-        positive, scores = both[:, 0], both[:, 1:]
-        self.hardness = mean_hardness(positive, scores, negatives.mask)
-        return loss(positive, scores, mask=negatives.mask, weights=negatives.weights).mean(), negatives
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """See `Learner.scores`."""
+        corrupted = corrupted_triples(query.anchors, negatives.ids.clamp(min=0), negatives.side)
+        return self.network.score(query.anchors), self.network.score(corrupted)
 
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some training triples that are held-out triples."""
@@ -553,7 +443,7 @@ class LinkPredictor(Learner):
         corrupted = corrupted_triples(triples, negatives.ids.clamp(min=0), negatives.side)[negatives.mask]
         return float(self.task.held.contains(to_numpy(corrupted)).mean()) if len(corrupted) else 0.0
 
-    def _measured(self, part: str) -> dict[str, float]:
+    def measured(self, part: str) -> dict[str, float]:
         """Rank both sides of all triples of a part."""
         questions = self.task.questions[part]
         queries = questions.queries(self.network)

@@ -11,14 +11,13 @@ from typing import Any, final
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from naysay._interactions import as_times, liked_rows, read_interaction_file
 from naysay.arrays import to_numpy, to_torch
 from naysay.checks import (
     as_floats,
-    check_kind,
     check_lengths,
     check_number,
     check_one_of,
@@ -27,43 +26,46 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.lab._domain import (
-    HELD_OUT,
-    NUMBERS,
+from naysay.errors import NaysayError
+from naysay.lab._data import (
     PARTS,
-    Device,
+    File,
     Ids,
-    Learner,
     Parts,
-    Step,
-    Task,
+    at_most_anchors,
     check_parts,
     checksum,
+    ids_of,
     keep_new_pairs,
-    mean_hardness,
-    of_positives,
-    offered,
     pairs_by_part,
-    share_held_out,
+    part_files,
     sizes_of_parts,
-    some_anchors,
+)
+from naysay.lab._task import (
+    HELD_OUT,
+    NUMBERS,
+    Device,
+    Learner,
+    Step,
+    Task,
+    classes,
+    parts_of_positives,
+    row_products,
+    share_held_out,
     uses,
 )
-from naysay.lab._files import File, ids_of, part_files
-from naysay.lab._scores import row_scores
 from naysay.lab.ranking import ranking
-from naysay.losses import info_nce
+from naysay.losses import all_items
 from naysay.positives import Positives
-from naysay.rng import rng_for
+from naysay.samplers import in_blocks
 from naysay.text import counted
 from naysay.types import Negatives, Query
 
-SPLITS = ("auto", "user", "time")
 HOPS = {"mf": 0, "lightgcn": 2}
 # Weight decay. Propagation smooths by itself, and gradients are spread over many users: results/claims_samplers.json.
 _DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
-TOP = 20
-_LEAST_BY_TIME = 10  # pairs: the last two tenths have one each
+_TOP = 20
+_FEWEST_BY_TIME = 10  # pairs: the last two tenths have one each
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
 
 
@@ -169,7 +171,7 @@ def _parts_by_user(users: Any, items: Any, n_users: int | None, n_items: int | N
         got = f"at most {counts.max() if len(counts) else 0} for each of {counted(len(counts), 'user')}"
         raise_invalid("users", "at least three pairs of one user, for a split by user", got)
     order = np.lexsort((np.random.default_rng(seed).random(len(pair_users)), pair_users))
-    place = np.arange(len(pair_users)) - pairs.indptr[:-1][pair_users]  # within the user's own pairs
+    place = np.arange(len(pair_users)) - pairs.indptr[:-1][pair_users]  # among the pairs of the user
     held_out = np.where(counts >= 3, np.maximum(1, counts // 10), 0)[pair_users]
     part = np.where(place < held_out, 1, np.where(place < 2 * held_out, 2, 0))
     return pairs_by_part(pair_users, pair_items[order], part, pairs)
@@ -194,22 +196,17 @@ def split_by_time(users: ArrayLike, items: ArrayLike, times: ArrayLike) -> Inter
         >>> split_by_time(users, items, times=np.arange(60) % 7)
         Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
     """
-    return Interactions(*_parts_by_time(users, items, times))
-
-
-def _parts_by_time(users: Any, items: Any, times: Any) -> Parts:
-    """The three parts of `split_by_time`, with the held-out pairs that cannot be ranked."""
     user_ids, item_ids, numbers = _ids("users", users), _ids("items", items), as_floats("times", times)
     check_lengths(users=len(user_ids), items=len(item_ids), times=len(numbers))
     pairs = Positives.from_pairs(user_ids, item_ids)
-    order = np.argsort(numbers, kind="stable")
-    earliest = np.unique((user_ids * pairs.n_items + item_ids)[order], return_index=True)[1]
-    order = order[np.sort(earliest)]
-    if len(order) < _LEAST_BY_TIME:
+    by_time = np.argsort(numbers, kind="stable")
+    earliest = np.unique((user_ids * pairs.n_items + item_ids)[by_time], return_index=True)[1]
+    order = by_time[np.sort(earliest)]
+    if len(order) < _FEWEST_BY_TIME:
         raise_invalid("users", "at least ten different pairs, for a split by time", len(order))
     tenth = len(order) // 10
     part = np.repeat([0, 1, 2], [len(order) - 2 * tenth, tenth, tenth])
-    return pairs_by_part(user_ids[order], item_ids[order], part, pairs)
+    return Interactions(*pairs_by_part(user_ids[order], item_ids[order], part, pairs))
 
 
 def _ids(parameter: str, values: Any) -> Ids:
@@ -257,7 +254,7 @@ def read_interactions(
         ...     read_interactions(file)
         Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
     """
-    check_one_of("split", split, SPLITS)
+    check_one_of("split", split, ("auto", "user", "time"))
     files = part_files(path, validation, test)
     if liked is not None:
         check_number("liked", liked, finite=True)
@@ -269,14 +266,14 @@ def read_interactions(
         notes.append("Ratings are not used: every row is a positive. Pass `liked` to keep high ratings only.")
     users, items = (ids_of(name, [part[name] for part in parts])[0] for name in ("user", "item"))
     if test is not None:
-        return _given_parts(users, items, notes, seed)
-    data, note = _split(users[0], items[0], parts[0].get("time"), split, seed)
-    object.__setattr__(data, "notes", (*notes, *([note] if note else []), *data.notes))
+        return _of_files(users, items, notes, seed)
+    data = _split(users[0], items[0], parts[0].get("time"), split, seed)
+    object.__setattr__(data, "notes", (*notes, *data.notes))
     return data
 
 
-def _given_parts(users: list[Ids], items: list[Ids], notes: list[str], seed: int) -> Interactions:
-    """Two or three parts; validation is made of the training pairs if there are two."""
+def _of_files(users: list[Ids], items: list[Ids], notes: list[str], seed: int) -> Interactions:
+    """The parts of two or three files; validation is made of the training pairs if there are two."""
     sizes = [1 + max(int(ids.max()) for ids in side) for side in (users, items)]
     train, *held_out = (Positives.from_pairs(*pair, *sizes) for pair in zip(users, items, strict=True))
     if len(held_out) == 1:
@@ -285,65 +282,61 @@ def _given_parts(users: list[Ids], items: list[Ids], notes: list[str], seed: int
     return Interactions(train, held_out[0], held_out[1], tuple(notes))
 
 
-def _split(users: Ids, items: Ids, times: Any, split: str, seed: int) -> tuple[Interactions, str]:
-    """The interactions; with "auto", also a note if there are times and the split is by user."""
+def _split(users: Ids, items: Ids, times: Any, split: str, seed: int) -> Interactions:
+    """The interactions in three parts; with "auto", a note says why they are not split by their times."""
     if split == "time" and times is None:
         raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
     if split == "user" or times is None:
-        return split_by_user(users, items, seed=seed), ""
+        return split_by_user(users, items, seed=seed)
     numbers = as_times(times)
-    why_by_user = _against_a_split_by_time(users, items, numbers) if split == "auto" else ""
-    if why_by_user:
-        return split_by_user(users, items, seed=seed), f"Split by user: {why_by_user}."
-    return split_by_time(users, items, numbers), ""
-
-
-def _against_a_split_by_time(users: Ids, items: Ids, times: Any) -> str:
-    """Why "auto" does not split by time; empty if it does."""
-    n_pairs = len(Positives.from_pairs(users, items))
-    if n_pairs < _LEAST_BY_TIME:
-        return f"{counted(n_pairs, 'pair')} are too few for a split by time"
-    train, *held_out = _parts_by_time(users, items, times)
-    users_seen, items_seen = train.count() > 0, train.item_counts() > 0
-    known = []
-    for part in held_out:
-        part_users, part_items = part.pairs()
-        known.append(int((users_seen[part_users] & items_seen[part_items]).sum()))
-    later = sum(map(len, held_out))
-    if 2 * sum(known) < later:
-        return f"training would know user and item of only {sum(known):,} of {later:,} later pairs"
-    if 0 in known:
-        return f"training would know user and item of no {PARTS[1:][known.index(0)]} pair"
-    return ""
+    if split == "time":
+        return split_by_time(users, items, numbers)
+    later = 2 * (len(Positives.from_pairs(users, items)) // 10)
+    try:
+        by_time = split_by_time(users, items, numbers)
+        known = len(by_time.validation) + len(by_time.test)
+    except NaysayError:  # too few pairs, or a part of which training knows none
+        known = 0
+    if 2 * known >= later > 0:
+        return by_time
+    by_user = split_by_user(users, items, seed=seed)
+    note = f"Split by user: training would know user and item of only {known:,} of {later:,} later pairs."
+    object.__setattr__(by_user, "notes", (note, *by_user.notes))
+    return by_user
 
 
 # ---- model -----------------------------------------------------------------------------------------------------------
 
 
-class _Product(torch.autograd.Function):
-    """A product with a sparse matrix, whose transpose is given for the backward pass: torch would make it each time."""
+class SparseMatrix:
+    """A matrix (n, m) of sparse rows, times vectors (m, d): `matrix @ vectors`, with gradients of the vectors."""
+
+    def __init__(self, rows: Ids, columns: Ids, weights: Any, shape: tuple[int, int], device: Device) -> None:
+        self.matrix = _sparse_rows(rows, columns, weights, shape, device)
+        self.transposed = _sparse_rows(columns, rows, weights, shape[::-1], device)
+
+    def __matmul__(self, vectors: Tensor) -> Tensor:
+        multiply: Any = _SparseProduct.apply
+        product: Tensor = multiply(self.matrix, self.transposed, vectors)
+        return product
+
+
+class _SparseProduct(torch.autograd.Function):
+    """torch would transpose the matrix in every backward pass: four times the cost."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
         """The product."""
-        ctx.matrix = transposed
+        ctx.transposed = transposed
         return matrix @ vectors
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
         """The product with the transpose."""
-        return None, None, ctx.matrix @ gradients[0]
+        return None, None, ctx.transposed @ gradients[0]
 
 
-def sparse_product(matrix: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
-    """Matrix (n, m) times vectors (m, d), with gradients of the vectors."""
-    multiply: Any = _Product.apply
-    product: Tensor = multiply(matrix, transposed, vectors)
-    return product
-
-
-def sparse_rows(rows: Any, columns: Any, weights: Any, shape: tuple[int, int], device: Device) -> Tensor:
-    """A matrix of sparse rows, on a device."""
+def _sparse_rows(rows: Ids, columns: Ids, weights: Any, shape: tuple[int, int], device: Device) -> Tensor:
     places = torch.from_numpy(np.stack([rows, columns]).astype(np.int64))
     values = torch.from_numpy(np.asarray(weights, np.float32))
     with warnings.catch_warnings():  # torch says once a process that its sparse rows are young
@@ -351,68 +344,40 @@ def sparse_rows(rows: Any, columns: Any, weights: Any, shape: tuple[int, int], d
         return torch.sparse_coo_tensor(places, values, shape).coalesce().to_sparse_csr().to(device)
 
 
-@final
-@public
-class LightGCN:
+class LightGCN(nn.Module):
     """A vector for each user and item, passed along the edges of the training data.
 
         e(l + 1) = D^-1/2 A D^-1/2 e(l)        score(user, item) = mean over l of e_user . mean over l of e_item
 
     With 0 hops it is matrix factorisation. He, Deng, Wang, Li, Zhang, Wang. LightGCN. SIGIR 2020.
-
-    Args:
-        train: The pairs of users and items.
-        seed: Equal seeds give equal vectors.
-        dim: The number of coordinates.
-        hops: How far vectors are passed.
-        scale: Standard deviation of the normal vectors at the start.
-        device: Where torch keeps the vectors and the graph. The first vectors are drawn on the processor.
-
-    Attributes:
-        vectors: (users + items, dim) the parameters.
-        graph: The normalised adjacency matrix, as sparse rows; None with 0 hops.
-
-    Examples:
-        >>> import naysay as ns
-        >>> model = ns.lab.LightGCN(ns.Positives.from_pairs([0, 1], [0, 2]), seed=0, dim=4)
-        >>> model.layers().shape
-        torch.Size([5, 3, 4])
     """
 
-    def __init__(
-        self, train: Positives, seed: int, *, dim: int = 64, hops: int = 2, scale: float = 0.1, device: Device = "cpu"
-    ) -> None:
-        """Make the vectors and the graph."""
-        check_kind("train", train, Positives, "a Positives")
-        check_number("scale", scale, above=0, finite=True)
-        self.dim, self.hops = check_whole("dim", dim, 1), check_whole("hops", hops, 0)
+    def __init__(self, train: Positives, seed: int, *, dim: int = 64, hops: int = 2, device: Device = "cpu") -> None:
+        super().__init__()
+        self.hops = hops
         nodes = train.n_anchors + train.n_items
         self.graph = _normalised_graph(train, nodes, device) if hops else None
-        start = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-        self.vectors = (scale * torch.randn(nodes, dim, generator=start)).to(device).requires_grad_()
+        random = torch.Generator().manual_seed(seed)
+        self.vectors = nn.Parameter((0.1 * torch.randn(nodes, dim, generator=random)).to(device))
 
     def layers(self) -> Tensor:
         """(users + items, hops + 1, dim), layer 0 first."""
         if self.graph is None:
             return self.vectors[:, None]
-        layers = [self.vectors]
+        layers: list[Tensor] = [self.vectors]
         for _ in range(self.hops):
-            layers.append(sparse_product(self.graph, self.graph, layers[-1]))  # it is symmetric
+            layers.append(self.graph @ layers[-1])
         return torch.stack(layers, dim=1)
 
-    def pooled(self, layers: Tensor) -> Tensor:
-        """(users + items, dim): the mean over layers."""
-        return layers.mean(dim=1) if self.hops else layers.squeeze(1)  # a view, where a copy would cost a step's time
 
-
-def _normalised_graph(train: Positives, nodes: int, device: Device) -> Tensor:
+def _normalised_graph(train: Positives, nodes: int, device: Device) -> SparseMatrix:
     """D^-1/2 A D^-1/2 of the pairs, in both directions."""
     users, items = train.pairs()
     items = items + train.n_anchors
     rows, columns = np.concatenate([users, items]), np.concatenate([items, users])
     degree = np.maximum(np.bincount(rows, minlength=nodes), 1)
     weights = 1 / np.sqrt(degree[rows] * degree[columns])
-    return sparse_rows(rows, columns, weights, (nodes, nodes), device)
+    return SparseMatrix(rows, columns, weights, (nodes, nodes), device)
 
 
 # ---- task ------------------------------------------------------------------------------------------------------------
@@ -444,7 +409,7 @@ class Recommendation(Task):
 
     name = "recommendation"
     models = tuple(HOPS)
-    measure = f"recall@{TOP}"
+    measure = f"recall@{_TOP}"
     own: Mapping[str, str] = MappingProxyType({"whole-data": "whole_data(weight=0.1)"})
     quick_steps = 160
     quick = ("uniform:8", "popularity:8", "dynamic:8", "softmax-weights:8")
@@ -466,11 +431,10 @@ class Recommendation(Task):
         """Keep the parts of the data in the forms that training needs."""
         super().__init__(data, Interactions, model, device)
         self.dim, self.decay = check_whole("dim", dim, 1), _DECAYS[model]
-        self.users, self.items = (to_torch(ids, self.device) for ids in data.train.pairs())
+        self.users, self.items = data.train.pairs()
         self.set_batch(len(data.train), batch)
-        self.seen = data.train.union(data.validation)
         self.held = data.validation.union(data.test)
-        self.validated = some_anchors(data.validation, _VALIDATED)
+        self.validated = at_most_anchors(data.validation, _VALIDATED)
         validated, tested = (int((part.count() > 0).sum()) for part in (self.validated, data.test))
         self.test_work = tested / validated
         self.ranked = f"Validation ranks all items for {validated:,} users, the test for {tested:,}."
@@ -482,27 +446,26 @@ class Recommendation(Task):
 
 
 @final
-@public
 class Recommender(Learner):
-    """A model of `Recommendation` in training, made by `Recommendation.start`."""
+    """A model of `Recommendation` in training."""
 
     def __init__(self, task: Recommendation, seed: int) -> None:
-        """Make the vectors."""
         self.task, self.seed = task, seed
-        self.network = LightGCN(task.data.train, seed, dim=task.dim, hops=HOPS[task.model], device=task.device)
-        self.parameters = [self.network.vectors]
+        self.network: LightGCN = LightGCN(
+            task.data.train, seed, dim=task.dim, hops=HOPS[task.model], device=task.device
+        )
         self.first = task.data.n_users  # the row of the first item
         self._encode()
 
     def _encode(self) -> None:
         """All vectors, as samplers and the loss of this step see them."""
         self.layers = self.network.layers()
-        self.vectors = self.network.pooled(self.layers)
+        self.vectors = self.layers.mean(dim=1) if self.network.hops else self.network.vectors
         self.table = self.vectors.detach()
 
     def score(self, users: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the scores of items (B, n) for users (B,), without gradients."""
-        return row_scores(self.table, users.contiguous(), (ids + self.first).contiguous())
+        return row_products(self.table[users], self.table[ids + self.first])
 
     def similarity(self, positives: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the products of items (B, n) and items (B,), without gradients."""
@@ -513,88 +476,71 @@ class Recommender(Learner):
         flat = embedding(ids + self.first, self.layers.flatten(1))
         return flat.view(*ids.shape, *self.layers.shape[1:])
 
-    def parts(self) -> Mapping[str, Any]:
-        """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""
+    def parts(self) -> dict[str, Any]:
+        """See `Learner.parts`."""
         known = self.task.data.train
-        classes = offered(
+        offered = classes(
             "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed MixGCF NearPositive"
             " AdaptiveOversampling",
             "Everything InBatch popularity item_oriented log_uniform",
         )
         model = {
-            "score": self.score,
-            "similarity": self.similarity,
+            "score": in_blocks(self.score),
+            "similarity": in_blocks(self.similarity),
             "embed": self.embed,
             "embed_anchors": lambda users: self.table[users],
             "item_vectors": self.table[self.first :],
             "whole_data": self._whole_data,
         }
-        return {**classes, **of_positives(known), **model, **NUMBERS, "scale": max(1.0, 0.1 * known.n_items)}
+        return {**offered, **parts_of_positives(known), **model, **NUMBERS, "scale": max(1.0, 0.1 * known.n_items)}
 
-    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-        """The mean loss of some training pairs with k negatives each, and the negatives."""
-        users, items = self._pairs(rows)
-        if getattr(sampler, "due", False):  # it sorts by vectors, which have moved
-            sampler.update(self.table[self.first :])
-        anchors = embedding(users, self.vectors)  # for samplers that mix
-        query = Query(users, positives=items, vectors=anchors, step=step)
-        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
-        if negatives.vectors is None:
-            others = torch.cat([items[:, None], negatives.ids.clamp(min=0)], dim=1) + self.first
-            scores = row_scores(self.vectors, users, others)
-        else:
-            both = torch.cat([embedding(items + self.first, self.vectors)[:, None], negatives.vectors], dim=1)
-            scores = torch.einsum("bd,bkd->bk", anchors, both)
-        loss = info_nce(scores[:, 0], scores[:, 1:], mask=negatives.mask, weights=negatives.weights).mean()
-        self.hardness = mean_hardness(scores[:, 0], scores[:, 1:], negatives.mask)
-        return loss, negatives
-
-    def _pairs(self, rows: Ids) -> tuple[Tensor, Tensor]:
-        """Users and items of some training pairs; all vectors are made anew."""
-        chosen = to_torch(rows, self.task.device)
+    def query(self, rows: Ids, step: int) -> Query:
+        """See `Learner.query`."""
+        users, items = (to_torch(ids[rows], self.task.device) for ids in (self.task.users, self.task.items))
         self._encode()
-        return self.task.users[chosen], self.task.items[chosen]
+        return Query(users, positives=items, vectors=embedding(users, self.vectors), step=step)
+
+    def loss(self, rows: Ids, sampler: Any, k: int, **options: Any) -> tuple[Tensor, Negatives]:
+        """See `Learner.loss`. A sampler that sorts items by their vectors, which have moved, is updated where due."""
+        if getattr(sampler, "due", False):
+            sampler.update(self.table[self.first :])
+        return super().loss(rows, sampler, k, **options)
+
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """See `Learner.scores`."""
+        positive = (query.vectors * embedding(query.positives + self.first, self.vectors)).sum(dim=1)
+        others = negatives.vectors
+        if others is None:
+            others = embedding(negatives.ids.clamp(min=0) + self.first, self.vectors)
+        return positive, row_products(query.vectors, others)
 
     def _whole_data(self, weight: float) -> Step:
-        """A step without sampling: the squared loss of all pairs, those that are not positive with a lower weight.
-
-            sum over positives of (1 - s)^2 + weight sum over all other pairs of s^2
-
-        The sum over all items of s^2 is u' (sum of v v') u, so its cost does not grow with the negatives. A user's
-        share of it is spread over the user's training pairs. Hu, Koren, Volinsky. ICDM 2008; by gradient steps: Chen,
-        Zhang, Zhang, Liu, Ma. Efficient Neural Matrix Factorization without Sampling for Recommendation. TOIS 2020.
-        """
-        counts = to_torch(self.task.data.train.count(), self.task.device).float()
+        """A step without sampling: `losses.all_items`, each user's loss spread over the user's training pairs."""
+        known = self.task.data.train
+        counts = to_torch(known.count(), self.task.device)
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, None]:
-            users, items = self._pairs(rows)
-            anchors, all_items = embedding(users, self.vectors), self.vectors[self.first :]
-            score = (anchors * embedding(items + self.first, self.vectors)).sum(dim=1)
-            of_all_items = ((anchors @ (all_items.T @ all_items)) * anchors).sum(dim=1) / counts[users]
-            return ((1 - score).square() + weight * (of_all_items - score.square())).mean(), None
+            query = self.query(rows, step)
+            values = all_items(query.vectors, self.vectors[self.first :], (known, query.anchors), weight=weight)
+            return (values / counts[query.anchors]).mean(), None
 
         return uses("all", step_of)
 
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some training pairs that are held-out pairs of the same user."""
-        return share_held_out(self.task.held, to_numpy(self.task.users)[rows], negatives, without=0.0)
+        return share_held_out(self.task.held, self.task.users[rows], negatives)
 
-    def snapshot(self) -> Tensor:
-        """All vectors after the last step, for `measure`."""
-        with torch.no_grad():
-            self._encode()
-            return self.table.clone()
-
-    def measure(self, state: Tensor, part: str = "validation") -> dict[str, float]:
-        """Rank the "validation" or the "test" part by vectors of `snapshot`."""
-        check_one_of("part", part, PARTS[1:])
-        known, wanted = self.task.data.train, self.task.validated
+    def measured(self, part: str) -> dict[str, float]:
+        """See `Learner.measured`."""
+        self._encode()
+        data = self.task.data
+        known, wanted = data.train, self.task.validated
         if part == "test":
-            known, wanted = self.task.seen, self.task.data.test
-        ranks = ranking(state[: self.first], wanted, items=state[self.first :], known=known)
+            known, wanted = data.train.union(data.validation), data.test
+        ranks = ranking(self.table[: self.first], wanted, items=self.table[self.first :], known=known)
         return {
-            self.task.measure: ranks.recall(TOP),
-            f"ndcg@{TOP}": ranks.ndcg(TOP),
+            self.task.measure: ranks.recall(_TOP),
+            f"ndcg@{_TOP}": ranks.ndcg(_TOP),
             "mrr": ranks.mrr,
             "auc": ranks.auc,
         }

@@ -10,7 +10,7 @@ import numpy as np
 
 from naysay.checks import check_kind, public
 from naysay.files import as_path
-from naysay.lab.result import ArmResult, Column, Comparison, Point, mean_text
+from naysay.lab.result import ArmResult, Comparison, Point, mean_text
 from naysay.plots import Spec, axis, layer
 from naysay.report.contents import Chart, Contents, Table
 from naysay.report.html import as_html, write_report
@@ -19,15 +19,6 @@ from naysay.text import number
 # Colours are variables of the page; after seven arms they repeat with another dash.
 _COLOURS = ("kept", "first", "positive", "second", "accent", "fourth", "third")
 _DASHES = ([1, 0], [6, 3], [2, 2])
-# Columns of the two tables of arms: all of them are wider than the page.
-_QUALITY = (
-    *(Column.NAME, Column.K, Column.MEASURE, Column.DIFFERENCE, Column.SECOND_MEASURE),
-    Column.STILL_RISING,
-)
-_COST = (
-    *(Column.NAME, Column.AT_EQUAL_TIME, Column.STEPS_TO_BEST, Column.SECONDS_TO_BEST),
-    *(Column.MILLISECONDS_PER_STEP, Column.LR),
-)
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")  # one fewer than the colours
 
 
@@ -55,17 +46,17 @@ def page_of(result: Comparison) -> bytes:
 def contents_of(result: Comparison) -> Contents:
     """The contents of the page."""
     chosen, base = result.best, result.arms[0]
-    rows = tuple(result.rows())
-    mark = (
-        () if result.withheld else (next(place for place, row in enumerate(rows) if row[Column.NAME] == chosen.name),)
-    )
+    table = result.table()
+    mark = () if result.withheld else tuple(place for place, row in enumerate(table) if row["negatives"] == chosen.name)
     note = (
         "Test measures are at the step of the best validation measure: the mean over seeds, ± half of its 95 % CI. "
         "Differences are paired by seed. Validation at equal time: the best within the processor seconds of the whole "
         f"run of {base.name}, whose best is that of the same seed. Still rising: how many runs have their best "
         "validation measure at the last check, so that a longer run would have been better."
     )
-    quality, cost = _columns(result, rows, _QUALITY), _columns(result, rows, _COST)
+    to_best = [heading for heading in table[0] if heading.endswith(f"to best of {base.name}")]
+    costs = ["validation at equal time", *to_best, "ms per step", "lr"]
+    quality = [heading for heading in table[0] if heading not in costs]
     settings = tuple((arm.name, arm.k, arm.lr, _tried(arm), arm.code) for arm in result.arms)
     return Contents(
         title=f"Which negatives: {result.settings['task']}, {result.settings['model']}",
@@ -77,22 +68,24 @@ def contents_of(result: Comparison) -> Contents:
             "seeds": str(len(base.runs)),
             "steps of a run": f"{result.settings['steps']:,}",
         },
-        result=Table("Arms", *quality, "All arms, best first.", note, mark),
+        result=Table("Arms", *_columns(table, quality), "All arms, best first.", note, mark),
         tables=(
-            Table("Speed", *cost, f"Processor time, and steps and seconds to reach the best of {base.name}."),
+            Table(
+                "Speed",
+                *_columns(table, ["negatives", *costs]),
+                f"Processor time, and steps and seconds to reach the best of {base.name}.",
+            ),
             Table("Settings", ("negatives", "k", "lr", "validation by lr", "composition"), settings, "By arm."),
         ),
-        charts=(_quality_and_time(result), *_curves(result), *_costs(result)),
+        charts=(_quality_and_time(result), *_curves(result), _cost_of_a_step(result)),
         provenance={name: str(value) for name, value in result.settings.items()},
         notes=result.notes,
     )
 
 
-def _columns(
-    result: Comparison, rows: tuple[tuple[str, ...], ...], places: tuple[Column, ...]
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Some columns of the table: their headings, and their cells."""
-    return tuple(result.columns[at] for at in places), tuple(tuple(row[at] for at in places) for row in rows)
+def _columns(table: list[dict[str, str]], headings: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Some columns of the table: their headings, and their cells. All of them would be wider than the page."""
+    return tuple(headings), tuple(tuple(row[heading] for heading in headings) for row in table)
 
 
 def _tried(arm: ArmResult) -> str:
@@ -202,24 +195,15 @@ def _curve(
     return Chart(title, {"width": 700, "height": 260, **lines}, words, table, f"The mean over seeds. {caption}".strip())
 
 
-def _costs(result: Comparison) -> list[Chart]:
-    """Processor milliseconds of a step, and the highest memory where it is known."""
-    base = result.arms[0]
-    kinds = (
-        ("Cost of a step", "processor milliseconds per step", "milliseconds_per_step", "Drawing, loss and update."),
-        ("Memory", "highest memory of the process, MB", "peak_megabytes", "With data, model and torch itself."),
-    )
-    charts = []
-    for title, heading, attribute, note in kinds:
-        costs = {arm.name: float(getattr(arm, attribute)) for arm in result.arms}
-        if np.isnan([*costs.values()]).any():
-            continue
-        values = [{"arm": name, "value": round(cost, 3)} for name, cost in costs.items()]
-        y = {"field": "arm", "type": "nominal", "title": None, "sort": [*costs]}
-        bars = layer(values, "bar", {"x": axis("value", title=heading), "y": y})
-        bars["mark"] |= {"color": "var(--kept)", "tooltip": True}
-        rows = tuple((name, cost, f"{cost / costs[base.name]:.2f}") for name, cost in costs.items())
-        table = Table(title, ("negatives", heading, f"times {base.name}"), rows, note)
-        words = f"{heading}: {costs[base.name]:.1f} with {base.name}, at most {max(costs.values()):.1f}."
-        charts.append(Chart(title, {"width": 560, "height": {"step": 24}, **bars}, words, table))
-    return charts
+def _cost_of_a_step(result: Comparison) -> Chart:
+    """Processor milliseconds of a step."""
+    title, heading, base = "Cost of a step", "processor milliseconds per step", result.arms[0]
+    costs = {arm.name: arm.milliseconds_per_step for arm in result.arms}
+    values = [{"arm": name, "value": round(cost, 3)} for name, cost in costs.items()]
+    y = {"field": "arm", "type": "nominal", "title": None, "sort": [*costs]}
+    bars = layer(values, "bar", {"x": axis("value", title=heading), "y": y})
+    bars["mark"] |= {"color": "var(--kept)", "tooltip": True}
+    rows = tuple((name, cost, f"{cost / costs[base.name]:.2f}") for name, cost in costs.items())
+    table = Table(title, ("negatives", heading, f"times {base.name}"), rows, "Drawing, loss and update.")
+    words = f"{heading}: {costs[base.name]:.1f} with {base.name}, at most {max(costs.values()):.1f}."
+    return Chart(title, {"width": 560, "height": {"step": 24}, **bars}, words, table)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import cached_property
 from math import ceil, isnan, nan
 from pathlib import Path
@@ -57,7 +56,6 @@ class RunResult:
     seed: int  # of the start, the data order and the draws
     points: tuple[Point, ...]
     test: dict[str, float]  # {measure: value} on the test part, at the point of the best validation measure
-    peak_bytes: float = nan  # the highest memory of the process during the run; NaN where the system does not tell
 
     __repr__ = short_repr
 
@@ -123,27 +121,6 @@ class ArmResult:
         """Processor milliseconds of a step, over all seeds."""
         ends = [run.points[-1] for run in self.runs]
         return 1e3 * sum(end.processor_seconds for end in ends) / sum(end.step for end in ends)
-
-    @property
-    def peak_megabytes(self) -> float:
-        """The highest memory of the process over all seeds; NaN if unknown."""
-        return max((run.peak_bytes for run in self.runs), default=nan) / 1e6
-
-
-class Column(IntEnum):
-    """The places of columns in `Comparison.columns` and in its rows."""
-
-    NAME = 0
-    K = 1
-    MEASURE = 2
-    DIFFERENCE = 3  # to the first arm
-    SECOND_MEASURE = 4
-    AT_EQUAL_TIME = 5
-    STEPS_TO_BEST = 6  # of the first arm
-    SECONDS_TO_BEST = 7
-    MILLISECONDS_PER_STEP = 8
-    LR = 9
-    STILL_RISING = 10
 
 
 @final
@@ -299,34 +276,43 @@ class Comparison:
         time = f"{percent(share)} of" if share < 1 else f"{share:.1f} times"
         return f", reaching the best of {self.arms[0].name} in {time} its time"
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """The table as texts, best first; the headings are `columns`, their places `Column`."""
-        second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
+    def table(self) -> list[dict[str, str]]:
+        """{heading: text} of each arm, best first."""
+        base = self.arms[0]
+        second = next(name for name in base.runs[0].test if name != self.measure)
         return [
-            (
-                arm.name,
-                str(arm.k),
-                mean_text(self.mean(arm)),
-                "" if arm is self.arms[0] else mean_text(self.difference(arm, self.arms[0]), sign="+"),
-                mean_text(self.mean(arm, second)),
-                f"{self.at_equal_time(arm).mean:.4f}",
-                _to_goal([point.step for point in self.reached(arm)], len(arm.runs), ",.0f"),
-                _to_goal([point.processor_seconds for point in self.reached(arm)], len(arm.runs), ".1f"),
-                f"{arm.milliseconds_per_step:.1f}",
-                f"{arm.lr:g}",
-                f"{arm.runs_rising} of {len(arm.runs)}",
-            )
+            {
+                "negatives": arm.name,
+                "k": str(arm.k),
+                self.measure: mean_text(self.mean(arm)),
+                f"minus {base.name}": "" if arm is base else mean_text(self.difference(arm, base), sign="+"),
+                second: mean_text(self.mean(arm, second)),
+                "validation at equal time": f"{self.at_equal_time(arm).mean:.4f}",
+                f"steps to best of {base.name}": self._to_goal(arm, "step", ",.0f"),
+                f"seconds to best of {base.name}": self._to_goal(arm, "processor_seconds", ".1f"),
+                "ms per step": f"{arm.milliseconds_per_step:.1f}",
+                "lr": f"{arm.lr:g}",
+                "still rising": f"{arm.runs_rising} of {len(arm.runs)}",
+            }
             for arm in sorted(self.arms, key=lambda arm: -self.mean(arm).mean)
         ]
+
+    def _to_goal(self, arm: ArmResult, attribute: str, form: str) -> str:
+        """The mean over the seeds that reached the best of the first arm, and how many did if not all."""
+        values = [getattr(point, attribute) for point in self.reached(arm)]
+        if not values:
+            return "never"
+        reached = "" if len(values) == len(arm.runs) else f" ({len(values)} of {len(arm.runs)})"
+        return f"{np.mean(values):{form}}{reached}"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table as texts, best first; the headings are `columns`."""
+        return [tuple(row.values()) for row in self.table()]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The headings of `rows`."""
-        second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
-        base = self.arms[0].name
-        to_best = (f"{what} to best of {base}" for what in ("steps", "seconds"))
-        heads = ("validation at equal time", *to_best, "ms per step", "lr", "still rising")
-        return ("negatives", "k", self.measure, f"minus {base}", second, *heads)
+        return tuple(self.table()[0])
 
     def __str__(self) -> str:
         """The table, then the recommendation."""
@@ -353,7 +339,7 @@ class Comparison:
             "tied": [arm.name for arm in self.tied],
             "settings": self.settings,
             "notes": self.notes,
-            "table": [dict(zip(self.columns, row, strict=True)) for row in self.rows()],
+            "table": self.table(),
             "arms": self.arms,
         }
         return json_file(whole)
@@ -377,11 +363,3 @@ def mean_text(found: Mean, sign: str = "") -> str:
     """
     half = "" if isnan(found.low) else f" ± {found.high - found.mean:.4f}"
     return f"{found.mean:{sign}.4f}{half}"
-
-
-def _to_goal(values: Sequence[float], runs: int, form: str) -> str:
-    """The mean over the seeds that reached the goal, and how many did if not all."""
-    if not values:
-        return "never"
-    some = "" if len(values) == runs else f" ({len(values)} of {runs})"
-    return f"{np.mean(values):{form}}{some}"

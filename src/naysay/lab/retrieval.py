@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
@@ -17,57 +18,60 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
 
-from naysay import losses, pools, samplers
+from naysay import losses, pools
 from naysay.arrays import to_numpy, to_torch
-from naysay.checks import check_all, check_kind, public, raise_invalid
+from naysay.checks import check_all, check_kind, public, raise_invalid, shown_names
 from naysay.files import as_path
 from naysay.formats.beir import read_beir
-from naysay.lab._domain import (
-    BLOCK,
-    NUMBERS,
+from naysay.lab._data import (
     PARTS,
-    Device,
+    File,
     Ids,
-    Learner,
     Parts,
-    Step,
-    Task,
+    at_most_anchors,
+    check_left_out,
     check_parts,
     checksum,
-    in_blocks,
     keep_new_pairs,
-    mean_hardness,
-    of_positives,
-    offered,
     pairs_by_part,
+    part_files,
     sizes_of_parts,
-    some_anchors,
+)
+from naysay.lab._task import (
+    BLOCK,
+    NUMBERS,
+    Device,
+    Learner,
+    Step,
+    Task,
+    classes,
+    in_blocks,
+    parts_of_positives,
+    row_products,
     uses,
 )
-from naysay.lab._files import File, left_out, needed_column, part_files, string_columns, usual_column
 from naysay.lab.ranking import ranking
 from naysay.mining import Mined, mine
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search.vectors import as_vectors
-from naysay.tables import column_names
+from naysay.tables import batches, chosen_column, column_names
 from naysay.text import counted
 from naysay.types import Negatives, Query
-from naysay.vocabulary import Vocabulary, ids_of_names
 
 _ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")
 _TEXT = ("text", "contents", "passage", "document", "query", "question", "title")
 _ANCHOR = ("anchor", "query", "question", "query_id", "query-id")
 _POSITIVE = ("positive", "pos", "document", "answer", "corpus_id", "corpus-id", "doc_id")
 _SIDES = ("query", "document")
-BUCKETS, DIM = 1 << 15, 64  # of the text encoder
+_BUCKETS, _DIM = 1 << 15, 64  # of the text encoder
 _TOKENS = re.compile(r"[a-z0-9]+|[^\w\s]")
-RATES = {"adapter": (0.0001, 0.0003, 0.001, 0.003, 0.01), "subwords": (0.001, 0.003, 0.01, 0.03, 0.1)}
-NEEDS = {"adapter": "vectors", "subwords": "texts"}
-TOP, TEMPERATURE = 10, 0.05
+_RATES = {"adapter": (0.0001, 0.0003, 0.001, 0.003, 0.01), "subwords": (0.001, 0.003, 0.01, 0.03, 0.1)}
+_NEEDS = {"adapter": "vectors", "subwords": "texts"}
+_TOP, TEMPERATURE = 10, 0.05
 _VALIDATED, _SEARCHED = 1000, 10_000  # queries and documents that are ranked for validation; the test ranks all
 _JUDGED = 2000  # training queries for which the share of false negatives is estimated
 _MINED = 8  # negatives of a query that are mined
@@ -155,7 +159,7 @@ class TextPairs:
         pairs = [ids for name in PARTS for ids in getattr(self, name).pairs()]
         texts = ["\0".join(getattr(self, f"{side}_texts") or ()) for side in _SIDES]
         vectors = [getattr(self, f"{side}_vectors") for side in _SIDES if self.has("vectors")]
-        return checksum(*pairs, *(text.encode(errors="surrogatepass").hex() for text in texts), *vectors)
+        return checksum(*pairs, *texts, *vectors)
 
     def __repr__(self) -> str:
         queries = "1 query" if self.n_queries == 1 else f"{self.n_queries:,} queries"
@@ -257,7 +261,7 @@ def read_texts(
     """
     files = part_files(path, validation, test)
     if files["path"].is_dir():
-        left_out("for a folder of BEIR", corpus=corpus, validation=validation, test=test)
+        check_left_out("for a folder of BEIR", corpus=corpus, validation=validation, test=test)
         parts, query_texts, document_texts = _read_beir_folder(files["path"])
     else:
         parts, query_texts, document_texts = _read_tables(files, None if corpus is None else as_path("corpus", corpus))
@@ -289,52 +293,69 @@ def _read_tables(files: dict[str, Path], corpus: Path | None) -> tuple[list[Posi
     columns = {parameter: _read_pairs(parameter, file) for parameter, file in files.items()}
     queries = list(dict.fromkeys(text for asked, _ in columns.values() for text in asked))
     documents = list(dict.fromkeys(text for _, answers in columns.values() for text in answers))
-    query_names, document_names = Vocabulary(queries), Vocabulary(documents)
+    row_of_query = {text: row for row, text in enumerate(queries)}
+    row_of_document = {text: row for row, text in enumerate(documents)}
     if corpus is not None:
-        document_names, documents = _read_documents(corpus, {*documents})
+        row_of_document, documents = _read_documents(corpus, {*documents})
     parts = []
     for parameter, (asked, answers) in columns.items():
-        rows = ids_of_names(query_names, parameter, asked), ids_of_names(document_names, parameter, answers)
-        parts.append(Positives.from_pairs(*rows, len(queries), len(documents)))
+        unknown = [name for name in answers if name not in row_of_document]
+        if unknown:
+            raise_invalid(parameter, "documents of `corpus`, by their ids or texts", shown_names(unknown))
+        pairs = [row_of_query[text] for text in asked], [row_of_document[name] for name in answers]
+        parts.append(Positives.from_pairs(*pairs, len(queries), len(documents)))
     return parts, queries, documents
 
 
 def _read_pairs(parameter: str, path: Path) -> list[list[str]]:
     """The queries and the documents of a table, found by the usual names of columns, or by their places."""
-    anchor = needed_column(parameter, path, _ANCHOR, 0, ())
-    positive = needed_column(parameter, path, _POSITIVE, 1, [anchor])
-    columns = string_columns(parameter, path, [anchor, positive])
+    anchor = _needed_column(parameter, path, _ANCHOR, 0)
+    positive = _needed_column(parameter, path, _POSITIVE, 1, taken=anchor)
+    columns = _string_columns(parameter, path, [anchor, positive])
     if not columns[0]:
         raise_invalid(parameter, "a table with rows", "none")
     return columns
 
 
-def _read_documents(path: Path, positives: set[str]) -> tuple[Vocabulary, list[str]]:
-    """What the positives of the pairs are to be found among, ids, texts or row numbers; and the texts.
+def _read_documents(path: Path, positives: set[str]) -> tuple[dict[str, int], list[str]]:
+    """{name: row} of documents, and the texts of all rows.
 
-    The order is that of `mine`: ids if one of them is a positive, else texts.
+    Names are ids, or row numbers where there are no ids; texts, if no positive is such a name. Of equal texts it is the
+    first.
     """
-    two_columns = len(column_names("corpus", path)) == 2
-    text_column = needed_column("corpus", path, _TEXT, 1 if two_columns else None, ())
-    id_column = usual_column("corpus", path, _ID, 0 if two_columns else None, [text_column])
-    if id_column is None:
-        (texts,) = string_columns("corpus", path, [text_column])
+    text_column = _needed_column("corpus", path, _TEXT, 1)
+    id_column = _usual_column("corpus", path, _ID, 0)
+    if id_column in (None, text_column):
+        (texts,) = _string_columns("corpus", path, [text_column])
         names = [str(row) for row in range(len(texts))]
-        by_text = not positives <= {*names}
     else:
-        names, texts = string_columns("corpus", path, [id_column, text_column])
-        by_text = not positives & {*names} and bool(positives & {*texts})
-    return Vocabulary(_told_apart(texts) if by_text else names), texts
+        names, texts = _string_columns("corpus", path, [str(id_column), text_column])
+    if positives.isdisjoint(names) and not positives.isdisjoint(texts):
+        names = texts
+    return {name: row for row, name in reversed([*enumerate(names)])}, texts
 
 
-def _told_apart(texts: list[str]) -> list[str]:
-    """Texts as names: a text that is there again keeps its place but cannot be asked for, the first one is."""
-    seen: set[str] = set()
-    names = []
-    for place, text in enumerate(texts):
-        names.append(f"{text}\0{place}" if text in seen else text)
-        seen.add(text)
-    return names
+def _usual_column(parameter: str, path: Path, usual: tuple[str, ...], place: int) -> str | None:
+    """The column with one of the usual names, or at a place of a table of two columns."""
+    return chosen_column(parameter, column_names(parameter, path), "", usual, place)
+
+
+def _needed_column(parameter: str, path: Path, usual: tuple[str, ...], place: int, taken: str = "") -> str:
+    """The same, or an error."""
+    name = _usual_column(parameter, path, usual, place)
+    if name in (None, taken):
+        rule = f"a table with a column named {' or '.join(usual[:2])}"
+        raise_invalid(parameter, rule, f"columns {shown_names(column_names(parameter, path))}")
+    return str(name)
+
+
+def _string_columns(parameter: str, path: Path, names: list[str]) -> list[list[str]]:
+    """Columns of a table as strings."""
+    columns: list[list[str]] = [[] for _ in names]
+    for batch in batches(parameter, path, names):
+        for column, values in zip(columns, batch, strict=True):
+            column += map(str, values)
+    return columns
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
@@ -387,12 +408,12 @@ def _hashed(word: str) -> list[int]:
     """The buckets of a word and of its runs of letters; < and > mark its ends."""
     marked = f"<{word}>"
     runs = [marked[at : at + size] for size in (3, 4, 5) if size < len(marked) for at in range(len(marked) - size + 1)]
-    return [zlib.crc32(piece.encode()) % BUCKETS for piece in (marked, *runs)]
+    return [zlib.crc32(piece.encode()) % _BUCKETS for piece in (marked, *runs)]
 
 
 @final
 @public
-class SubwordEncoder(torch.nn.Module):
+class SubwordEncoder(nn.Module):
     """A text is the normalised sum of its pieces' vectors; queries and documents share a table of 32,768 x 64 numbers.
 
     Vectors begin at random, those of rare pieces longer, so that texts that share rare pieces are close at once.
@@ -410,10 +431,10 @@ class SubwordEncoder(torch.nn.Module):
 
     def __init__(self, texts: Sequence[Pieces], rng: np.random.Generator) -> None:
         super().__init__()
-        counts = sum((np.bincount(each.ids, minlength=BUCKETS) for each in texts), np.zeros(BUCKETS, np.int64))
+        counts = sum((np.bincount(each.ids, minlength=_BUCKETS) for each in texts), np.zeros(_BUCKETS, np.int64))
         rarity = np.log((1 + counts.sum()) / (1 + counts)) / np.log(1 + counts.sum())
-        table = rng.standard_normal((BUCKETS, DIM)) * rarity[:, None]
-        self.table = torch.nn.Parameter(torch.from_numpy(table.astype(np.float32)))
+        table = rng.standard_normal((_BUCKETS, _DIM)) * rarity[:, None]
+        self.table = nn.Parameter(torch.from_numpy(table.astype(np.float32)))
 
     def forward(self, texts: Pieces, rows: Ids) -> Tensor:
         """Return (n, 64) vectors of some texts."""
@@ -427,85 +448,17 @@ class SubwordEncoder(torch.nn.Module):
         return vectors
 
 
-@final
-@public
-class Adapter(torch.nn.Module):
-    """x + x W, normalised: a change of given vectors. W is one matrix for queries and documents, and begins at 0.
-
-    Args:
-        dim: The number of coordinates of a vector.
-
-    Examples:
-        >>> Adapter(3)(torch.eye(3), np.array([2]))
-        tensor([[0., 0., 1.]], grad_fn=<DivBackward0>)
-    """
+class Adapter(nn.Module):
+    """x + x W, normalised: a change of given vectors. W is one matrix for queries and documents, and begins at 0."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.zeros(dim, dim))
+        self.weight = nn.Parameter(torch.zeros(dim, dim))
 
     def forward(self, vectors: Tensor, rows: Ids) -> Tensor:
         """(n, dim) of some rows of the given vectors."""
-        given = vectors[to_torch(rows, vectors.device)]
-        return normalize(given + given @ self.weight, dim=1)
-
-
-# ---- negatives mined before training ---------------------------------------------------------------------------------
-
-Vectors = Callable[[], tuple[NDArray[Any], NDArray[Any]]]  # of queries and documents
-
-
-class MinedOnce:
-    """Mines training queries by the vectors before training. Equal keys are mined once."""
-
-    def __init__(self, train: Positives, judged: Ids) -> None:
-        """Keep the pairs, and the queries for which false negatives are estimated."""
-        self.train, self.judged = train, judged
-        self._results: dict[Any, tuple[Mined, float]] = {}
-
-    def _mined(self, key: Any, vectors: Vectors, judge: str | None, rows: Ids) -> tuple[Mined, float]:
-        """Negatives of some queries, and the processor seconds that they took."""
-        key = key, judge, len(rows)
-        if key not in self._results:
-            began = time.process_time()
-            place = np.full(self.train.n_anchors, -1)
-            place[rows] = np.arange(len(rows))
-            queries, documents = self.train.pairs()
-            asked = place[queries] >= 0
-            known = Positives.from_pairs(place[queries[asked]], documents[asked], len(rows), self.train.n_items)
-            query_vectors, document_vectors = vectors()
-            mined = mine(query_vectors[rows], document_vectors, known, _MINED, judge=judge)
-            self._results = dict([*self._results.items()][-_RESULTS_KEPT:])
-            self._results[key] = mined, time.process_time() - began
-        return self._results[key]
-
-    def lists(self, key: Any, vectors: Vectors, judge: str | None) -> tuple[Ids, float]:
-        """(queries, 8) negatives, -1 empty, and the processor seconds that they took."""
-        rows = np.flatnonzero(self.train.count())
-        mined, seconds = self._mined(key, vectors, judge, rows)
-        lists = np.full((self.train.n_anchors, mined.ids.shape[1]), -1, np.int64)
-        lists[rows] = mined.ids
-        return lists, seconds
-
-    def false_share(self, key: Any, vectors: Vectors, queries: Ids, negatives: Negatives) -> float:
-        """The mean probability that drawn pairs are positives, 0 beyond what was searched; NaN if unknown.
-
-        Rows of queries for which it is not estimated are left out.
-        """
-        drawn = negatives.numpy()
-        mined, _ = self._mined(key, vectors, "auto", self.judged)
-        place = np.searchsorted(self.judged, queries).clip(max=len(self.judged) - 1)
-        estimated = (self.judged[place] == queries)[:, None] & drawn.mask
-        if not estimated.any() or not getattr(mined.judge, "fitted", False):
-            return float("nan")
-        listed = mined.candidates
-        filled, n_items = listed.ids >= 0, self.train.n_items
-        keys = (np.arange(len(filled))[:, None] * n_items + listed.ids)[filled]
-        order = np.argsort(keys)
-        drawn_keys = (place[:, None] * n_items + drawn.ids)[estimated]
-        nearest = order[np.searchsorted(keys[order], drawn_keys).clip(max=len(keys) - 1)]
-        suspicion = np.where(keys[nearest] == drawn_keys, listed.suspicion[filled][nearest], 0.0)
-        return float(suspicion.mean())
+        chosen = vectors[to_torch(rows, vectors.device)]
+        return normalize(chosen + chosen @ self.weight, dim=1)
 
 
 # ---- task ------------------------------------------------------------------------------------------------------------
@@ -556,8 +509,8 @@ class Retrieval(Task):
     """
 
     name = "text"
-    models = tuple(RATES)
-    measure = f"ndcg@{TOP}"
+    models = tuple(_RATES)
+    measure = f"ndcg@{_TOP}"
     own: Mapping[str, str] = MappingProxyType(
         {
             "in-batch": "in_batch()",
@@ -586,17 +539,16 @@ class Retrieval(Task):
         """Keep the parts of the data in the forms that training needs."""
         check_kind("data", data, TextPairs, "TextPairs")
         super().__init__(data, TextPairs, model or ("adapter" if data.has("vectors") else "subwords"), device)
-        needed = NEEDS[self.model]
+        needed = _NEEDS[self.model]
         if not data.has(needed):
             other = "subwords" if self.model == "adapter" else "adapter"
             raise_invalid("model", f"{other!r} for data without {needed}", repr(self.model))
-        self.learning_rates = RATES[self.model]
+        self.learning_rates = _RATES[self.model]
         self.queries, self.documents = data.train.pairs()
         self.set_batch(len(data.train), batch)
         given: list[Any] = [getattr(data, f"{side}_{needed}") for side in _SIDES]
         self.sides: list[Any] = [Pieces(part) if needed == "texts" else to_torch(part, self.device) for part in given]
-        self.seen = data.train.union(data.validation)
-        self.validated = _ranked_among(some_anchors(data.validation, _VALIDATED), data.train, _SEARCHED)
+        self.validated = _ranked_among(at_most_anchors(data.validation, _VALIDATED), data.train, _SEARCHED)
         validated, searched = len(self.validated[0]), len(self.validated[1])
         tested = int((data.test.count() > 0).sum())
         self.test_work = tested * data.n_documents / (validated * searched)
@@ -604,27 +556,37 @@ class Retrieval(Task):
             f"Validation ranks {searched:,} documents for {validated:,} queries, "
             f"the test {data.n_documents:,} for {tested:,}."
         )
-        self.mined = MinedOnce(data.train, np.flatnonzero(some_anchors(data.train, _JUDGED).count()))
+        self.mined = lru_cache(maxsize=_RESULTS_KEPT)(self._mine)
         self.sizes = {"temperature": TEMPERATURE, "false negatives": _ESTIMATED}
 
     def start(self, seed: int) -> Retriever:
         """A model before training, the same for equal seeds."""
         return Retriever(self, seed)
 
+    def _mine(self, seed: int, judge: str | None, most: int) -> tuple[Mined, Ids, float]:
+        """Mine at most so many training queries by the vectors before training; the queries, and processor seconds."""
+        began = time.process_time()
+        queries, documents = at_most_anchors(self.data.train, most).pairs()
+        rows, places = np.unique(queries, return_inverse=True)
+        known = Positives.from_pairs(places, documents, len(rows), self.data.n_documents)
+        untrained = self.start(seed)
+        vectors = to_numpy(untrained.all_vectors(0, rows)), to_numpy(untrained.all_vectors(1))
+        mined = mine(*vectors, known, _MINED, judge=judge)
+        return mined, rows, time.process_time() - began
+
 
 @final
-@public
 class Retriever(Learner):
-    """A model of `Retrieval` in training, made by `Retrieval.start`."""
+    """A model of `Retrieval` in training."""
 
     def __init__(self, task: Retrieval, seed: int) -> None:
-        """Make the encoder."""
         self.task, self.seed = task, seed
         if task.model == "adapter":
-            self.network: Any = Adapter(task.sides[0].shape[1])
+            self.network: nn.Module = Adapter(task.sides[0].shape[1])
         else:
             self.network = SubwordEncoder(task.sides, rng_for(seed, worker=2))
-        self.parameters = list(self.network.to(task.device).parameters())
+        self.network.to(task.device)
+        self.untrained_seed = 0 if task.model == "adapter" else seed  # an adapter begins the same for all seeds
         self._nearest_pools: list[pools.Nearest] = []
 
     def encode(self, side: int, ids: Any) -> Tensor:
@@ -637,130 +599,122 @@ class Retriever(Learner):
     @torch.no_grad()
     def all_vectors(self, side: int, rows: Ids | None = None) -> Tensor:
         """The vectors of a side: all, or those of some rows."""
-        given = self.task.sides[side]
-        return in_blocks(lambda block: self.network(given, block), np.arange(len(given)) if rows is None else rows)
+        inputs = self.task.sides[side]
+        return in_blocks(lambda block: self.network(inputs, block), np.arange(len(inputs)) if rows is None else rows)
 
     @torch.no_grad()
     def score(self, queries: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the cosines of documents (B, n) and queries (B,)."""
-        return torch.einsum("bd,bnd->bn", self.encode(0, queries), self.encode(1, ids))
+        return row_products(self.encode(0, queries), self.encode(1, ids))
 
     @torch.no_grad()
     def similarity(self, documents: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the cosines of documents (B, n) and documents (B,)."""
-        return torch.einsum("bd,bnd->bn", self.encode(1, documents), self.encode(1, ids))
+        return row_products(self.encode(1, documents), self.encode(1, ids))
 
-    def parts(self) -> Mapping[str, Any]:
-        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
-
-        def near_positive(pool: Any, _: Any, candidates: int, **settings: Any) -> Any:
-            return samplers.NearPositive(pool, self.similarity, candidates, **settings)
-
-        classes = offered(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed",
+    def parts(self) -> dict[str, Any]:
+        """See `Learner.parts`."""
+        offered = classes(
+            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed NearPositive",
             "Everything InBatch popularity item_oriented log_uniform",
         )
         model = {
             "score": self.score,
             "similarity": self.similarity,
             "vectors": lambda: self.all_vectors(1),
-            "NearPositive": near_positive,
             "Nearest": self._nearest,
             "in_batch": self._in_batch,
             "mined": self._mined,
         }
-        return {**classes, **of_positives(self.task.data.train), **model, **NUMBERS, "margin": 0.1}
-
-    def _vectors_before_training(self) -> tuple[Any, Vectors]:
-        """A key of the vectors before training, and a function that makes them."""
-
-        def made() -> tuple[Any, Any]:
-            untrained = self.task.start(self.seed)
-            return to_numpy(untrained.all_vectors(0)), to_numpy(untrained.all_vectors(1))
-
-        return 0 if self.task.model == "adapter" else self.seed, made
+        return {**offered, **parts_of_positives(self.task.data.train), **model, **NUMBERS, "margin": 0.1}
 
     def _mined(self, judge: str | None) -> pools.Local:
         """The mined negatives of each training query, as a pool of lists."""
-        lists, seconds = self.task.mined.lists(*self._vectors_before_training(), judge)
-        self.spared += seconds
-        return pools.Local(lists, self.task.data.train)
+        train = self.task.data.train
+        mined, rows, seconds = self.task.mined(self.untrained_seed, judge, train.n_anchors)
+        self.processor_seconds_spared += seconds
+        lists = np.full((train.n_anchors, mined.ids.shape[1]), -1, np.int64)
+        lists[rows] = mined.ids
+        return pools.Local(lists, train)
 
     def _nearest(self, vectors: Callable[[], Tensor], depth: int, positives: Positives) -> pools.Nearest:
-        """A pool of the nearest documents, whose vectors `loss` renews once an epoch."""
+        """A pool of the nearest documents, whose vectors are renewed once an epoch."""
         pool = pools.Nearest(vectors(), min(depth, positives.n_items), positives)
         self._nearest_pools.append(pool)
         return pool
+
+    def query(self, rows: Ids, step: int) -> Query:
+        """See `Learner.query`."""
+        steps_of_epoch = max(1, self.task.pairs // self.task.batch)
+        if step and step % steps_of_epoch == 0:
+            for pool in self._nearest_pools:
+                pool.update(self.all_vectors(1))
+        queries, documents = (
+            to_torch(side[rows], self.task.device) for side in (self.task.queries, self.task.documents)
+        )
+        return Query(queries, positives=documents, vectors=self.encode(0, queries), step=step)
+
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """See `Learner.scores`."""
+        positive = (query.vectors * self.encode(1, query.positives)).sum(dim=1)
+        return positive / TEMPERATURE, row_products(query.vectors, self.encode(1, negatives.ids)) / TEMPERATURE
 
     def _in_batch(self, sampler: Any = None) -> Step:
         """A step with the other documents of the batch as negatives, and further ones of a sampler."""
         batch = pools.InBatch(self.task.data.train)
 
         def step_of(rows: Ids, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-            query, asked, own = self._query(rows, step)
+            query = self.query(rows, step)
+            documents = self.encode(1, query.positives)
             negatives = batch.draw(query, rng=rng_for(self.seed, step, worker=1)).like(query)
-            further, further_mask = None, None
+            scores = query.vectors @ documents.T / TEMPERATURE
+            positive = scores.diagonal()
+            further: dict[str, Any] = {}
+            mask = negatives.mask
             if sampler is not None:
                 drawn = sampler.sample(query, k, rng=rng_for(self.seed, step))
-                further, further_mask = self.encode(1, drawn.ids), drawn.mask
+                vectors = self.encode(1, drawn.ids)
+                further = {"negatives": vectors, "negative_mask": drawn.mask}
                 negatives = Negatives(torch.cat([negatives.ids, drawn.ids], dim=1))
-            loss = losses.in_batch(
-                asked,
-                own,
-                temperature=TEMPERATURE,
-                mask=negatives.mask[:, : len(rows)],
-                negatives=further,
-                negative_mask=further_mask,
-            )
-            scores = asked.detach() @ own.detach().T
-            positive = scores.diagonal()
-            if further is not None:
-                scores = torch.cat([scores, torch.einsum("bd,bkd->bk", asked, further).detach()], dim=1)
-            self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, negatives.mask)
+                scores = torch.cat([scores, row_products(query.vectors, vectors) / TEMPERATURE], dim=1)
+            self.note_hardness(positive, scores, negatives.mask)
+            loss = losses.in_batch(query.vectors, documents, temperature=TEMPERATURE, mask=mask, **further)
             return loss.mean(), negatives
 
         return uses("batch" if sampler is None else "batch + {k}", step_of)
 
-    def _query(self, rows: Ids, step: int) -> tuple[Query, Tensor, Tensor]:
-        """The query of some training pairs, and the vectors of both sides."""
-        queries, documents = (
-            to_torch(side[rows], self.task.device) for side in (self.task.queries, self.task.documents)
-        )
-        asked, own = self.encode(0, queries), self.encode(1, documents)
-        return Query(queries, positives=documents, vectors=asked.detach(), step=step), asked, own
-
-    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
-        """The mean loss of some training pairs with k negatives each, and the negatives."""
-        steps_of_epoch = max(1, self.task.pairs // self.task.batch)
-        if step and step % steps_of_epoch == 0:
-            for pool in self._nearest_pools:
-                pool.update(self.all_vectors(1))
-        query, asked, own = self._query(rows, step)
-        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
-        scores = torch.einsum("bd,bkd->bk", asked, self.encode(1, negatives.ids))
-        positive = (asked * own).sum(dim=1)
-        settings = {"mask": negatives.mask, "weights": negatives.weights, "temperature": TEMPERATURE}
-        self.hardness = mean_hardness(positive / TEMPERATURE, scores / TEMPERATURE, negatives.mask)
-        return losses.info_nce(positive, scores, **settings).mean(), negatives
-
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
-        """The estimated share of false negatives, by `Posterior` on the vectors before training; NaN if unknown.
+        """The mean probability that drawn pairs are positives, by `Posterior` on the vectors before training.
 
-        It is fitted to 2,000 training queries at most, and rows of other queries are left out.
+        It is fitted to 2,000 training queries at most, and rows of other queries are left out. Documents that are not
+        among a query's nearest count as 0. NaN if the posterior could not be fitted.
         """
-        key, vectors = self._vectors_before_training()
-        return self.task.mined.false_share(key, vectors, self.task.queries[rows], negatives)
+        mined, judged, _ = self.task.mined(self.untrained_seed, "auto", _JUDGED)
+        drawn, queries = negatives.numpy(), self.task.queries[rows]
+        place = np.searchsorted(judged, queries).clip(max=len(judged) - 1)
+        estimated = (judged[place] == queries)[:, None] & drawn.mask
+        if not estimated.any() or not getattr(mined.judge, "fitted", False):
+            return nan
+        nearest, n_documents = mined.candidates, self.task.data.n_documents
+        filled = nearest.ids >= 0
+        keys = (np.arange(len(filled))[:, None] * n_documents + nearest.ids)[filled]  # one number for each pair
+        order = np.argsort(keys)
+        drawn_keys = (place[:, None] * n_documents + drawn.ids)[estimated]
+        same = order[np.searchsorted(keys[order], drawn_keys).clip(max=len(keys) - 1)]
+        suspicion = np.where(keys[same] == drawn_keys, nearest.suspicion[filled][same], 0.0)
+        return float(suspicion.mean())
 
-    def _measured(self, part: str) -> dict[str, float]:
+    def measured(self, part: str) -> dict[str, float]:
+        """See `Learner.measured`."""
+        data = self.task.data
         rows, documents, wanted, known = self.task.validated
         if part == "test":
-            wanted, known = self.task.data.test, self.task.seen
+            wanted, known = data.test, data.train.union(data.validation)
             rows, documents = np.arange(wanted.n_anchors), np.arange(wanted.n_items)
-        queries = self.network(self.task.sides[0], rows)
-        ranks = ranking(queries, wanted, items=self.all_vectors(1, documents), known=known)
+        ranks = ranking(self.all_vectors(0, rows), wanted, items=self.all_vectors(1, documents), known=known)
         return {
-            self.task.measure: ranks.ndcg(TOP),
-            f"recall@{TOP}": ranks.recall(TOP),
+            self.task.measure: ranks.ndcg(_TOP),
+            f"recall@{_TOP}": ranks.recall(_TOP),
             "mrr": ranks.mrr,
             "auc": ranks.auc,
         }

@@ -1,0 +1,182 @@
+"""What the five domains share: a task, and a model in training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import nan
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from naysay import pools, samplers
+from naysay.arrays import to_torch
+from naysay.checks import check_device, check_kind, check_one_of, check_whole
+from naysay.lab._data import Ids
+from naysay.losses import info_nce
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.types import Negatives, Query
+
+HELD_OUT = "Negatives that are held-out positives; true positives that nobody recorded come on top."
+BLOCK = 1024  # texts or images that are encoded at a time, without gradients
+# Settings of samplers that an arm may name.
+NUMBERS: Mapping[str, float] = MappingProxyType({"candidates": 16, "margin": 1.0, "rho": 1.0, "trials": 50})
+
+Device = str | torch.device
+# step(rows, k, *, step) -> (loss, negatives or None)
+Step = Callable[..., tuple[Tensor, Negatives | None]]
+Loss = Callable[..., Tensor]  # loss(positive (B,), negatives (B, K), *, mask, weights) -> (B,)
+
+
+class Task:
+    """Data, model and measures of a domain; what `compare` needs to know about it."""
+
+    name: ClassVar[str]
+    models: ClassVar[tuple[str, ...]]
+    quick_steps: ClassVar[int]  # of a run on generated data
+    k: ClassVar[int] = 8  # negatives per positive where an arm has no number
+    quick: ClassVar[tuple[str, ...]]  # arms on generated data
+    defaults: ClassVar[tuple[str, ...]]  # arms on other data; all are compared to the first
+    own: Mapping[str, str]  # {name: composition} of arms that the catalogue does not have
+    measure: str  # which measure decides
+    learning_rates: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03, 0.1)
+    decay: float = 1e-6  # of weights
+    test_work = 1.0  # what a test costs, in validations
+    ranked = ""  # a sentence about what validation and test rank
+    sizes: Mapping[str, Any]  # what decides the result beside data, model and batch
+
+    def __init__(self, data: Any, kind: type, model: str, device: Device) -> None:
+        check_kind("data", data, kind, kind.__name__)
+        check_one_of("model", model, self.models)
+        check_device("device", device)
+        self.data, self.model = data, model
+        self.device = torch.empty(0, device=device).device  # with its number: "cuda" is "cuda:0"
+
+    def set_batch(self, pairs: int, batch: int | None) -> None:
+        """Keep the number of training rows, and how many a step takes.
+
+        By default it is a hundredth of the rows, rounded to a power of two from 256 to 4,096.
+        """
+        usual = 1 << int(np.clip(round(np.log2(max(1, pairs / 100))), 8, 12))
+        self.pairs = pairs
+        self.batch = min(usual if batch is None else check_whole("batch", batch, 1), pairs)
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the result, for the record."""
+        known = {"task": self.name, "model": self.model, "data": repr(self.data)}
+        device = {} if self.device.type == "cpu" else {"device": str(self.device)}
+        return {**known, "fingerprint": self.data.fingerprint(), "batch": self.batch, **self.sizes, **device}
+
+    def start(self, seed: int) -> Any:
+        """A model before training, the same for equal seeds."""
+        raise NotImplementedError
+
+
+class Learner:
+    """A model in training: what samplers ask of it, the loss of a step, and the measures."""
+
+    task: Any
+    seed: int
+    network: nn.Module
+    task_loss: Loss = staticmethod(info_nce)
+    hardness = nan  # of the last step, see `note_hardness`
+    processor_seconds_spared = 0.0  # what parts of earlier runs cost when they were made
+
+    def parts(self) -> dict[str, Any]:
+        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
+        raise NotImplementedError
+
+    def query(self, rows: Ids, step: int) -> Query:
+        """The query of some training rows; what the model computes once a step is made anew."""
+        raise NotImplementedError
+
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """(B,) and (B, K) the scores of positives and negatives as the loss takes them, with gradients."""
+        raise NotImplementedError
+
+    def false_share(self, rows: Ids, negatives: Negatives) -> float:
+        """The share of the negatives of some training rows that are positives; NaN if unknown."""
+        raise NotImplementedError
+
+    def measured(self, part: str) -> dict[str, float]:
+        """The measures of the "validation" or the "test" part."""
+        raise NotImplementedError
+
+    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int, loss: Loss | None = None) -> tuple[Tensor, Negatives]:
+        """The mean loss of some training rows with k negatives each, and the negatives."""
+        query = self.query(rows, step)
+        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        positive, scores = self.scores(query, negatives)
+        self.note_hardness(positive, scores, negatives.mask)
+        values = (loss or self.task_loss)(positive, scores, mask=negatives.mask, weights=negatives.weights)
+        return values.mean(), negatives
+
+    def with_loss(self, sampler: Any, loss: Loss, *, model: str | None = None, **settings: float) -> Step:
+        """A step like `loss`, with another loss of `naysay.losses` and its settings.
+
+        `model` is only a note for who reads the arm: the model that its paper has.
+        """
+        return partial(self.loss, sampler=sampler, loss=partial(loss, **settings))
+
+    def note_hardness(self, positive: Tensor, negatives: Tensor, mask: Any) -> None:
+        """Keep the mean of sigmoid(negative - positive) over filled slots; NaN without any."""
+        with torch.no_grad():
+            gaps = torch.sigmoid(negatives - positive[:, None])
+            self.hardness = float(gaps[to_torch(mask, gaps.device)].mean())
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """All parameters, for `measure`."""
+        return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+
+    def measure(self, state: dict[str, Tensor], part: str = "validation") -> dict[str, float]:
+        """Measure the "validation" or the "test" part by the parameters of a `snapshot`."""
+        with torch.no_grad():
+            current = self.snapshot()
+            self.network.load_state_dict(state)
+            measures = self.measured(part)
+            self.network.load_state_dict(current)
+        return measures
+
+
+def classes(names_of_samplers: str, names_of_pools: str = "") -> dict[str, Any]:
+    """{name: class} of samplers and pools that an arm may name, separated by spaces; and NumPy."""
+    found: dict[str, Any] = {name: getattr(samplers, name) for name in names_of_samplers.split()}
+    return found | {name: getattr(pools, name) for name in names_of_pools.split()} | {"np": np}
+
+
+def parts_of_positives(known: Positives) -> dict[str, Any]:
+    """{name: value}: what an arm may ask of the known pairs."""
+    return {
+        "positives": known,
+        "known": known,
+        "counts": known.item_counts(),
+        "n_items": known.n_items,
+        "pool": pools.Everything(known),
+    }
+
+
+def uses(negatives: str, step: Step) -> Step:
+    """Say what a step uses in place of k negatives: "all", "batch", "queue", "none" or "batch + {k}"."""
+    step.negatives_used = negatives  # type: ignore[attr-defined]
+    return step
+
+
+def share_held_out(held: Positives, anchors: Ids, negatives: Negatives) -> float:
+    """The share of the negatives of anchors (B,) that are held-out pairs; NaN without any negative."""
+    drawn = negatives.numpy()
+    repeated = np.broadcast_to(anchors[:, None], drawn.ids.shape)[drawn.mask]
+    return float(held.contains(repeated, drawn.ids[drawn.mask]).mean()) if len(repeated) else nan
+
+
+def in_blocks(encode: Callable[[Ids], Tensor], rows: Ids) -> Tensor:
+    """The vectors of many rows, encoded a block at a time."""
+    return torch.cat([encode(block) for block in np.array_split(rows, 1 + len(rows) // BLOCK)])
+
+
+def row_products(vectors: Tensor, others: Tensor) -> Tensor:
+    """(B, n) the products of vectors (B, d) with others (B, n, d)."""
+    return torch.bmm(others, vectors[:, :, None])[:, :, 0]
