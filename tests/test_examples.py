@@ -20,7 +20,7 @@ EXAMPLES = sorted({*(ROOT / "examples").glob("*.py")} - {*OWN_ENVIRONMENT})
 INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs"}
 EXAMPLE_OF = {"audits": "audit", "lab": "compare"}  # folders whose example has another name
 # Small models, whose measures differ in the second digit between kinds of processors, which round differently.
-TRAINED = {"compare_images", "compare_text"}
+TRAINED = {"compare_images", "compare_text", "without_negatives"}
 DECIMAL = re.compile(r"\d+\.\d+")
 
 

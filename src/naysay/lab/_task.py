@@ -106,7 +106,7 @@ class Learner:
         """The measures of the "validation" or the "test" part."""
         raise NotImplementedError
 
-    def loss(self, rows: Ids, sampler: Any, k: int, *, step: int, loss: Loss | None = None) -> tuple[Tensor, Negatives]:
+    def loss(self, rows: Ids, k: int, *, step: int, sampler: Any, loss: Loss | None = None) -> tuple[Tensor, Negatives]:
         """The mean loss of some training rows with k negatives each, and the negatives."""
         query = self.query(rows, step)
         negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))

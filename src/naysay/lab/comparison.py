@@ -107,8 +107,9 @@ def compare(
         ]
         notes = [*task.data.notes, *arm_notes, *_notes_of_training(task, done, settings)]
         result = Comparison(task.measure, tuple(done), settings, tuple(notes))
-        folder.write(RESULTS, result.as_json())
-        folder.write(REPORT, page_of(result))
+        if folder.path is not None:
+            folder.write(RESULTS, result.as_json())
+            folder.write(REPORT, page_of(result))
     return result
 
 

@@ -348,7 +348,7 @@ class ImageLearner(Learner):
             **classes("Static Dynamic SemiHard PercentileRange Mixed", "InBatch"),
             "pool": pools.InBatch(),
             "score": self.score,
-            "candidates": 16,
+            "candidates": 64,
             "margin": 0.2,
             "network": self.network,
             "views": self.views,

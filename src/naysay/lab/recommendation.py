@@ -46,6 +46,7 @@ from naysay.lab._task import (
     NUMBERS,
     Device,
     Learner,
+    Loss,
     Step,
     Task,
     classes,
@@ -500,11 +501,11 @@ class Recommender(Learner):
         self._encode()
         return Query(users, positives=items, vectors=embedding(users, self.vectors), step=step)
 
-    def loss(self, rows: Ids, sampler: Any, k: int, **options: Any) -> tuple[Tensor, Negatives]:
+    def loss(self, rows: Ids, k: int, *, step: int, sampler: Any, loss: Loss | None = None) -> tuple[Tensor, Negatives]:
         """See `Learner.loss`. A sampler that sorts items by their vectors, which have moved, is updated where due."""
         if getattr(sampler, "due", False):
             sampler.update(self.table[self.first :])
-        return super().loss(rows, sampler, k, **options)
+        return super().loss(rows, k, step=step, sampler=sampler, loss=loss)
 
     def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
         """See `Learner.scores`."""
