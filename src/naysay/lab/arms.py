@@ -67,7 +67,8 @@ def fitting_methods(task: Task) -> tuple[str, ...]:
 
     Examples:
         >>> import naysay as ns
-        >>> fitting_methods(ns.lab.Recommendation(ns.lab.split_by_user([0] * 9, [*range(9)])))[:3]
+        >>> task = ns.lab.Recommendation(ns.lab.split_by_user([0] * 9 + [1] * 9, [*range(9)] * 2))
+        >>> fitting_methods(task)[:3]
         ('whole-data', 'uniform', 'BPR')
     """
     check_kind("task", task, Task, "a task of naysay.lab")
