@@ -25,9 +25,6 @@ def test_a_golden_hash():
     parts = [b'["a.weight", "float32", [2, 3]]', STATE["a.weight"].tobytes(), b'["b", "bool", [2]]', b"\1\0"]
     assert hashlib.sha256(b"".join(parts)).hexdigest() == GOLDEN
     assert weights_hash(with_state(STATE)) == GOLDEN
-
-
-def test_the_order_of_names_does_not_matter():
     assert weights_hash(with_state(dict(reversed(STATE.items())))) == GOLDEN
 
 
@@ -127,12 +124,9 @@ def configured(**config):
 
 
 def test_how_layers_were_made():
+    assert settings_of(Module("f at 0x7f12>")) == settings_of(Module("f at 0x8e34>"))  # an address is no setting
     assert settings_of(configured(hidden_act="gelu")) != settings_of(configured(hidden_act="relu"))
     assert settings_of(configured(_name_or_path="/here")) == settings_of(configured(_name_or_path="/there"))
-
-
-def test_an_address_is_no_setting():
-    assert settings_of(Module("f at 0x7f12>")) == settings_of(Module("f at 0x8e34>"))
 
 
 class Layer:
@@ -191,7 +185,7 @@ def hub(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "BAAI/bge-m3", "intfloat/e5-base_v2.1"])
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "intfloat/e5-base_v2.1"])
 @pytest.mark.parametrize(
     ("answer", "cache_only"),
     [(None, False), (HfHubHTTPError("401"), False), (OSError("no route"), True), (TimeoutError(), True)],
@@ -203,21 +197,15 @@ def test_a_name_is_passed_on_and_without_a_network_only_the_cache_is_read(packag
     assert hub.asked == [(name, 5.0)]
 
 
-def test_the_error_of_the_package_is_passed_on(monkeypatch, hub):
+def test_a_package_that_fails_or_is_missing_is_named(tmp_path, monkeypatch, hub):
     def offline(*given, **options):
         raise OSError("We couldn't connect to 'https://huggingface.co'\nCheck your internet connection")
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=offline))
-    said = (
-        r"^load_model: `name` must be a model that sentence-transformers can load, got 'a/b'\. OSError: We couldn't con"
-    )
-    with pytest.raises(NaysayError, match=said):
+    with pytest.raises(NaysayError, match="OSError: We couldn't connect") as caught:
         load_model("a/b")
-
-
-def test_the_missing_package_is_named(tmp_path, monkeypatch):
+    assert caught.value.parameter == "name"
     (tmp_path / "config.json").write_text("{}")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    message = r"^load_model: sentence-transformers is not installed\. Run: pip install sentence-transformers$"
-    with pytest.raises(MissingExtraError, match=message):
+    with pytest.raises(MissingExtraError, match="pip install sentence-transformers"):
         load_model(tmp_path)

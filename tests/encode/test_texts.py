@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from text_model import DISTINCT, TEXTS, Model, expected, names
 
@@ -36,7 +36,6 @@ def test_a_row_for_each_text_and_a_call_for_each_distinct_one(tmp_path):
     assert names(tmp_path) == [path.name]  # no part and no draft is left
 
 
-@settings(max_examples=20)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=3), min_size=1, max_size=12))
 def test_any_texts(tmp_path_factory, texts):
     model = Model()
@@ -91,6 +90,7 @@ def changed(**settings):
         (changed(prompts={"query": "q: "}), TEXTS, {}),
         (Model(), TEXTS[:-1], {}),
         (Model(), TEXTS[::-1], {}),
+        (Model(), ["".join(TEXTS)], {}),  # the same letters in other texts
         (Model(), [*TEXTS[:3], "two", *TEXTS[4:]], {}),  # another row repeats
         (Model(), TEXTS, {"prompt": "q"}),
         (Model(), TEXTS, {"side": "query"}),
@@ -104,11 +104,6 @@ def test_only_the_same_texts_by_the_same_model_are_reused(tmp_path, model, texts
     path = encode_texts(model, texts, folder=tmp_path, **options)
     assert path != first
     assert (np.load(path) == expected(texts, model, options.get("prompt", ""))).all()
-
-
-def test_the_same_letters_in_other_texts(tmp_path):
-    lists = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["", "abc"], ["", "ab", "c"]]
-    assert len({encode_texts(Model(), texts, folder=tmp_path) for texts in lists}) == len(lists)
 
 
 def test_a_model_without_weights_needs_a_key(tmp_path):
@@ -150,14 +145,6 @@ def test_a_failed_run_is_resumed_and_only_own_files_are_removed(tmp_path):
     assert path.name == whole.name
     assert path.read_bytes() == whole.read_bytes()
     assert names(folder) == sorted([parts.name, path.name, *(str(other.relative_to(folder)) for other in others)])
-
-
-def test_without_a_cache_a_failed_run_leaves_nothing(tmp_path):
-    model = Model()
-    model.fail_at = 2
-    with pytest.raises(RuntimeError, match="out of memory"):
-        encode_texts(model, TEXTS, folder=tmp_path, cache=False)
-    assert names(tmp_path) == []
 
 
 KILLED = """
@@ -211,7 +198,7 @@ def flipped(data):
     return data[:200] + bytes([data[200] ^ 1]) + data[201:]
 
 
-@pytest.mark.parametrize("damage", [flipped, lambda data: data[:-5], lambda data: b""])
+@pytest.mark.parametrize("damage", [flipped, lambda data: data[:-5]])
 def test_what_is_damaged_is_encoded_again(tmp_path, damage):
     model = Model()
     model.fail_at = 2
@@ -230,20 +217,7 @@ def test_what_is_damaged_is_encoded_again(tmp_path, damage):
     assert names(tmp_path) == [path.name]
 
 
-# ---- the bar, and processes -----------------------------------------------------------------------------
-
-
-def test_a_bar_on_a_terminal(tmp_path, monkeypatch, capsys):
-    encode_texts(Model(), TEXTS, folder=tmp_path / "file")
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("rich.console.Console.is_terminal", property(lambda self: True))
-    monkeypatch.setenv("TERM", "xterm")
-    encode_texts(Model(), TEXTS, folder=tmp_path / "terminal")
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "8/8" in shown.err
-    encode_texts(Model(), TEXTS, folder=tmp_path / "quiet", show=False)
-    assert capsys.readouterr() == ("", "")
+# ---- processes -----------------------------------------------------------------------------
 
 
 def test_processes_are_started_and_stopped(tmp_path):

@@ -118,20 +118,3 @@ def test_sums_that_cancel(name):
     corpus = np.concatenate([half, -half + rng.normal(size=half.shape) * 1e-3], axis=1)
     for metric in (DOT, COSINE, L2):
         check(name, metric, queries, corpus)
-
-
-def test_whole_numbers_of_eight_bits_lose_nothing():
-    rng = np.random.default_rng(1)
-    rows = rng.integers(-127, 128, (5, 40)).astype(np.float64)
-    rows[:, 0] = 127
-    found = rounded(engine_of("int8", 40), rows)
-    assert (found.codes == rows).all()
-    assert (found.errors < 1e-12).all()
-    assert np.allclose(found.sizes, np.linalg.norm(rows, axis=1))
-
-
-def test_zero_rows_have_no_error():
-    for name in FAST:
-        found = rounded(engine_of(name, 3), np.zeros((2, 3)))
-        assert found.errors.tolist() == found.sizes.tolist() == [0, 0]
-        assert not found.codes.any()

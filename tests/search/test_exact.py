@@ -58,10 +58,10 @@ def test_ties_duplicates_and_short_rows_as_in_loops(data):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("metric", METRICS)
 def test_blocks_and_threads_do_not_change_the_result(metric, engine, monkeypatch):
-    queries, corpus = world(4, 70, 1500, 16)
-    exclude, _ = positives(5, 70, 1500)
+    queries, corpus = world(4, 30, 700, 16)
+    exclude, _ = positives(5, 30, 700)
     right = search(queries, corpus, 12, metric=metric, exclude=exclude, engine="float64", threads=1)
-    for columns, strip, threads in [(4096, 128, 1), (33, 7, 3), (100, 1, 2), (1, 64, 1)]:
+    for columns, strip, threads in [(4096, 128, 1), (33, 7, 3), (100, 1, 2)]:
         monkeypatch.setattr(plan, "_SIZES", ((strip, columns),))
         monkeypatch.setattr("naysay.search._plain._NUMBERS", 16 * max(columns, 100))
         same(search(queries, corpus, 12, metric=metric, exclude=exclude, engine=engine, threads=threads), right)
@@ -79,11 +79,6 @@ def test_a_small_budget_takes_the_queries_in_parts(engine, tmp_path, monkeypatch
         same(search(queries, tmp_path / "corpus.npy", 8, engine=engine, budget=budget, threads=2), right)
     assert rows[0] < 150
     assert rows[1:] == [300, 300]
-
-
-def test_threads_beyond_the_budget_are_not_started():
-    queries, corpus = world(7, 300, 900, 12)
-    same(search(queries, corpus, 8, engine="float32", threads=1000, budget=40_000_000), search(queries, corpus, 8))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -24,7 +24,7 @@ _VERSION = hashlib.sha256(_SOURCES).hexdigest()[:12]
 
 # Steps of a loop that run in Python first, at about 10 us each. Compiling a loop takes 2 to 10 s, once for an
 # installation; loading it from numba's cache takes half a second, once in a process.
-_STEPS = 1 << 16
+_STEPS = 1 << 17
 _STEPS_IF_CACHED = 1 << 13
 
 

@@ -87,6 +87,9 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out:
         known: (indptr, indices, filter) of the known ids.
         log_q: Of distinct draws (B, K) -log(free - slot), the chance given the row's earlier slots, or (B, 0) if it is
             not needed; of independent ones (B, 1), the chance 1 / free of each.
+
+    Returns:
+        Nothing of use: the sum of what was read ahead, which the compiler would leave out otherwise.
     """
     key, tries, repeat = how
     anchors, counts = rows
@@ -97,7 +100,7 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out:
     table, bitmap = np.empty(table_size(width), np.int64), np.empty(power_of_two(width), np.uint64)
     touched: Any = 0
     for row in range(start, stop):
-        if (row - start) % _AHEAD == 0:
+        if (row - start) % _AHEAD == 0:  # the reads of so many rows overlap; one after another each would wait
             for ahead in range(row, min(row + _AHEAD, stop)):
                 place = indptr[anchors[ahead]]
                 if place < len(indices):

@@ -27,7 +27,7 @@ from naysay.pools._slots import (
 from naysay.pools._times import Times
 from naysay.positives import Positives
 from naysay.rng import generator_of, key_from
-from naysay.types import Negatives, Query
+from naysay.types import Negatives, Query, unchecked
 
 # Whole-number weights sum to about this, so that their sums are exact in 64 bits.
 _TOTAL = float(1 << 62)
@@ -112,7 +112,8 @@ class Everything:
             log_q = numbers if tables is None and self.distinct else logs(numbers)
             if log_q.shape[1] == 1:  # one number for each row: as a view where no slot is empty
                 log_q = np.broadcast_to(log_q, ids.shape) if all_filled(ids) else np.where(ids >= 0, log_q, 0.0)
-        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
+        dropped = shortfall(self.on_short, ids, counts)
+        return unchecked(Negatives, ids=ids, log_q=log_q, dropped=dropped)
 
     def _known_at(self, anchors: NDArray[np.int64], times: Any) -> tuple[Positives, NDArray[np.int64], Any]:
         """What is known at times, the anchors' rows in it, and the weight tables of that; all is without times."""
