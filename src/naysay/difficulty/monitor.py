@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import threshold_of
@@ -195,13 +196,9 @@ class Monitor:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state. Raises NaysayError if it does not fit, and changes nothing."""
-        check_kind("state", state, Mapping, "what `state` returned")
-        calls = check_whole("state", state.get("calls"), 0)
-        seen = as_array("state", to_numpy(state.get("seen")))
-        if seen.shape != (self.memory,) or seen.dtype != np.int32:
-            raise_invalid("state", f"of a monitor with memory {self.memory}", f"{seen.shape} {seen.dtype}")
-        self.calls = calls
-        self._seen = seen.copy().view(np.uint32)
+        read = read_state(state, {"calls": Entry(whole=True), "seen": Entry((self.memory,), whole=True)})
+        self.calls = int(read["calls"])
+        self._seen = read["seen"].astype(np.int32).view(np.uint32)
         self._last_start = None
 
     def __getstate__(self) -> dict[str, Any]:
