@@ -74,62 +74,49 @@ def error_of(capsys, *words):
     return printed.err.removeprefix(f"naysay: {words[0]}: ")
 
 
-DIGITS = "a number of more than 4,300 digits"
-UTF8 = "must be a file with text in UTF-8"
-CODEC = "'utf-8' codec can't decode byte"
-LOOP = "(Too many levels of symbolic links)"
-PIPE = "a device or a pipe. Copy it to a file first."
-READ = "must be a file that can be read"
-END = f"{READ} to its end"
-WRITTEN = "must be a file that can be written"
-
-
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "option"),
     [
-        (["mine", "latin.csv", *OPTIONS], f"`pairs` {UTF8}, got 'latin.csv' ({CODEC} 0xe9"),
-        (["mine", "broken.parquet", *OPTIONS], f"`--positive-column` must be given|`pairs` {UTF8}, got 'broken"),
-        (["audit", "broken.parquet"], f"`negatives` {UTF8}, got 'broken.parquet' ({CODEC} 0xff"),
-        (["mine", "deep.jsonl", *OPTIONS], "`pairs` must be a file of one JSON value a line, got values nested too"),
-        (["audit", "deep.jsonl"], "`negatives` must be a file of one JSON value a line, got values nested too deep in"),
-        (["audit", "deep.json"], "`negatives` must be a file of one JSON object, got values nested too deep in deep"),
-        (["mine", "digits.jsonl", *OPTIONS], f"`pairs` must be a file of one JSON value a line, got {DIGITS} in line"),
-        (["audit", "digits.jsonl"], f"`negatives` must be a file of one JSON value a line, got {DIGITS} in line 1"),
-        (["audit", "digits.json"], f"`negatives` must be a file of one JSON object, got {DIGITS} in digits.json"),
-        (["mine", "pairs.csv", *OPTIONS, "--query-vectors", "deep.safetensors"],
-         "`--query-vectors` must be a readable .safetensors file, got 'deep.safetensors' (values nested too deep)."),
-        (["mine", "pairs.csv", *OPTIONS, "--threads", "9" * 400], "`--threads` must be below 2^64, got 9999999"),
-        (["mine", "loop.jsonl", *OPTIONS], f"`pairs` {READ}, got 'loop.jsonl' {LOOP}"),
-        (["mine", "pairs.csv", *OPTIONS, "-o", "loop.jsonl"], f"`--output` {WRITTEN}, got 'loop"),
-        (["mine", "pairs.csv", *OPTIONS, "--report", "loop.html"], f"`--report` {WRITTEN}, got"),
-        (["mine", "pairs.csv", *OPTIONS, "--corpus-vectors", "loop.npy"], f"`--corpus-vectors` {READ}, got 'loop.npy'"),
-        (["audit", "loop.jsonl"], f"`negatives` {READ}, got 'loop.jsonl' {LOOP}"),
-        (["thresholds", "loop.npy"], f"`scores` {READ}, got 'loop.npy' {LOOP}"),
-        (["howmany", "--train-auc", "0.7", "--val-auc", "loop.npy"], f"`--val-auc` {READ}, got 'loop.npy' {LOOP}"),
-        (["mine", "pipe.csv", *OPTIONS], f"`pairs` must be a file, got 'pipe.csv', {PIPE}"),
-        (["mine", "pairs.csv", *OPTIONS, "--corpus", "pipe.jsonl"], "`--corpus` must be a file, got 'pipe.jsonl', a"),
-        (["mine", "pairs.csv", *OPTIONS, "--query-vectors", "pipe.npy"], "`--query-vectors` must be a file, got"),
-        (["mine", "/dev/zero", *OPTIONS], f"`pairs` must be a file, got '/dev/zero', {PIPE}"),
-        (["audit", "pipe.parquet"], f"`negatives` must be a file, got 'pipe.parquet', {PIPE}"),
-        (["thresholds", "pipe.npy"], f"`scores` must be a file, got 'pipe.npy', {PIPE}"),
-        (["mine", "pairs.csv", *OPTIONS, "-o", "/dev/full"], "`--output` must be a file, got '/dev/full', a device"),
-        (["mine", "pairs.csv", *OPTIONS, "--budget", "9" * 400], "`--budget` must be a size below 8EiB, got '999"),
-        (["mine", "pairs.csv", *OPTIONS, "-k", "9" * 5000], "`-k` must be a number of at most 9 digits, or auto, got"),
-        (["mine", "pairs.csv", *OPTIONS, "--query-prompt", "9" * 5000], "`--query-prompt` must be left out without"),
-        (["mine", "pairs.csv", *OPTIONS, "--threads", "5000"], "`--threads` must be at most 1024, got 5000."),
-        (["mine", "\udce9.csv", *OPTIONS], f"`pairs` {READ}, got '\\udce9.csv' (No such file"),
-        (["mine", "pairs.csv", *OPTIONS, "--corpus", "broken.jsonl", "--source", "bm25"],
-         f"`--corpus` {UTF8}, got 'broken.jsonl' ({CODEC} 0xe9"),
+        (["mine", "latin.csv", *OPTIONS], "pairs"),
+        (["mine", "broken.parquet", *OPTIONS], "--positive-column|pairs"),
+        (["audit", "broken.parquet"], "negatives"),
+        (["mine", "deep.jsonl", *OPTIONS], "pairs"),
+        (["audit", "deep.jsonl"], "negatives"),
+        (["audit", "deep.json"], "negatives"),
+        (["mine", "digits.jsonl", *OPTIONS], "pairs"),
+        (["audit", "digits.jsonl"], "negatives"),
+        (["audit", "digits.json"], "negatives"),
+        (["mine", "pairs.csv", *OPTIONS, "--query-vectors", "deep.safetensors"], "--query-vectors"),
+        (["mine", "pairs.csv", *OPTIONS, "--threads", "9" * 400], "--threads"),
+        (["mine", "loop.jsonl", *OPTIONS], "pairs"),
+        (["mine", "pairs.csv", *OPTIONS, "-o", "loop.jsonl"], "--output"),
+        (["mine", "pairs.csv", *OPTIONS, "--report", "loop.html"], "--report"),
+        (["mine", "pairs.csv", *OPTIONS, "--corpus-vectors", "loop.npy"], "--corpus-vectors"),
+        (["audit", "loop.jsonl"], "negatives"),
+        (["thresholds", "loop.npy"], "scores"),
+        (["howmany", "--train-auc", "0.7", "--val-auc", "loop.npy"], "--val-auc"),
+        (["mine", "pipe.csv", *OPTIONS], "pairs"),
+        (["mine", "pairs.csv", *OPTIONS, "--corpus", "pipe.jsonl"], "--corpus"),
+        (["mine", "pairs.csv", *OPTIONS, "--query-vectors", "pipe.npy"], "--query-vectors"),
+        (["mine", "/dev/zero", *OPTIONS], "pairs"),
+        (["audit", "pipe.parquet"], "negatives"),
+        (["thresholds", "pipe.npy"], "scores"),
+        (["mine", "pairs.csv", *OPTIONS, "-o", "/dev/full"], "--output"),
+        (["mine", "pairs.csv", *OPTIONS, "--budget", "9" * 400], "--budget"),
+        (["mine", "pairs.csv", *OPTIONS, "-k", "9" * 5000], "-k"),
+        (["mine", "pairs.csv", *OPTIONS, "--query-prompt", "9" * 5000], "--query-prompt"),
+        (["mine", "pairs.csv", *OPTIONS, "--threads", "5000"], "--threads"),
+        (["mine", "\udce9.csv", *OPTIONS], "pairs"),
+        (["mine", "pairs.csv", *OPTIONS, "--corpus", "broken.jsonl", "--source", "bm25"], "--corpus"),
         # A malformed input is blamed on its own option, and a set without negatives on nothing else.
-        (["mine", "pairs.csv", *OPTIONS, "--corpus", "bad.jsonl"], "`--corpus` must be a file of one JSON value a"),
-        (["audit", "train.jsonl", "--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "--query-ids", "bad.jsonl"],
-         "`--query-ids` must be a file of one JSON value a line, got Expecting value"),
-        (["audit", "pairs.jsonl"], "`negatives` must be a file with negatives, got columns 'query', 'positive' alone"),
+        (["mine", "pairs.csv", *OPTIONS, "--corpus", "bad.jsonl"], "--corpus"),
+        (["audit", "train.jsonl", *OPTIONS[2:6], "--query-ids", "bad.jsonl"], "--query-ids"),
+        (["audit", "pairs.jsonl"], "negatives"),
     ],
-)  # fmt: skip
-def test_hostile_input_is_one_sentence_about_the_right_option(words, sentence, world, capsys):
+)
+def test_hostile_input_is_one_sentence_about_the_right_option(words, option, world, capsys):
     got = error_of(capsys, *words)
-    assert any(got.startswith(each) for each in sentence.split("|")), got
+    assert got.startswith(tuple(f"`{each}` must be " for each in option.split("|"))), got
     assert not any(name.startswith(".") or name == "out.jsonl" for name in os.listdir())
 
 
