@@ -23,9 +23,7 @@ QUESTIONS = {
     "elsewhere": "Names without parts",
 }
 _INHERITED = ("summary", "parts", "query", "k", "before", "after", "loss", "batch_loss", "data", "needs", "step")
-_SHORTEST_SLIP = 5  # letters: in shorter names one letter makes another method
-_LONG = 12  # letters: from here on two names that are alike are one name with a slip
-_ALIKE = 0.85  # of difflib, for long names
+_ALIKE = 0.9  # of difflib, from 0 to 1
 
 
 @public
@@ -74,33 +72,19 @@ def find(name: str) -> tuple[Method, ...]:
 
 
 def _near(name: str) -> list[str]:
-    """Up to three names that begin with `name`, else one that differs from it by a slip of the keyboard.
+    """Up to three names that begin with `name`, else one that is nearly equal.
 
-    Methods often differ by one letter: TransD is not TransE, and MoCo v3 is not MoCo v2. So a short name may only lack
-    a letter, have one more, or have two neighbours exchanged.
+    Methods often differ by one letter: TransD is not TransE, and MoCo v3 is not MoCo v2. So short names must be equal.
     """
-    letters = {own: _letters(own) for method in methods() for own in method.names}
+    letters = {_letters(known): known for method in methods() for known in method.names}
     key = _letters(name)
-    begun = sorted((own for own in letters if len(key) >= 4 and letters[own].startswith(key)), key=len)
-    slipped = [own for own in letters if _is_slip(key, letters[own])]
-    long = {letters[own]: own for own in letters if len(letters[own]) >= _LONG}
-    alike = difflib.get_close_matches(key, long, n=1, cutoff=_ALIKE)
-    return begun[:3] or slipped[:1] or [long[one] for one in alike]
+    begun = sorted((known for one, known in letters.items() if len(key) >= 4 and one.startswith(key)), key=len)
+    alike = difflib.get_close_matches(key, letters, n=1, cutoff=_ALIKE)
+    return begun[:3] or [letters[one] for one in alike]
 
 
 def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9+*]", "", name.casefold())
-
-
-def _is_slip(key: str, name: str) -> bool:
-    """Whether two words differ by one letter that one of them lacks, or by two exchanged."""
-    short, long = sorted((key, name), key=len)
-    if len(short) < _SHORTEST_SLIP:
-        return False
-    if len(long) == len(short):
-        exchanged = (long[:i] + long[i + 1 : i + 2] + long[i : i + 1] + long[i + 2 :] for i in range(len(long)))
-        return short in exchanged
-    return short in (long[:i] + long[i + 1 :] for i in range(len(long)))
 
 
 @cache
