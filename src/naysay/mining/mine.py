@@ -22,17 +22,19 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
 
         search -> exclude -> (rescore) -> judge -> across anchors -> select -> backfill
 
-    judge="auto" returns the hardest k whose estimated share of false negatives is at most `false_share`. A `Posterior`
-    is fitted to the nearest candidates and one known positive of each anchor, of at most 2,000 anchors, and to the
-    cosines of candidates to their anchor's positives; candidates above its cut are dropped. If the nearest k are within
-    the target, nothing is. `mined.rule` says the estimate before and after, what the cut cost, and what it rests on.
+    judge="auto" takes the first of these that the data allow; `mined.rule` says which, why, and what it leaves:
 
-    Where the posterior cannot tell, the rule says why, and what takes its place: `Calibrated(alpha=0.05)`, fitted to
-    one known positive of each anchor, if at least 19 anchors have one; else `Bands` with the default shares of all
-    pairs. With `rescore` it is always Calibrated. **The guarantee of Calibrated is about positives that the encoder
-    was not trained on.** If it was trained on these, their scores are too high, so is the threshold, and more than 5 %
-    of unlabelled positives are missed: hold some out, and pass judge=Calibrated(0.05).fit(their scores). A `Calibrated`
-    that is not fitted is fitted here, with its own alpha.
+    1. the nearest, nothing dropped, where the estimate of false negatives is above `false_share` and cannot be told
+       from a weak encoder with complete labels;
+    2. the cut of a `Posterior`, fitted to the nearest candidates and one known positive of each of at most 2,000
+       anchors, that leaves an estimated share of false negatives of `false_share` at most; and candidates that score
+       above 95 % of their anchor's positive are dropped, too;
+    3. the 95 % rule alone, where there is no posterior, as with `rescore`;
+    4. `Bands` with the default shares of all pairs, where there are no positives.
+
+    By labels alone the first three cannot be certain: a review of some 100 pairs settles it (`reviewed`). A
+    `Calibrated` that is not fitted is fitted here, with its own alpha; its guarantee is about positives that the
+    encoder was not trained on.
 
     judge=None takes the nearest: nothing is suspected, and duplicates are kept. Known positives, ignored pairs and the
     anchor itself are left out all the same. With a judge, candidates whose vector equals that of a positive (or of the
