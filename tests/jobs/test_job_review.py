@@ -259,7 +259,7 @@ def test_a_stated_labelled_share(world):
     said = world.run(labelled_share=1 / 3)
     assert "labelled positives, which are 33.3333 % of all positives, as stated." in said.rule
     mined = mine(world.queries, world.corpus, world.labelled, 5, labelled_share=1 / 3)
-    assert mined.rule == said.rule
+    assert mined.rule.partition(" A review")[0] == said.rule.partition(" A review")[0]
     assert world.ids(world.folder / "out.jsonl") == mined.ids.tolist()
 
 

@@ -34,6 +34,7 @@ _FIT_BYTES, _LIST_BYTES = 700, 80  # of a slot that is fitted, and of one that i
 _SHORT_SHARE = 0.02  # of the anchors may be short by the cut of a posterior
 _LISTS_PER_K = 2  # the lists of a fit hold at least twice as many candidates as are returned
 RULE_95 = "share:0.95"  # of the score of the anchor's positive: the rule that others use most
+_ENOUGH_ANCHORS = 200  # below them, an interval is wide for lack of anchors
 _SHOWN = 3  # pairs that score above their positive
 
 
@@ -116,7 +117,9 @@ class WeakEncoder:
         """Whether the nearest are above the target by the estimate, and may be far below by its interval."""
         before, summary = self.fitted.before, self.fitted.posterior.summary
         labels_look_easy = summary.reach[0] < 1  # then the lower end is 0 for another reason, and more may be false
-        if before is None or self.problem.reviewed is not None or labels_look_easy or summary.biased:
+        has_few_anchors = len(self.fitted.lists.anchors) < _ENOUGH_ANCHORS  # which make any interval wide
+        is_known_otherwise = self.problem.reviewed is not None or self.problem.options.labelled_share is not None
+        if before is None or is_known_otherwise or has_few_anchors or labels_look_easy or summary.biased:
             return False
         return before.estimate > self.problem.options.false_share and is_vague(before)
 
