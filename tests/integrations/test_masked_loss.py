@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
+from gathered_losses import BATCH, CASES, SECONDS, Table, loss_of_rows, work
 from naysay.errors import MissingExtraError
 from naysay.integrations.sentence_transformers import mask_false_negatives
 from tests.integrations import small_trainers as small
@@ -15,17 +16,6 @@ torch = small.torch
 losses = small.losses
 pytestmark = pytest.mark.filterwarnings(*small.QUIET)
 NEVER, SCALE = "max_score:2", 7.0
-
-
-class Table(torch.nn.Sequential):
-    """A model of one vector per row of a table, with what these losses use of a SentenceTransformer."""
-
-    def __init__(self, rows, seed=0):
-        super().__init__(torch.nn.Identity())
-        self.table = torch.nn.Parameter(torch.randn(rows, 5, generator=torch.Generator().manual_seed(seed)).double())
-
-    def forward(self, features):
-        return {"sentence_embedding": self.table[features["input_ids"][:, 0]]}
 
 
 def features(batch=6, columns=3):
@@ -37,7 +27,7 @@ def kinds(model, **options):
     yield losses.CachedMultipleNegativesRankingLoss(model, scale=SCALE, mini_batch_size=4, **options)
 
 
-def loss_in_loops(table, batch, columns, suspected):
+def loss_in_loops(table, batch, columns, suspected, *, own_negatives=True):
     """The loss without cells (i, j) that are suspected: suspected(i, j, score of the positive, score)."""
     unit = [row / row.norm() for row in table]
     total, flagged = 0.0, 0
@@ -46,7 +36,8 @@ def loss_in_loops(table, batch, columns, suspected):
         below = math.exp(SCALE * positive)
         for j in range(batch * (columns - 1)):
             score = float(unit[i] @ unit[batch + j])
-            if j != i and suspected(i, j, positive, score):
+            is_judged = own_negatives or j % batch != i
+            if j != i and is_judged and suspected(i, j, positive, score):
                 flagged += 1
             elif j != i:
                 below += math.exp(SCALE * score)
@@ -71,7 +62,7 @@ def test_where_nothing_is_suspected_it_is_the_loss(kind, hardness):
     expected, found = gradient(plain, model), gradient(masked, model)
     assert found[0] == expected[0]
     assert torch.equal(found[1], expected[1])
-    assert (int(masked.false_negatives.judged), int(masked.false_negatives.masked)) == (6 * 11, 0)
+    assert (int(masked.false_negatives.judged), int(masked.false_negatives.masked)) == (6 * 10, 0)
     assert masked.get_config_dict() == plain.get_config_dict()
 
 
@@ -85,13 +76,14 @@ RULES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize(("judge", "suspected"), RULES)
-def test_what_is_suspected_counts_nothing(kind, judge, suspected):
+def test_what_is_suspected_counts_nothing(kind, judge, suspected, own):
     model = Table(18)
-    loss = mask_false_negatives([*kinds(model)][kind], judge)
+    loss = mask_false_negatives([*kinds(model)][kind], judge, own_negatives=own)
     found, slope = gradient(loss, model)
-    expected, flagged = loss_in_loops(model.table.detach(), 6, 3, suspected)
+    expected, flagged = loss_in_loops(model.table.detach(), 6, 3, suspected, own_negatives=own)
     assert found == pytest.approx(expected, rel=1e-12)
     assert 0 < flagged == int(loss.false_negatives.masked)
     for row, column in ((0, 1), (7, 2), (14, 0)):  # an anchor, a positive and a hard negative
@@ -99,15 +91,37 @@ def test_what_is_suspected_counts_nothing(kind, judge, suspected):
         for step in (1e-5, -1e-5):
             moved = model.table.detach().clone()
             moved[row, column] += step
-            ends.append(loss_in_loops(moved, 6, 3, suspected)[0])
+            ends.append(loss_in_loops(moved, 6, 3, suspected, own_negatives=own)[0])
         assert slope[row, column].item() == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-7)
 
 
 def test_where_all_is_suspected_only_the_positive_is_left():
     model = Table(18)
-    found, slope = gradient(mask_false_negatives(next(kinds(model)), "max_score:-2"), model)
+    found, slope = gradient(mask_false_negatives(next(kinds(model)), "max_score:-2", own_negatives=True), model)
     assert found == 0
     assert not slope.any()
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_without_the_batch_only_the_own_negatives_count(kind):
+    model = Table(18)
+    found, _ = gradient(mask_false_negatives([*kinds(model)][kind], NEVER, in_batch=False), model)
+    assert found == pytest.approx(loss_in_loops(model.table.detach(), 6, 3, lambda i, j, *_: j % 6 != i)[0], rel=1e-12)
+    with pytest.raises(ns.NaysayError) as caught:
+        gradient(mask_false_negatives([*kinds(model)][kind], NEVER, in_batch=False), model, features(columns=2))
+    assert caught.value.parameter == "in_batch"
+
+
+def test_two_and_three_processes_give_the_loss_of_one(run_processes):
+    processes = run_processes(work, 3, SECONDS)
+    for size in (2, 3):
+        for kind in (0, 1):
+            for case in CASES:
+                values, slopes, masked = zip(*(each[size, kind, case] for each in processes[:size]), strict=True)
+                expected = loss_of_rows(kind, case, slice(0, BATCH), gather=False)
+                assert np.mean(values) == pytest.approx(expected[0], rel=1e-12), (size, kind, case)
+                torch.testing.assert_close(sum(slopes) / size, expected[1])
+                assert sum(masked) == expected[2] > 0
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -150,7 +164,6 @@ def test_it_trains_in_a_trainer_and_inside_of_another_loss(tmp_path):
 
 WRONG = [
     ({"directions": ("query_to_doc", "doc_to_query")}, NEVER, r"`loss` must be of directions=\('query_to_doc',\), got"),
-    ({"gather_across_devices": True}, NEVER, "`loss` must be with gather_across_devices=False, got True"),
     ({}, "auto", "`judge` must be a detector that is ready to judge, or a text such as 'share:0.95', got 'auto'"),
     ({}, "calibrated", "`judge` must be a detector that is ready to judge"),
     ({}, "none", "`judge` must be a detector that is ready to judge"),

@@ -7,7 +7,7 @@ import inspect
 from typing import Any, final
 
 from naysay.arrays import need_torch, to_torch
-from naysay.checks import public, raise_invalid, shown
+from naysay.checks import check_bool, public, raise_invalid, shown
 from naysay.detectors._slots import suspicion_of, threshold_of
 from naysay.integrations._frameworks import VERSIONS, need
 from naysay.mining.judge import check_detector, check_judge_text, is_yet_to_fit, judge_of
@@ -21,19 +21,23 @@ _LOSSES = {
 
 
 @public
-def mask_false_negatives(loss: Any, judge: Any) -> Any:
+def mask_false_negatives(loss: Any, judge: Any, *, own_negatives: bool = False, in_batch: bool = True) -> Any:
     """Leave negatives that a detector suspects out of MultipleNegativesRankingLoss, in each batch.
 
         loss_i = -log( e^{s_ii / t} / sum over j not suspected of e^{s_ij / t} ),  the positive s_ii always counts
 
-    The negatives of row i are all other documents of the batch: the positives of other rows, and all hard negatives.
+    The negatives of row i are all other documents of the batch: the positives and hard negatives of other rows, which
+    are judged, and its own hard negatives, which are not unless asked: they were mined, and judged, for this row.
     The detector is asked without gradients, for their scores by the model in training: `Query(0 ... B - 1)` and
     `Negatives` (B, M), whose ids are columns of the batch. So a rule by scores fits ("margin:-0.1" is the mask of
     Qwen3's batches, "share:0.95" that of NV-Retriever). If the dataset has a column `label` of whole numbers, which
     this loss does not use, the anchors and their positives have these numbers as ids, for detectors that go by id such
-    as `Labelled`; hard negatives, which have none, are not judged then.
+    as `Labelled`; hard negatives, which have none, are not judged then, and a positive of another row with the id of
+    the row's own is always masked.
 
-    With `CachedMultipleNegativesRankingLoss` (GradCache) each chunk of rows is judged as it comes.
+    With `CachedMultipleNegativesRankingLoss` (GradCache) each chunk of rows is judged as it comes. With
+    `gather_across_devices` the batch is that of all processes, and the mean loss of all is that of one process with
+    the whole batch.
 
     Zhang et al. Qwen3 Embedding: Advancing Text Embedding and Reranking Through Foundation Models. 2025; Solatorio.
     GISTEmbed. 2024, which asks a second model.
@@ -42,6 +46,9 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
         loss: A `MultipleNegativesRankingLoss` or `CachedMultipleNegativesRankingLoss`, with any scale, similarity and
             hardness, whose direction is "query_to_doc". It is changed.
         judge: A detector, {name: detector}, or a text: "margin:0.05", "share:0.95", "max_score:0.8" or "bands:0.3,0.7".
+        own_negatives: Whether the hard negatives of a row itself are judged, too.
+        in_batch: Whether documents of other rows are negatives at all. Without them, only a row's own hard negatives
+            are, and the dataset must have some.
 
     Returns:
         The loss. Its `false_negatives` has `judged` and `masked`, the numbers of negatives so far.
@@ -54,9 +61,8 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
     method, given = _method(package, loss)
     if loss.directions != ("query_to_doc",):
         raise_invalid("loss", "of directions=('query_to_doc',)", shown(loss.directions))
-    if loss.gather_across_devices:
-        advice = "The detector sees the batch of its own process."
-        raise_invalid("loss", "with gather_across_devices=False", True, advice)
+    check_bool("own_negatives", own_negatives)
+    check_bool("in_batch", in_batch)
     if isinstance(judge, str):
         check_judge_text("judge", judge)
     tried = judge_of(judge, len)  # any function: the positives' scores come with each batch, and none is asked here
@@ -66,7 +72,7 @@ def mask_false_negatives(loss: Any, judge: Any) -> Any:
     check_detector("judge", tried)
     if isinstance(loss.similarity_fct, _Masked):
         raise_invalid("loss", "masked once", "one that is masked already")
-    masked = _Masked(loss.similarity_fct, judge)
+    masked = _Masked(loss, judge, own_negatives=own_negatives, in_batch=in_batch)
     setattr(loss, method, masked.within(getattr(loss, method), given))
     loss.similarity_fct = loss.false_negatives = masked
     return loss
@@ -94,25 +100,35 @@ class _Masked:
     The rows of a batch come in one call, or in several, in their order.
     """
 
-    def __init__(self, similarity: Any, judge: Any) -> None:
-        self.similarity, self.judge = similarity, judge
+    def __init__(self, loss: Any, judge: Any, *, own_negatives: bool, in_batch: bool) -> None:
+        self.loss, self.similarity, self.judge = loss, loss.similarity_fct, judge
+        self.own_negatives, self.in_batch = own_negatives, in_batch
         self.judged: Any = 0
         self.masked: Any = 0
         self._labels: Any = None
-        self._next = 0  # the row that comes next
-        functools.update_wrapper(self, similarity)  # its name is in the model card
+        self._batch = 0  # rows of the whole batch, of all processes
+        self._next = 0  # the row of it that comes next
+        functools.update_wrapper(self, self.similarity)  # its name is in the model card
 
     def within(self, method: Any, names: tuple[str, ...]) -> Any:
-        """The method of a loss that computes it from vectors, which begins with row 0."""
+        """The method of a loss that computes it from vectors, which begins with the first row of this process."""
 
         @functools.wraps(method)
         def call(*args: Any, **given: Any) -> Any:
             vectors, labels = (*args, *(given[name] for name in names if name in given))[:2]
             parts = vectors[0] if isinstance(vectors[0], list) else [vectors[0]]
-            self._next, self._labels = 0, labels
+            n_rows = sum(map(len, parts))
+            processes, rank = _processes_and_rank() if self.loss.gather_across_devices else (1, 0)
+            self._batch, self._next = n_rows * processes, n_rows * rank
+            self._labels = labels if _are_ids(labels) else None
+            if self._labels is not None and processes > 1:
+                self._labels = _gathered(self._labels)
+            if not self.in_batch and len(vectors) < 3:
+                raise_invalid("in_batch", "True where the dataset has no hard negatives", False)
             found = method(*args, **given)
-            if self._next != sum(map(len, parts)):
-                message = f"mask_false_negatives: {self._next} rows were compared; this version of the loss differs."
+            if self._next != n_rows * (rank + 1):
+                compared = self._next - n_rows * rank
+                message = f"mask_false_negatives: {compared} rows were compared; this version of the loss differs."
                 raise RuntimeError(message)
             return found
 
@@ -130,21 +146,32 @@ class _Masked:
         return scores.masked_fill(suspected, -torch.inf)
 
     def _suspected(self, scores: Any, rows: Any) -> Any:
-        """(b, M) bool: the negatives of some rows of the batch that are suspected."""
-        torch, own = need_torch(), rows - rows[0]
+        """(b, M) bool: the negatives of some rows of the batch that are suspected.
+
+        The documents are the positives of all rows, then the first hard negatives of all rows, and so on.
+        """
+        torch = need_torch()
         columns = torch.arange(scores.shape[1], device=scores.device)
+        is_positive = columns == rows[:, None]
+        is_own = columns % max(1, self._batch) == rows[:, None] if self._batch else is_positive
         names = columns
-        if _are_ids(self._labels):
+        is_known = torch.zeros_like(is_positive)
+        if self._labels is not None:
             names = torch.full_like(columns, -1)
             names[: len(self._labels)] = self._labels
-        ids = names.repeat(len(rows), 1)
-        ids[own, rows] = -1  # the positive is not a negative
-        positive = scores[own, rows]
+            is_known = (names == names[rows][:, None]) & ~is_own
+        is_judged = (names >= 0) & ~is_positive & ~is_known
+        if not self.own_negatives:
+            is_judged &= ~is_own
+        if not self.in_batch:
+            is_judged &= is_own
+        positive = scores[is_positive]
         detector = judge_of(self.judge, lambda query: positive)
-        negatives = Negatives(ids, scores=scores)
-        found = suspicion_of("judge", detector, Query(names[rows], positives=names[rows]), negatives)
-        self.judged = self.judged + (ids >= 0).sum()
-        return (to_torch(found, scores.device) >= threshold_of(detector)) & (ids >= 0)
+        negatives = Negatives(torch.where(is_judged, names, -1), scores=scores)
+        suspicion = suspicion_of("judge", detector, Query(names[rows], positives=names[rows]), negatives)
+        self.judged = self.judged + is_judged.sum()
+        suspected = (to_torch(suspicion, scores.device) >= threshold_of(detector)) & is_judged
+        return suspected | is_known if self.in_batch else suspected | ~is_own
 
 
 def _are_ids(labels: Any) -> bool:
@@ -152,3 +179,19 @@ def _are_ids(labels: Any) -> bool:
     if labels is None or labels.ndim != 1 or labels.is_floating_point():
         return False
     return bool((labels >= 0).all())
+
+
+def _processes_and_rank() -> tuple[int, int]:
+    """How many processes train together, and the number of this one."""
+    distributed = need_torch().distributed
+    if not distributed.is_available() or not distributed.is_initialized():
+        return 1, 0
+    return distributed.get_world_size(), distributed.get_rank()
+
+
+def _gathered(labels: Any) -> Any:
+    """The labels of all processes, in the order of their ranks."""
+    torch = need_torch()
+    parts = [torch.empty_like(labels) for _ in range(torch.distributed.get_world_size())]
+    torch.distributed.all_gather(parts, labels.contiguous())
+    return torch.cat(parts)
