@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from gathered_losses import BATCH, CASES, SECONDS, Table, loss_of_rows, work
 
 import naysay as ns
-from gathered_losses import BATCH, CASES, SECONDS, Table, loss_of_rows, work
 from naysay.errors import MissingExtraError
 from naysay.integrations.sentence_transformers import mask_false_negatives
 from tests.integrations import small_trainers as small
