@@ -110,7 +110,7 @@ def features_in_loops(lists):
         alike = np.full(width, np.nan) if lists.alike is None else lists.alike[row]
         close = alike - mean(alike[30:50])
         high = scores - mean(scores[48:60])
-        free = [slot for slot in range(width) if lists.free[row, slot]][: lists.counts[row]]
+        near = [slot for slot in range(width) if not np.isnan(scores[slot])][: lists.counts[row]]
         above = sum(score > own for score in scores[:40])
         for slot in range(width):
             found[row, slot] = [
@@ -119,8 +119,8 @@ def features_in_loops(lists):
                 close[slot],
                 np.nan if np.isnan(own) else log(1 + above),
                 high[slot],
-                mean(close[free]),
-                mean(high[free]),
+                mean(close[near]),
+                mean(high[near]),
             ]
     return found
 

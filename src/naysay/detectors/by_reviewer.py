@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -45,6 +45,15 @@ def reviewer_of_text(parameter: str, text: str) -> Reviewer:
         return Encoder(rest)
     model, _, url = rest.partition("@http")
     return LLM(model, f"http{url}" if url else None)
+
+
+def check_reviewers(reviewers: Iterable[Reviewer | None], *, has_texts: bool) -> None:
+    """Raise if a reviewer cannot be asked: texts are missing, or its server does not answer."""
+    for reviewer in reviewers:
+        if getattr(reviewer, "needs_texts", False) and not has_texts:
+            raise_invalid("reviewer", "given with texts, which it reads", f"{type(reviewer).__name__} without them")
+        if isinstance(reviewer, LLM):
+            reviewer.check()
 
 
 @final

@@ -191,7 +191,7 @@ def features_of(lists: ReviewLists) -> Floats:
     if lists.alike is not None:
         closeness = lists.alike - _mean_of_ranks(lists.alike, 31, 50)
     height = scores - _mean_of_ranks(scores, 49, 60)
-    nearest = nearest_below(np.where(lists.free, 0.0, EMPTY), lists.counts, 1.0)
+    nearest = nearest_below(np.where(np.isnan(scores), EMPTY, 0.0), lists.counts, 1.0)
     means = [_mean_where(part, nearest) for part in (closeness, height)]
     of_anchor = [np.broadcast_to(part[:, None], (n, width)) for part in (np.log1p(above_own), *means)]
     parts = [scores - own, log_rank, closeness, of_anchor[0], height, *of_anchor[1:]]

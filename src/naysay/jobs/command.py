@@ -17,7 +17,9 @@ from rich.progress import Progress
 from naysay._console import PLAIN, SafeConsole, progress_on
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
-from naysay.checks import first_bad, raise_invalid, shown, with_option_names
+from naysay.checks import first_bad, raise_invalid, shown, with_option_names, with_parameter
+from naysay.detectors.by_reviewer import reviewer_of_text
+from naysay.detectors.reviewer import People
 from naysay.files import digest_of
 from naysay.formats import _writing as writing
 from naysay.formats import runs
@@ -34,12 +36,12 @@ from naysay.jobs.prepare import Ready, prepare, read_tables
 from naysay.jobs.results import MinedFile, as_numbers, sampled_mined, summarised, to_be_reviewed
 from naysay.jobs.review import check_new_review, check_review_file, read_review, write_review
 from naysay.jobs.tables import Side
-from naysay.mining.candidates import Reason
 from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined, own_text_note
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import check_corpus_size
 from naysay.mining.review import drawn_pairs
+from naysay.mining.reviewing import positives_to_write, review_notes
 from naysay.mining.take import notes_of
 from naysay.places import (
     Place,
@@ -52,8 +54,10 @@ from naysay.places import (
     is_there,
     named_as,
 )
+from naysay.positives import POSITIVE
 
 STOPPED = "stopped. Run the same command with --resume to continue."
+DEFAULT_REVIEW = 100  # answers of a reviewer
 _REVIEW_FILE = "review file"  # the step of a job whose record is the checksum of that file
 DECLARATIONS = (JobOptions, MiningOptions)
 _TAG = "naysay"
@@ -83,6 +87,7 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     """
     check_keywords("mine_files", options, [one.name for one in command_fields(*DECLARATIONS)])
     job, mining = from_command(JobOptions, {"pairs": pairs, **options}), from_command(MiningOptions, options)
+    mining = _with_reviewer(mining, job)
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
     out = console or SafeConsole()
@@ -99,6 +104,23 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
         errors.print(sentence, **PLAIN)
     out.print(str(summary), **PLAIN)
     return summary
+
+
+def _with_reviewer(mining: MiningOptions, job: JobOptions) -> MiningOptions:
+    """The options of mining with the reviewer of a job: people, or a model whose yes answers people can check."""
+    if job.reviewer is None:
+        return mining
+    beside = Path(job.output.name).with_suffix("") if isinstance(job.output, Url) else job.output.with_suffix("")
+    review_file = job.review_file or beside.with_name(f"{beside.name}.review.csv")
+    if isinstance(review_file, Url):
+        raise_invalid("review_file", "a file on this machine with `reviewer`", shown(str(review_file)))
+    with with_parameter("review_file", instead_of="path"):
+        people = People(review_file)
+    reviewer: Any = people
+    if job.reviewer != "people":
+        reviewer = [reviewer_of_text("reviewer", job.reviewer), people]
+    answers = job.answers or beside.with_name(f"{beside.name}.answers.jsonl")
+    return replace(mining, reviewer=reviewer, review=job.review or DEFAULT_REVIEW, answers=answers)
 
 
 def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
@@ -237,6 +259,7 @@ def _notes(ready: Ready, negatives: JobNegatives) -> tuple[str, ...]:
     problem = ready.problem
     notes = own_text_note(negatives.own_text, "--keep-own-text", "text or vector")
     notes += (problem.search_note,) if problem.search_note else ()
+    notes += review_notes(problem)
     return (*notes, *notes_of(negatives.tally, problem.n_items, option="--depth "))
 
 
@@ -253,14 +276,14 @@ def _write(
         n_lines = runs.write_lines(output, negatives.ids, negatives.scores, queries, corpus, job.tag or _TAG)
         on_progress(len(negatives.ids))
         return n_lines
-    problem = ready.problem
-    is_positive = problem.reasons_of_known[Reason.POSITIVE]
+    known, known_scores = positives_to_write(ready.problem, ready.judge)
+    is_positive = np.ones(len(known_scores), np.bool_) if known.relation is None else known.relation == POSITIVE
     contents = writing.Contents(
         negatives.ids,
         negatives.scores if job.with_scores else None,
-        offsets(problem.known.count()),
-        problem.positive_pairs[1],
-        problem.known_scores[is_positive] if job.with_scores else None,
+        offsets(known.count()),
+        known.pairs()[1][is_positive],
+        known_scores[is_positive] if job.with_scores else None,
         queries,
         corpus,
     )

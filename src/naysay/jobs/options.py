@@ -85,7 +85,15 @@ class JobOptions:
     ignore: Place | None = option(None, "Pairs that are neither positive nor negative.")
     same_ids: bool = option(False, "Anchors are documents, by id or, without ids, by row: none is its own negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
-    review: int | None = option(None, "Also write this many random pairs to a file, for a person to label.")
+    reviewer: str | None = option(
+        None, "Who answers about --review pairs: cross-encoder:PATH, encoder:PATH, llm:MODEL@URL or people."
+    )
+    answers: Path | None = option(
+        None, "File that keeps the answers of --reviewer. Default: beside the output.", record=False
+    )
+    review: int | None = option(
+        None, "Pairs that --reviewer is asked about; without it, pairs that are written for a person to label."
+    )
     review_file: Place | None = option(
         None, "File of --review: .csv, .jsonl or .parquet. Default: beside the output.", record=False
     )
@@ -144,6 +152,10 @@ class JobOptions:
             check_whole("review", self.review, 1)
         elif self.review_file is not None:
             raise_invalid("review_file", "left out without `review`", shown(str(self.review_file)))
+        if self.reviewer is None and self.answers is not None:
+            raise_invalid("answers", "left out without `reviewer`", shown(str(self.answers)))
+        if self.reviewer is not None and self.reviewed is not None:
+            raise_invalid("reviewed", "left out with `reviewer`", shown(str(self.reviewed)))
         for name in ("query_prompt", "corpus_prompt", "encoded"):
             if getattr(self, name) and self.model is None:
                 raise_invalid(name, "left out without `model`", shown(getattr(self, name)))
@@ -161,9 +173,10 @@ class JobOptions:
 
     @property
     def review_path(self) -> Place | None:
-        """Where the pairs to review are written, None if none are."""
-        beside = self.output.with_name(f"{Path(self.output.name).stem}.review.csv")
-        return None if self.review is None else self.review_file or beside
+        """Where the pairs to review are written at the end, None if none are."""
+        if self.review is None or self.reviewer is not None:
+            return None
+        return self.review_file or self.output.with_name(f"{Path(self.output.name).stem}.review.csv")
 
     @property
     def vector_files(self) -> dict[str, Path]:

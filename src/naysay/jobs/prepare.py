@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, with_option_names
+from naysay.detectors.by_reviewer import check_reviewers
 from naysay.jobs import tables
 from naysay.jobs.folder import INDEX, VECTORS, JobFolder, raise_damaged
 from naysay.jobs.guards import disk_errors
 from naysay.jobs.on_ray import Cluster
 from naysay.jobs.options import JobOptions
 from naysay.jobs.tables import PairColumn, Side
-from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
+from naysay.mining.auto import fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
 from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.mining.judge import Judge
@@ -34,6 +35,7 @@ from naysay.mining.problem import (
     checked_problem,
     with_index,
 )
+from naysay.mining.reviewing import MiningReview, choose_reviewed_judge, review, review_of_state, review_state
 from naysay.positives import Positives
 from naysay.search._plan import open_pairs
 from naysay.search.vectors import Vectors, as_vectors
@@ -198,7 +200,11 @@ def prepare(
         with disk_errors(index), with_option_names("mine", {"path": "--approximate"}):
             problem = with_index(problem, index)
         folder.record_folder(INDEX)
-    judge = choose_judge(problem, _fit(folder, problem))
+    texts = job_tables.queries.texts, job_tables.corpus.texts
+    problem = replace(problem, texts=texts, names=(job_tables.queries.ids, job_tables.corpus.ids))
+    check_reviewers(problem.reviewers, has_texts=None not in texts)
+    fitted = _fit(folder, problem)
+    judge = choose_reviewed_judge(problem, fitted, _review(folder, problem, fitted))
     return Ready(problem, judge, job_tables, np.sort(problem.background.scores), part_rows)
 
 
@@ -304,6 +310,15 @@ def _fit(folder: JobFolder, problem: Problem) -> FittedPosterior:
     prefix = "posterior/"
     posterior.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
     return FittedPosterior(posterior, FitLists(**{name: kept[name] for name in names}))
+
+
+def _review(folder: JobFolder, problem: Problem, fitted: FittedPosterior) -> MiningReview | None:
+    """The review of the job: done once, then restored, so that all parts have the same; None without a reviewer."""
+    if problem.options.reviewer is None:
+        return None
+    if "review.npz" not in folder.files:
+        folder.write_arrays("review.npz", review_state(review(problem, fitted)))
+    return review_of_state(dict(folder.arrays("review.npz")))
 
 
 def open_vectors_file(option: str, path: Path) -> Vectors:

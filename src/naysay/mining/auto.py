@@ -320,7 +320,7 @@ def fit_depth(problem: Problem) -> int:
 
     All candidates behind what it reads have one posterior, so that more of them would tell nothing.
     """
-    return min(max(_LISTS_PER_K * problem.largest_k, FIT_DEPTH), problem.n_items)
+    return min(max(_LISTS_PER_K * problem.largest_k, problem.judged_depth), problem.n_items)
 
 
 def fit_bytes(problem: Problem) -> int:

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     TOO_EASY = "too easy"  # below `min_score`
     NOT_RESCORED = "not rescored"  # beyond `rescore_budget`
     SUSPICIOUS = "suspicious"  # the judge suspects it
+    REVIEWED = "reviewed"  # a reviewer says that it is a positive
     TOO_FREQUENT = "too frequent"  # `max_per_item` anchors with higher scores have it
     NOT_SELECTED = "not selected"  # good, but not among the k that were taken
     SHORT_ANCHOR = "short anchor"  # its anchor has fewer than k, and on_short is "drop"

@@ -20,6 +20,7 @@ from naysay.detectors.posterior import Posterior
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Floats32, Ids, Mask, Reason
 from naysay.mining.fit import FittedPosterior
+from naysay.positives import Positives
 from naysay.types import Detector, Negatives, Query
 
 _NO_POSITIVE = float(np.finfo(np.float32).max)  # as the score of a positive where there is none: nothing is above it
@@ -51,6 +52,7 @@ class Judge:
     share_limit: ShareOfPositive | None = None  # what scores above it is dropped, too
     fitted: FittedPosterior | None = None  # that of judge="auto", also where another judge takes its place
     policy: Policy | None = None  # that of judge="auto"
+    left_out: Positives | None = None  # pairs that a review found to be false
 
     @staticmethod
     def by(detector: Any, about: str = "", fitted: FittedPosterior | None = None) -> Judge:
@@ -95,7 +97,9 @@ class Judge:
     @property
     def reads(self) -> int:
         """How many candidates of each list the detector must be shown: a posterior reads ranks, and the next one."""
-        return self.detector.depth + 1 if isinstance(self.detector, Posterior) else 0
+        if isinstance(self.detector, Posterior):
+            return self.detector.depth + 1
+        return int(getattr(self.detector, "reads", 0))
 
     @property
     def suspects_all_behind(self) -> bool:
@@ -145,7 +149,7 @@ def _negatives(candidates: Candidates, mask: Mask) -> Negatives:
 def _goes_by_rank(detector: Any) -> bool:
     if isinstance(detector, Combined):
         return any(map(_goes_by_rank, detector.detectors.values()))
-    return isinstance(detector, Posterior)
+    return isinstance(detector, Posterior) or hasattr(detector, "reads")
 
 
 def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:

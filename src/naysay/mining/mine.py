@@ -11,6 +11,7 @@ from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
 from naysay.mining.pipeline import mine_blocks, rescore_all, take_negatives
 from naysay.mining.problem import Problem
+from naysay.mining.reviewing import choose_reviewed_judge
 
 
 @public
@@ -74,7 +75,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     problem = Problem.of(queries, corpus, positives, k, options)  # the only checks
     rescored = None
     if options.rescore is None:
-        judge = choose_judge(problem)
+        judge = choose_reviewed_judge(problem)
         lists = mine_blocks(problem, judge)  # search, exclude, judge: each anchor by itself
     else:
         rescored = rescore_all(problem)  # search, exclude, rescore

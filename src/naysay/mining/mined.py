@@ -29,6 +29,7 @@ from naysay.mining.judge import (
 from naysay.mining.pipeline import mine_blocks, take_negatives
 from naysay.mining.problem import Problem
 from naysay.mining.review import ToReview, drawn_pairs
+from naysay.mining.reviewing import ByReview, ReviewedPairs, positives_to_write, review_notes
 from naysay.mining.take import notes_of, slots_of, tally_of
 from naysay.places import Place
 from naysay.positives import Positives
@@ -233,7 +234,7 @@ class Mined:
         notes: tuple[str, ...] = (problem.search_note,) if problem.search_note else ()
         notes += own_text_note(int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0))))
         tally = tally_of(self.candidates, self.counts, problem.advised_depth)
-        return (*notes, *notes_of(tally, problem.n_items))
+        return (*notes, *review_notes(problem), *notes_of(tally, problem.n_items))
 
     @property
     def known(self) -> Positives:
@@ -284,9 +285,18 @@ class Mined:
     @cached_property
     def estimate(self) -> SetEstimate:
         """What the posterior estimates of the negatives, or why it cannot tell."""
+        policy = self.chosen_judge.policy
+        if isinstance(policy, ByReview):
+            return policy.estimate(*self._all_negatives)
         if self.fitted is None:
             return SetEstimate(None, np.nan, "these scores have no posterior: pairs were rescored")
         return estimate_set(self.fitted, *self._all_negatives)
+
+    @property
+    def reviewed(self) -> ReviewedPairs | None:
+        """Every answer of the reviewer, or None without one."""
+        policy = self.chosen_judge.policy
+        return policy.review.asked if isinstance(policy, ByReview) else None
 
     @property
     def false_share(self) -> RateEstimate | None:
@@ -459,8 +469,11 @@ class Mined:
         """
         from naysay.formats.write_negatives import write_negatives  # here, because mining itself needs no format
 
-        options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
-        return write_negatives(path, format, positive_scores=self.known_scores, **options)
+        positives, positive_scores = self.known, self.known_scores
+        if self.problem.options.false_negatives == "positive":
+            positives, positive_scores = positives_to_write(self.problem, self.chosen_judge)
+        options |= {"ids": self.ids, "scores": self.scores, "positives": positives}
+        return write_negatives(path, format, positive_scores=positive_scores, **options)
 
     def report(self, path: str | Place, **options: Any) -> Place:
         """Write one HTML file that shows what was mined and why.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 from naysay._options import option
@@ -64,6 +65,15 @@ class MiningOptions:
         reviewed: (anchors, items, truth): candidates that a person reviewed, best about 100 drawn by
             `Mined.pairs_to_review`; truth is True for a false negative. They correct the estimate of judge="auto", and
             the false ones are left out.
+        reviewer: Who can answer whether a document answers a query: a function of pairs (.anchors, .items, .queries,
+            .documents) -> (n,) from 0 to 1, a reviewer such as `CrossEncoder`, `LLM` or `People`, a text such as
+            "cross-encoder:PATH", or a list [cheap, trusted]: the second checks the yes answers of the first.
+        review: The largest number of answers about candidates; 100 are enough for most. Beside them, a reviewer other
+            than people is asked about max(15, review / 10) labelled positives, to know how many it finds.
+        answers: A file that keeps the answers, so that no pair is asked about twice.
+        texts: (query texts, corpus texts), for reviewers that need them.
+        false_negatives: What becomes of false negatives that a reviewer finds: "drop" leaves them out, "positive" also
+            writes them as positives of their anchor, "keep" keeps them.
         seed: The seed of all random choices.
         ignore: Pairs that are neither positive nor negative, in the same forms as `positives`.
         same_ids: Which queries are in the corpus, so that none is its own negative: True if query i is corpus row i, as
@@ -113,6 +123,11 @@ class MiningOptions:
     false_share: float = option(0.05, "The largest estimated share of false negatives, with --judge auto.")
     labelled_share: float | None = option(None, "The share of all positives that are labelled, if it is known.")
     reviewed: Any = option(None)
+    reviewer: Any = option(None)
+    review: int = option(0)
+    answers: str | Path | None = option(None)
+    texts: Any = option(None)
+    false_negatives: str = option("drop", "False negatives that a reviewer finds: drop, positive or keep.")
     seed: int = option(0, "Seed of all random choices.")
     ignore: Any = option(None)
     same_ids: Any = option(False)
@@ -152,6 +167,7 @@ class MiningOptions:
         check_whole("seed", self.seed, 0)
         check_number("false_share", self.false_share, above=0, below=1)
         check_bool("keep_own_text", self.keep_own_text)
+        self._check_review()
         if self.labelled_share is not None:
             check_number("labelled_share", self.labelled_share, above=0, below=1)
         if isinstance(self.judge, str):
@@ -176,6 +192,19 @@ class MiningOptions:
             check_device("device", self.device)
         if self.threads is not None:
             check_threads("threads", self.threads)
+
+    def _check_review(self) -> None:
+        check_one_of("false_negatives", self.false_negatives, ("drop", "positive", "keep"))
+        check_whole("review", self.review, 0 if self.reviewer is None else 1)
+        if self.reviewer is None:
+            given = {"review": self.review, "answers": self.answers, "texts": self.texts}
+            for name, value in given.items():
+                if value:
+                    raise_invalid(name, "left out without `reviewer`", shown(value))
+        elif self.judge != "auto" or self.rescore is not None:
+            raise_invalid("reviewer", "left out unless the judge is 'auto', without `rescore`", shown(self.judge))
+        elif self.reviewed is not None:
+            raise_invalid("reviewed", "left out with `reviewer`", "both", "Pass reviewer=People(file).")
 
     def _check_max_per_item(self) -> None:
         if self.max_per_item is None:

@@ -85,6 +85,8 @@ def _of_source(problem: Problem, anchors: Ids, name: str, ids: Ids) -> Candidate
 def _judged(problem: Problem, judge: Judge, anchors: Ids, found: Candidates, depth: int) -> tuple[Candidates, Mask]:
     """Drop what the options exclude and what the judge suspects; and (n,) which rows a deeper search may help."""
     left = within_limits(without_reviewed(found, problem, anchors), problem)
+    if judge.left_out is not None:
+        left = left.drop(judge.left_out.contains(anchors, left.ids), Reason.REVIEWED)
     kept = judge.apply(left, problem.query(anchors))
     has_more = (found.ids[:, depth - 1] >= 0) & (depth < problem.deepest)
     if problem.lowest_score is not None:

@@ -14,9 +14,11 @@ from naysay.arrays import to_numpy
 from naysay.checks import MOST_ROWS, as_array, check_all, check_range, check_whole, raise_invalid, shown, whole_numbers
 from naysay.detectors._text_hash import read_texts
 from naysay.detectors.bands import Bands
+from naysay.detectors.by_reviewer import check_reviewers, read_reviewers
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.posterior import DEPTH
+from naysay.detectors.reviewer import Reviewer
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining.candidates import RANDOM_SOURCE, SEARCH, Floats32, Ids, Mask, Reason
 from naysay.mining.judge import check_detector, check_judge, is_detector, is_yet_to_fit, judge_of, score_thresholds
@@ -31,8 +33,9 @@ from naysay.search.exact import Exact, Found
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 
-# Steps of the seed, so that one random choice does not move another; 5 is that of `mining.review`.
+# Steps of the seed, so that one random choice does not move another; 5 and 6 are those of reviews.
 ONE_POSITIVE, SAMPLED, SELECTED, FILLED, FITTED = range(5)
+REVIEW_DEPTH = 62  # the same, of a review: ranks 49 to 60 are the background
 FIT_DEPTH = DEPTH + 2  # candidates of an anchor that a posterior needs: one behind the last, and a duplicate may go
 SELECT_DEPTH = 100  # candidates that something other than the highest scores chooses from, at least
 DEPTH_FACTOR = 4  # candidates for each negative; and by how much a search for short rows is deeper than the last
@@ -100,6 +103,9 @@ class Problem:
     search_note: str = ""  # what to know about an index
     on_progress: Callable[[float], None] | None = None  # gets how many more anchors are searched, maybe a fraction
     block_slots: int = BLOCK_SLOTS  # candidates that are judged at a time
+    reviewers: tuple[Reviewer | None, Reviewer | None] = (None, None)  # the first, and a trusted one
+    texts: tuple[Any, Any] | None = None  # of queries and documents, by row, for reviewers
+    names: tuple[Any, Any] | None = None  # their ids; the row numbers if there are none
     review_command: str = "ns.mine(..., reviewer=f, review=100)"  # what would settle an estimate, as a user writes it
 
     @staticmethod
@@ -113,6 +119,7 @@ class Problem:
         if options.reviewed is not None and not is_auto(options):  # a job measures any judge by what was reviewed
             raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
         problem = checked_problem(query_vectors, corpus_vectors, known, itself, k, sources, options)
+        check_reviewers(problem.reviewers, has_texts=problem.texts is not None)
         problem = problem.with_exact_search()
         problem = problem.with_known_scores(problem.score_known())
         return with_index(problem)
@@ -266,11 +273,16 @@ class Problem:
         if chooses:
             depth = max(DEPTH_FACTOR * self.largest_k, SELECT_DEPTH)
         elif options.judge is not None or options.max_per_item is not None:
-            depth = max(DEPTH_FACTOR * self.largest_k, FIT_DEPTH)
+            depth = max(DEPTH_FACTOR * self.largest_k, self.judged_depth)
         else:
             depth = max(1, self.largest_k) + SPARE
         skipped = 0 if options.rank_range is None else options.rank_range[0] - 1
         return min(skipped + depth, self.deepest)
+
+    @property
+    def judged_depth(self) -> int:
+        """How many candidates of each anchor the judge of "auto" needs."""
+        return FIT_DEPTH if self.options.reviewer is None else REVIEW_DEPTH
 
     @property
     def may_deepen(self) -> bool:
@@ -406,7 +418,22 @@ def checked_problem(
         sources=sources,
         duplicates=_duplicates(options.duplicates, known, itself, shared=options.same_ids is True),
         reviewed=read_reviewed(options.reviewed, queries.n, corpus.n),
+        reviewers=(None, None) if options.reviewer is None else read_reviewers(options.reviewer),
+        texts=_read_texts(options, queries.n, corpus.n),
     )
+
+
+def _read_texts(options: MiningOptions, n_queries: int, n_items: int) -> tuple[Any, Any] | None:
+    """(query texts, corpus texts), or None."""
+    if options.texts is None:
+        return None
+    if not isinstance(options.texts, tuple | list) or len(options.texts) != 2:
+        raise_invalid("texts", "(query texts, corpus texts)", shown(options.texts))
+    queries, documents = options.texts
+    for what, texts, size in (("query", queries, n_queries), ("corpus", documents, n_items)):
+        if isinstance(texts, str) or len(texts) != size:
+            raise_invalid("texts", f"{size} {what} texts", shown(texts) if isinstance(texts, str) else len(texts))
+    return queries, documents
 
 
 def _read_counts(k: Any, n_anchors: int) -> Ids:

@@ -1,0 +1,467 @@
+"""A reviewer in mining: it is asked about a few candidates, and the judge is recalibrated by its answers.
+
+The review is done on lists of at most 5,000 random anchors, before anything is mined. What it leaves is a judge like
+any other: a detector with a threshold, and pairs that were found to be false. The interval is that of the negatives
+that are returned in the end, whatever chose them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay._intervals import CONFIDENCE
+from naysay.checks import raise_invalid
+from naysay.detectors.llm import LLM
+from naysay.detectors.posterior import Posterior
+from naysay.detectors.rate import RateEstimate
+from naysay.detectors.review import (
+    CERTAIN,
+    YES,
+    Answers,
+    Recalibration,
+    Review,
+    ReviewLists,
+    Sensitivity,
+    Share,
+    conduct,
+    positives_to_ask,
+    sensitivity_of,
+    share_of_set,
+)
+from naysay.detectors.reviewer import (
+    FALSE_NEGATIVE,
+    AnswerFile,
+    Function,
+    Pairs,
+    People,
+    Reviewer,
+    ask,
+    write_review_file,
+)
+from naysay.mining.auto import choose_judge, fit_posterior, lists_of
+from naysay.mining.candidates import Floats32, Ids
+from naysay.mining.estimate import SetEstimate, nearest, stated
+from naysay.mining.fit import FitLists, FittedPosterior, own_scores
+from naysay.mining.judge import Judge
+from naysay.mining.problem import REVIEW_DEPTH, Problem
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.search._scores import taken
+from naysay.types import Negatives, Query
+
+Floats = NDArray[np.float64]
+REVIEW_ANCHORS = 5000  # whose lists are reviewed and cut; more would hardly change the threshold
+_ASKED = 6  # the step of the seed: see `mining.problem`
+_FITTING_POSITIVES = 200  # by which an encoder chooses its threshold
+_RANDOM_PAIRS = 5  # asked about where nearly all answers are yes
+_SUSPICIOUS_SHARE = 0.8  # of yes answers in the first round
+CANDIDATE, POSITIVE, RANDOM = range(3)  # what is asked about
+
+
+# ---- asking ---------------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ReviewedPairs:
+    """Every answer of a review, in order.
+
+    Attributes:
+        anchors: (n,) rows of the queries.
+        items: (n,) rows of the corpus.
+        answers: (n,) from 0 to 1; NaN where there was none.
+        kind: (n,) what was asked about: 0 a candidate, 1 a labelled positive, 2 a random pair.
+        by: (n,) who answered: 0 the first reviewer, 1 the trusted one.
+    """
+
+    anchors: Ids
+    items: Ids
+    answers: Floats
+    kind: Ids
+    by: Ids
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+
+@final
+@dataclass(slots=True)
+class _Asking:
+    """Asks reviewers about pairs of a problem, each pair once, and records the answers."""
+
+    problem: Problem
+    file: AnswerFile | None
+    record: list[ReviewedPairs] = field(default_factory=list)
+
+    def ask(self, reviewer: Reviewer, anchors: Ids, items: Ids, kind: int, by: int = 0) -> Floats:
+        """(n,) the answers."""
+        answers = ask(reviewer, pairs_of(self.problem, anchors, items), self.file)
+        n = len(answers)
+        self.record.append(ReviewedPairs(anchors, items, answers, np.full(n, kind), np.full(n, by)))
+        return answers
+
+    def recorded(self) -> ReviewedPairs:
+        """All answers."""
+        none = np.empty(0, np.int64)
+        parts = [ReviewedPairs(none, none, np.empty(0), none, none), *self.record]
+        names = [each.name for each in fields(ReviewedPairs)]
+        return ReviewedPairs(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def pairs_of(problem: Problem, anchors: Ids, items: Ids) -> Pairs:
+    """Pairs of a problem, with their texts and names where it has some."""
+    queries, documents = problem.texts or (None, None)
+    query_ids, document_ids = problem.names or (None, None)
+
+    def rows_of(column: Any, rows: Ids) -> list[str] | None:
+        return None if column is None else [column[row] for row in rows.tolist()]
+
+    return Pairs(
+        anchors,
+        items,
+        rows_of(queries, anchors),
+        rows_of(documents, items),
+        taken(problem.queries, anchors),
+        taken(problem.corpus, items),
+        rows_of(query_ids, anchors),
+        rows_of(document_ids, items),
+    )
+
+
+def _trust(problem: Problem, asking: _Asking, reviewer: Reviewer, budget: int, rng: np.random.Generator) -> Sensitivity:
+    """How many labelled positives the reviewer finds; one whose threshold is open chooses it by others first."""
+    pairs = problem.known.pairs()
+    places = rng.permutation(problem.one_positive_each)
+    fit = getattr(reviewer, "fit", None)
+    if callable(fit):
+        chosen = places[:_FITTING_POSITIVES]
+        fit(pairs_of(problem, pairs[0][chosen], pairs[1][chosen]))
+    if isinstance(reviewer, People) or not len(places):
+        return CERTAIN
+    places = places[-positives_to_ask(budget) :]
+    answers = asking.ask(reviewer, pairs[0][places], pairs[1][places], POSITIVE)
+    answers = answers[~np.isnan(answers)]
+    if not len(answers):
+        raise_invalid("reviewer", "one that answers", f"no answer about {len(places)} labelled positives")
+    return sensitivity_of(int((answers >= YES).sum()), len(answers))
+
+
+def _check_random_pairs(problem: Problem, asking: _Asking, reviewer: Reviewer, rng: np.random.Generator) -> None:
+    """Raise if the reviewer says yes to random pairs, too."""
+    anchors = rng.integers(0, problem.queries.n, _RANDOM_PAIRS)
+    items = rng.integers(0, problem.n_items, _RANDOM_PAIRS)
+    is_free = ~problem.known.contains(anchors, items, relation="any")
+    answers = asking.ask(reviewer, anchors[is_free], items[is_free], RANDOM)
+    if len(answers) and (answers >= YES).all():
+        raise_invalid("reviewer", "one that tells pairs apart", f"yes to all of {len(answers)} random pairs")
+
+
+# ---- the review -----------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class MiningReview:
+    """What a review found, for a problem: the lists it was done on, the answers, and the recalibration."""
+
+    lists: FitLists
+    answers: Answers  # rows and slots of the lists
+    model: Recalibration
+    probability: Floats  # (A, M) of a false negative; 2 for what cannot be returned
+    tau: float
+    before: float  # mean probability of the nearest k
+    sensitivity: Sensitivity
+    asked: ReviewedPairs
+    is_bound: bool  # whether only the upper end is claimed: yes answers are a model's own
+
+    @property
+    def left_out(self) -> tuple[Ids, Ids]:
+        """(anchors, items) that are never returned: found to be false, or a yes that was not checked."""
+        out = self.answers.where(self.answers.y != 0)
+        return self.lists.anchors[out.rows], self.lists.ids[out.rows, out.slots]
+
+    @property
+    def found(self) -> tuple[Ids, Ids]:
+        """(anchors, items) that were found to be false negatives."""
+        out = self.answers.where(self.answers.y == 1)
+        return self.lists.anchors[out.rows], self.lists.ids[out.rows, out.slots]
+
+    def share(self, ids: Ids, scores: Floats32) -> Share | None:
+        """The share of false negatives among the negatives (n, k) of all anchors, whatever chose them."""
+        listed_ids, listed_scores = ids[self.lists.anchors], scores[self.lists.anchors]
+        is_returned = self.lists.contain(listed_ids)
+        expected = np.where(self.probability <= 1, self.probability, 0.0)
+        filled = listed_ids >= 0
+        behind = int(filled.sum() - is_returned.sum())  # in no list: as likely as the last candidates of the lists
+        last = expected[:, -10:].mean() if expected.size else 0.0
+        known = self.answers.where(self.answers.is_known)
+        lowest = np.where(filled, listed_scores, np.inf).min(axis=1, initial=np.inf)
+        would_be = (expected <= self.tau) & (self.lists.scores >= lowest[:, None])
+        place = known.rows, known.slots
+        in_set = known.where(is_returned[place] | ((known.y == 1) & would_be[place]))
+        total = float(expected[is_returned].sum() + behind * last)
+        return share_of_set(in_set, expected[in_set.rows, in_set.slots], total, int(filled.sum()), self.sensitivity)
+
+
+def review(problem: Problem, fitted: FittedPosterior) -> MiningReview:
+    """Ask the reviewers of a problem about some of its candidates."""
+    options = problem.options
+    first, trusted = problem.reviewers
+    if first is None:
+        raise ValueError
+    rng = rng_for(options.seed, _ASKED)
+    anchors = np.sort(rng.permutation(problem.queries.n)[: max(REVIEW_ANCHORS, options.review)])
+    lists = fitted.lists
+    if not np.array_equal(anchors, lists.anchors):
+        lists = lists_of(problem, fitted.posterior, anchors)
+    asking = _Asking(problem, None if options.answers is None else AnswerFile(options.answers))
+    sensitivity = _trust(problem, asking, first, options.review, rng)
+    checker = None if isinstance(trusted, People) and not trusted.answers else trusted
+    by_people = isinstance(first, People) or isinstance(trusted, People)
+
+    def ask_first(rows: Ids, slots: Ids) -> Floats:
+        is_first_round = not any((part.kind == CANDIDATE).any() for part in asking.record)
+        answers = asking.ask(first, lists.anchors[rows], lists.ids[rows, slots], CANDIDATE)
+        if is_first_round and not isinstance(first, People) and (answers >= YES).mean() > _SUSPICIOUS_SHARE:
+            _check_random_pairs(problem, asking, first, rng)
+        return answers
+
+    def ask_trusted(rows: Ids, slots: Ids) -> Floats:
+        return asking.ask(checker or first, lists.anchors[rows], lists.ids[rows, slots], CANDIDATE, by=1)
+
+    done: Review = conduct(
+        review_lists(problem, fitted.posterior, lists),
+        ask_first,
+        budget=options.review,
+        false_share=options.false_share,
+        rng=rng,
+        sensitivity=sensitivity,
+        check=None if checker is None else ask_trusted,
+        at_once=by_people,  # their answers come later, and must be about the same pairs
+    )
+    is_bound = not isinstance(first, People | Function) and checker is None
+    found = MiningReview(
+        lists,
+        done.answers,
+        done.model,
+        done.probability,
+        done.tau,
+        done.before,
+        sensitivity,
+        asking.recorded(),
+        is_bound,
+    )
+    people = next((one for one in (first, trusted) if isinstance(one, People)), None)
+    if people is not None and not people.path.exists():
+        _write_for_people(problem, people, found, is_first=people is first)
+    return found
+
+
+def _write_for_people(problem: Problem, people: People, found: MiningReview, *, is_first: bool) -> None:
+    """Write the pairs that people are to answer: all that were drawn, or the yes answers of a model."""
+    asked = found.asked
+    wanted = (asked.kind == CANDIDATE) & (asked.by == 0)
+    if not is_first:
+        wanted &= asked.answers >= YES
+    anchors, items = asked.anchors[wanted], asked.items[wanted]
+    unknown = np.full(len(anchors), np.nan)
+    scores = problem.score(anchors, items).astype(np.float64)
+    write_review_file("reviewer", people.path, [pairs_of(problem, anchors, items)], scores, unknown)
+
+
+def review_lists(problem: Problem, posterior: Posterior, lists: FitLists) -> ReviewLists:
+    """The lists as the statistics take them. Without a posterior, all candidates are as likely as the target."""
+    own = own_scores(posterior, lists.anchors)
+    probability = np.full(lists.scores.shape, posterior.false_share)
+    if posterior.fitted:
+        probability = posterior.posterior(lists.scores, own, alike=lists.alike)
+    return ReviewLists(probability, lists.scores, own, lists.free, problem.counts_of(lists.anchors), lists.alike)
+
+
+# ---- the judge ------------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ReviewedPosterior:
+    """The posterior of labels, recalibrated by a review. Its suspicion is the probability of a false negative."""
+
+    problem: Problem
+    posterior: Posterior
+    model: Recalibration
+    tau: float
+
+    reads = REVIEW_DEPTH - 2  # candidates of a list that its features are made of
+
+    @property
+    def suspicion_threshold(self) -> float:
+        """The smallest suspicion, in 32 bits, that is dropped; 1 drops nothing."""
+        return min(1.0, float(np.nextafter(np.float32(self.tau), np.float32(2))))
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """(B, K) the probability of a false negative, by the whole list of each row."""
+        anchors = np.asarray(query.anchors)
+        filled = np.asarray(negatives.ids) >= 0
+        scores = np.where(filled, np.asarray(negatives.scores), np.nan)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        candidates: Any = negatives  # of which ids and scores are read
+        lists = FitLists.of(self.posterior, anchors, candidates, filled, filled)
+        found = self.model.of(review_lists(self.problem, self.posterior, lists))
+        suspicion = np.empty(filled.shape)
+        np.put_along_axis(suspicion, order, np.where(lists.ids >= 0, found, 0.0), axis=1)
+        return np.minimum(suspicion, np.nextafter(1.0, 0.0))
+
+    def describe(self) -> str:
+        """The threshold."""
+        return f"Candidates whose probability of being false negatives is above {min(self.tau, 0.999):.3g} are dropped."
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ByReview:
+    """Drop what a review found, and what is most likely false by it, until the share is within the target."""
+
+    problem: Problem
+    fitted: FittedPosterior
+    review: MiningReview
+
+    def usable(self) -> bool:
+        """Whether there are answers."""
+        return len(self.review.answers.y) > 0
+
+    def judge(self) -> Judge:
+        """The recalibrated posterior, and the pairs that are left out."""
+        detector = ReviewedPosterior(self.problem, self.fitted.posterior, self.review.model, self.review.tau)
+        judge = Judge.by(detector, fitted=self.fitted)
+        left_out = None
+        if self.problem.options.false_negatives != "keep":
+            left_out = Positives.from_pairs(*self.review.left_out, self.problem.queries.n, self.problem.n_items)
+        return replace(judge, left_out=left_out, policy=self)
+
+    def estimate(self, ids: Ids, scores: Floats32) -> SetEstimate:
+        """The share of false negatives in what is returned, with its interval."""
+        filled = ids >= 0
+        if not filled.any():
+            return SetEstimate(None, np.nan, "there are no negatives")
+        mean_score = float(scores[filled].mean(dtype=np.float64))
+        share = self.review.share(ids, scores)
+        if share is None:
+            return SetEstimate(None, mean_score, "too few of the negatives were reviewed")
+        bound = self.review.is_bound
+        low = 0.0 if bound else share.low
+        rate = RateEstimate(
+            "false negatives",
+            share.estimate,
+            low,
+            share.high,
+            CONFIDENCE,
+            len(self.review.answers.y),
+            (
+                "the reviewer finds unlabelled positives as often as labelled ones",
+                "a yes of the last reviewer is right",
+            ),
+            bound=bound,
+        )
+        return SetEstimate(rate, mean_score)
+
+    def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
+        """What was reviewed, what is dropped, and the share that is left."""
+        review, problem = self.review, self.problem
+        estimate = self.estimate(ids, scores)
+        found, n = int((review.answers.y == 1).sum()), len(review.answers.y)
+        left = stated(estimate.share)
+        if estimate.share is not None and estimate.share.bound:
+            left = f"at most {100 * estimate.share.high:.1f} %"
+        dropped = "Nothing else is dropped"
+        if judge.drop_at < 1:
+            dropped = f"Candidates with a probability above {min(review.tau, 0.999):.3g} are dropped"
+        trust = ""
+        if review.sensitivity != CERTAIN:
+            trust = f" The reviewer finds {100 * review.sensitivity.estimate:.0f} % of labelled positives."
+        advice = ""
+        if review.is_bound:
+            advice = " A person who checks the yes answers would give both ends: reviewer=[model, People(file)]."
+        return (
+            f"By {n:,} reviewed pairs, of which {found:,} are false and left out, an estimated "
+            f"{100 * review.before:.1f} % of {nearest(problem)} are false. {dropped}, which leaves {left} for a "
+            f"target of {100 * problem.options.false_share:g} %. The mean score of the negatives is {estimate.mean_score:.3f}."
+            f"{trust}{advice}"
+        )
+
+
+def choose_reviewed_judge(
+    problem: Problem, fitted: FittedPosterior | None = None, done: MiningReview | None = None
+) -> Judge:
+    """The judge by a review, if there is a reviewer who has answered; else that of labels."""
+    if problem.options.reviewer is None:
+        return choose_judge(problem, fitted)
+    if fitted is None:
+        fitted = fit_posterior(problem)
+    policy = ByReview(problem, fitted, review(problem, fitted) if done is None else done)
+    return policy.judge() if policy.usable() else choose_judge(problem, fitted)
+
+
+def positives_to_write(problem: Problem, judge: Judge) -> tuple[Positives, Floats32]:
+    """The known pairs and their scores; with false_negatives="positive" also those that a reviewer found."""
+    policy = judge.policy
+    if not isinstance(policy, ByReview) or problem.options.false_negatives != "positive":
+        return problem.known, problem.known_scores
+    found = Positives.from_pairs(*policy.review.found, problem.queries.n, problem.n_items)
+    known = problem.known.union(found)
+    return known, problem.score(*known.pairs())
+
+
+def review_notes(problem: Problem) -> tuple[str, ...]:
+    """What a language model cost, and what people have yet to answer, a sentence each."""
+    notes = tuple(
+        f"{one.model}: {one.usage.describe(one.price)}."
+        for one in problem.reviewers
+        if isinstance(one, LLM) and one.usage.requests
+    )
+    people = next((one for one in problem.reviewers if isinstance(one, People)), None)
+    if people is None or people.answers or not people.path.exists():
+        return notes
+    return (
+        *notes,
+        f"Pairs to review are in {people.path.name!r}: write yes or no into {FALSE_NEGATIVE!r}, and mine again.",
+    )
+
+
+# ---- what a job keeps -----------------------------------------------------------------------------------------------
+
+
+def review_state(done: MiningReview) -> dict[str, NDArray[Any]]:
+    """All of a review as arrays."""
+    parts: dict[str, Any] = {"lists": done.lists, "answers": done.answers, "model": done.model, "asked": done.asked}
+    state = {
+        f"{name}/{each.name}": np.asarray(getattr(part, each.name))
+        for name, part in parts.items()
+        for each in fields(part)
+    }
+    numbers = [done.tau, done.before, *done.sensitivity, float(done.is_bound)]
+    return state | {"probability": done.probability, "numbers": np.array(numbers)}
+
+
+def review_of_state(state: dict[str, NDArray[Any]]) -> MiningReview:
+    """The review from its arrays."""
+
+    def part(kind: Any, name: str) -> Any:
+        return kind(**{each.name: state[f"{name}/{each.name}"] for each in fields(kind)})
+
+    tau, before, *sensitivity, is_bound = state["numbers"].tolist()
+    model = replace(part(Recalibration, "model"), base=float(state["model/base"]))
+    return MiningReview(
+        part(FitLists, "lists"),
+        part(Answers, "answers"),
+        model,
+        state["probability"],
+        tau,
+        before,
+        Sensitivity(*sensitivity),
+        part(ReviewedPairs, "asked"),
+        bool(is_bound),
+    )
