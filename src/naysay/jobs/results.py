@@ -10,12 +10,11 @@ from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
 from naysay.jobs.parts import JobNegatives
 from naysay.jobs.prepare import Ready
-from naysay.mining.estimate import SetEstimate, trade_of_set
+from naysay.mining.estimate import SetEstimate, stated, trade_of_set
 from naysay.mining.mined import Mined
 from naysay.mining.problem import is_auto
 from naysay.mining.take import deeper
 from naysay.places import Place
-from naysay.text import with_interval
 
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training
 _CLEARLY_ABOVE = 1.2  # times that rate
@@ -82,7 +81,7 @@ class MinedFile:
         """One line each, as far as there is something to say."""
         rate = self.false_negatives
         if isinstance(rate, RateEstimate):
-            rate = with_interval(rate.estimate, rate.low, rate.high)
+            rate = stated(rate)
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
@@ -168,7 +167,7 @@ def next_step(
 def as_numbers(summary: MinedFile) -> dict[str, str]:
     """{what: figure}, as a report shows it."""
     share = summary.false_negatives
-    rate = share if isinstance(share, str) else with_interval(share.estimate, share.low, share.high)
+    rate = share if isinstance(share, str) else stated(share)
     return {
         "anchors": f"{summary.anchors:,}",
         "k": f"{summary.k}",

@@ -12,7 +12,7 @@ from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Floats32, Ids
 from naysay.mining.fit import FittedPosterior
 from naysay.mining.problem import Problem
-from naysay.text import with_interval
+from naysay.text import percent, with_interval
 
 
 @final
@@ -83,8 +83,12 @@ def nearest(problem: Problem) -> str:
 
 
 def stated(share: RateEstimate | None) -> str:
-    """A share with its interval."""
-    return "unknown share" if share is None else with_interval(share.estimate, share.low, share.high)
+    """A share with its interval, or with its upper end if no other is claimed."""
+    if share is None:
+        return "unknown share"
+    if share.bound:
+        return f"at most {percent(share.high)}"
+    return with_interval(share.estimate, share.low, share.high)
 
 
 def basis(summary: PosteriorSummary, problem: Problem | None = None) -> str:

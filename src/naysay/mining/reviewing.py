@@ -315,6 +315,9 @@ class ReviewedPosterior:
         np.put_along_axis(suspicion, order, np.where(lists.ids >= 0, found, 0.0), axis=1)
         return np.minimum(suspicion, np.nextafter(1.0, 0.0))
 
+    def __repr__(self) -> str:
+        return f"ReviewedPosterior(tau={self.tau:.3g})"
+
     def describe(self) -> str:
         """The threshold."""
         return f"Candidates whose probability of being false negatives is above {min(self.tau, 0.999):.3g} are dropped."
@@ -374,8 +377,6 @@ class ByReview:
         estimate = self.estimate(ids, scores)
         found, n = int((review.answers.y == 1).sum()), len(review.answers.y)
         left = stated(estimate.share)
-        if estimate.share is not None and estimate.share.bound:
-            left = f"at most {100 * estimate.share.high:.1f} %"
         dropped = "Nothing else is dropped"
         if judge.drop_at < 1:
             dropped = f"Candidates with a probability above {min(review.tau, 0.999):.3g} are dropped"
@@ -383,13 +384,13 @@ class ByReview:
         if review.sensitivity != CERTAIN:
             trust = f" The reviewer finds {100 * review.sensitivity.estimate:.0f} % of labelled positives."
         advice = ""
-        if review.is_bound:
+        if review.is_bound and problem.reviewers[1] is None:
             advice = " A person who checks the yes answers would give both ends: reviewer=[model, People(file)]."
         return (
             f"By {n:,} reviewed pairs, of which {found:,} are false and left out, an estimated "
             f"{100 * review.before:.1f} % of {nearest(problem)} are false. {dropped}, which leaves {left} for a "
-            f"target of {100 * problem.options.false_share:g} %. The mean score of the negatives is {estimate.mean_score:.3f}."
-            f"{trust}{advice}"
+            f"target of {100 * problem.options.false_share:g} %. The mean score of the negatives is "
+            f"{estimate.mean_score:.3f}.{trust}{advice}"
         )
 
 

@@ -15,7 +15,7 @@ MODEL = "grader"
 class Grader:
     """What the server does.
 
-    grades    {document: grade or any text to reply with}
+    grades    {document: grade or any text to reply with}, or a function of the prompt
     plan      {document: kinds of failure, one for each of the first requests about it}: a status, "garbage", "stall",
               "dies" or "refused"
     key       the key that it accepts; None: any
@@ -92,7 +92,8 @@ def handler_of(grader):
                 self.reply(200, b"<html>not JSON</html>")
                 return
             usage = {"prompt_tokens": len(text) // 4, "completion_tokens": 1, "total_tokens": len(text) // 4 + 1}
-            message = {"role": "assistant", "content": str(grader.grades[document])}
+            grade = grader.grades(text) if callable(grader.grades) else grader.grades[document]
+            message = {"role": "assistant", "content": str(grade)}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             made = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL}
             self.reply(200, {**made, "choices": [choice], "usage": usage})
