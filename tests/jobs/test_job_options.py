@@ -56,7 +56,8 @@ def test_the_command_has_every_option_with_its_default_and_help():
 def test_options_without_help_are_for_python_only():
     hidden = {one.name for one in fields(MiningOptions) if not one.metadata["help"]}
     assert hidden == {"ignore", "same_ids", "reviewed", "duplicates", "sources", "rescore", "rescore_budget",
-                      "rescore_batch", "groups", "engine", "budget", "device"}  # fmt: skip
+                      "rescore_batch", "groups", "engine", "budget", "device", "reviewer", "review", "answers",
+                      "texts"}  # fmt: skip
     assert not hidden & {parameter.name for parameter in _parameters(MiningOptions, "")}
 
 

@@ -82,11 +82,11 @@ def test_a_stop_changes_no_byte_and_no_pair_is_paid_for_twice(files, tmp_path, m
         assert sum(asked.values()) <= 60 + 15
         grader.asked.clear()
 
-        def stops(*_):
+        def stops(*_, **__):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(parts, "mine_block", stops)  # after the review
+            patched.setattr(parts, "mine_parts", stops)  # after the review
             with pytest.raises(KeyboardInterrupt):
                 mine(files, stopped / "train.jsonl", url)
         summary = mine(files, stopped / "train.jsonl", url, resume=True)
