@@ -235,7 +235,8 @@ class Recalibration:
         found = np.empty(lists.scores.shape)
         for start in range(0, len(found), _FEATURE_ROWS):
             part = slice(start, start + _FEATURE_ROWS)
-            found[part] = chance(self.design(lists.take(part)) @ self.weights)
+            # A product of NumPy's own loops: those of a BLAS depend on its threads.
+            found[part] = chance(np.einsum("amf,f->am", self.design(lists.take(part)), self.weights))
         return np.where(lists.free, found, EMPTY)
 
 
