@@ -57,7 +57,7 @@ def write_documents(path, n, size):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_budget_holds_for_one_large_row_group(tmp_path):
     """Of texts and of vectors, each larger than the budget."""
-    n, width, size = 12_000, 4096, 16_384
+    n, width, size = 45_000, 1024, 4096
     rng = np.random.default_rng(0)
     write_documents(tmp_path / "docs.parquet", n, size)
     write_documents(tmp_path / "small.parquet", 200, 10)
