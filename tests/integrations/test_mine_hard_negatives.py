@@ -259,7 +259,8 @@ def test_a_judge_as_text_means_the_same_as_for_mine():
     assert mined(rows, table, num_negatives=2, judge="share:0.9") == mined(rows, table, num_negatives=2, judge=share)
 
 
-def test_auto_is_the_judge_of_mine():
+@pytest.mark.parametrize("reviewed", [False, True])
+def test_auto_is_the_judge_of_mine(reviewed):
     rng = np.random.default_rng(1)
     n, others, width, k = 300, 1500, 32, 10
     centres = rng.normal(size=(n, width))
@@ -269,10 +270,14 @@ def test_auto_is_the_judge_of_mine():
     labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
     table = {f"d{i}": vector for i, vector in enumerate(documents)} | {f"q{i}": v for i, v in enumerate(queries)}
     rows = [(f"q{i}", f"d{item}") for i, item in enumerate(labelled)]
-    expected = ns.mine(queries, documents, labelled, k)
-    assert isinstance(expected.judge, Posterior)
+    options, texts = {}, {}
+    if reviewed:
+        options = {"reviewer": lambda pairs: pairs.items // 3 == pairs.anchors, "review": 60}
+        texts = {"texts": ([f"q{i}" for i in range(n)], [f"d{i}" for i in range(len(documents))])}
+    expected = ns.mine(queries, documents, labelled, k, **options, **texts)
+    assert reviewed or isinstance(expected.judge, Posterior)
     assert expected.dropped["suspicious"].sum() > n / 10
-    found = mined(rows, table, [f"d{i}" for i in range(len(documents))], num_negatives=k, judge="auto")
+    found = mined(rows, table, [f"d{i}" for i in range(len(documents))], num_negatives=k, judge="auto", **options)
     negatives = [int(text[1:]) for text in found["negative"]]
     assert negatives == expected.ids.ravel().tolist()
 

@@ -10,11 +10,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.detectors.by_reviewer import check_reviewers
 from naysay.detectors.calibrated import one_per_anchor
-from naysay.detectors.posterior import Posterior
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining.auto import choose_judge, judge_by_scores
+from naysay.mining.auto import judge_by_scores
 from naysay.mining.candidates import Candidates, Reason
 from naysay.mining.exclude import copies_of
 from naysay.mining.judge import Judge
@@ -22,6 +22,7 @@ from naysay.mining.known import known_rows
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import Problem, checked_problem
 from naysay.mining.rescore import ScorePairs, answers_of
+from naysay.mining.reviewing import choose_reviewed_judge
 from naysay.mining.take import Selection, select, slots_of
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
@@ -107,6 +108,7 @@ def pick(
     *,
     rescore: ScorePairs | None,
     judge: Any,
+    asked: Mapping[str, Any],
 ) -> Picked:
     """Return the negatives of each query.
 
@@ -123,8 +125,8 @@ def pick(
     one = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
     problem = None
     if judge == "auto" and rescore is None:
-        problem = _problem(queries, corpus, pairs, excluded, metric, rules)
-        judge = choose_judge(problem)
+        problem = _problem(queries, corpus, pairs, excluded, metric, rules, asked)
+        judge = choose_reviewed_judge(problem)
     else:
         judge = judge_by_scores(judge, lowest, positive_scores[one])
     deep = min(rules.last, corpus.n)
@@ -160,18 +162,28 @@ def pick(
 
 
 def _problem(
-    queries: Vectors, corpus: Vectors, pairs: TextPairs, excluded: Positives, metric: str, rules: Rules
+    queries: Vectors,
+    corpus: Vectors,
+    pairs: TextPairs,
+    excluded: Positives,
+    metric: str,
+    rules: Rules,
+    asked: Mapping[str, Any],
 ) -> Problem:
-    """The problem that judge="auto" of `mine` is chosen for."""
+    """The problem that judge="auto" of `mine` is chosen for; `asked` are a reviewer and its number of answers."""
+    texts = None if asked["reviewer"] is None else (pairs.queries.to_pylist(), pairs.corpus.to_pylist())
     options = MiningOptions(
         metric=metric,
         seed=rules.seed,
         min_score=rules.bounds.get("min_score"),
         rank_range=(rules.first, None) if rules.first > 1 else None,
         keep_own_text=True,
+        texts=texts,
+        **asked,
     )
     known = pairs.known().with_ignored(*excluded.pairs())
     problem = checked_problem(queries, corpus, known, None, min(rules.count, corpus.n), {}, options)
+    check_reviewers(problem.reviewers, has_texts=texts is not None)
     problem = problem.with_exact_search()
     return problem.with_known_scores(problem.score_known())
 
@@ -194,11 +206,13 @@ class _Search:
         """Return the candidates of some queries with the negatives selected, and which of them broke which rule."""
         rules, vectors = self.rules, self.queries.take(rows)
         found = self.exact.search(vectors, depth, exclude=known_rows(self.excluded, rows))
-        by_rank = isinstance(self.judge.detector, Posterior)  # which reads a list beyond the last rank
+        by_rank = self.judge.reads > 0  # a posterior reads a list beyond the last rank
         ids = found.ids if by_rank else np.where(np.arange(depth) < rules.last, found.ids, -1)
         candidates = Candidates.of(ids, found.scores, positive_scores=self.lowest[rows])
         if by_rank:
             candidates = candidates.drop(self._copies(candidates, rows), Reason.DUPLICATE)
+        if self.judge.left_out is not None:
+            candidates = candidates.drop(self.judge.left_out.contains(rows, candidates.ids), Reason.REVIEWED)
         candidates = candidates.drop(candidates.rank < rules.first, Reason.TOO_NEAR)
         candidates = candidates.drop(candidates.rank > rules.last, Reason.TOO_FAR)
         if self.rescore is not None:

@@ -198,6 +198,8 @@ class TrainingSet:
             finally:
                 if trained is not None:
                     model.train(trained)
+            if given.get("reviewer") is not None:
+                given.setdefault("texts", tuple(part.to_pylist() for part in texts))
             found = mine(*vectors, self.known, k, **given)
             if (found.ids < 0).any():
                 got = f"fewer for {int((found.ids < 0).any(axis=1).sum())} of {len(found.ids)} anchors"

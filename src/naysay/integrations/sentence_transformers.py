@@ -27,6 +27,7 @@ from naysay.integrations._hard_negatives import Rules, pick
 from naysay.integrations._masked_loss import mask_false_negatives
 from naysay.integrations._planned_batches import batch_sampler
 from naysay.integrations._refresh import RefreshNegatives
+from naysay.mining.options import MiningOptions
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.take import check_method_options
 from naysay.search.vectors import Vectors, as_vectors
@@ -69,6 +70,8 @@ def mine_hard_negatives(
     metric: str | None = None,
     duplicates: bool = True,
     judge: Any = None,
+    reviewer: Any = None,
+    review: int = 0,
     temperature: float | None = None,
     seed: int = 0,
 ) -> Any:
@@ -134,6 +137,8 @@ def mine_hard_negatives(
         judge: A detector that drops likely false negatives, or a text as for `mine` ("share:0.95"). "auto" is that of
             `mine`: a posterior, so that at most 5 % are estimated to be false, or what takes its place where that
             cannot be told. With a cross-encoder it is `Calibrated(0.05)`, as in `mine` with `rescore`.
+        reviewer: Who is asked about `review` pairs, as for `mine`; the judge is then "auto".
+        review: The largest number of answers.
         temperature: Of "softmax".
         seed: Of "random" and "softmax".
 
@@ -173,6 +178,10 @@ def mine_hard_negatives(
     plain = isinstance(dataset, Mapping) or not hasattr(dataset, "select_columns")
     package = None if plain else need_datasets()
     pairs = inputs.pair_up(columns, corpus)
+    asked = {"reviewer": reviewer, "review": review}
+    if reviewer is not None or review:
+        judge = "auto" if judge is None else judge
+        MiningOptions(judge=judge, rescore=None if cross_encoder is None else cross_encoder.predict, **asked)
     judge = inputs.read_judge(judge, len(pairs.queries), rescored=cross_encoder is not None)
     # What scores below min_score is not replaced by deeper candidates, so it alone does not need more of them.
     reasons = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
@@ -199,7 +208,9 @@ def mine_hard_negatives(
         if cross_encoder is not None:
             pool = stack.enter_context(pool_of(cross_encoder, use_multi_process))
             score = _pair_scorer(cross_encoder, pairs, batch_size, pool)
-        picked = pick(queries, documents, pairs, excluded, search_metric, rules, rescore=score, judge=judge)
+        picked = pick(
+            queries, documents, pairs, excluded, search_metric, rules, rescore=score, judge=judge, asked=asked
+        )
     table = table_of(output_format, [*columns], pairs, picked, with_scores=output_scores)
     if verbose:
         _print(statistics(pairs, picked, bounds, num_negatives), show=True)
