@@ -12,8 +12,8 @@ from job_world import Families, in_parts, lines, stopped
 
 import naysay as ns
 from naysay import cli
+from naysay.detectors.reviewer import COLUMNS
 from naysay.errors import NaysayError
-from naysay.jobs.review import COLUMNS
 from naysay.mining import mine
 
 N = 240
@@ -216,7 +216,7 @@ def line(**given):
         ([line(false_negative=2)], "yes, no or nothing in 'false_negative', got 2 at row 0 of 'r.jsonl'"),
         (
             [line(false_negative=""), line(false_negative=None)],
-            "got 'r.jsonl', in which all 2 rows",
+            "got 'r.jsonl', in which all rows",
         ),
         (
             [line(), line(false_negative="no")],

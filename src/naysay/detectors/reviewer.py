@@ -31,7 +31,7 @@ Ids = NDArray[np.int64]
 FALSE_NEGATIVE = "false_negative"  # the column of the answers in a review file
 COLUMNS = ("query_id", "query", "document_id", "document", "score", "posterior", FALSE_NEGATIVE)
 _CELL = 30_000  # characters that a cell of a spreadsheet may hold
-_ENDINGS = (".csv", ".jsonl", ".parquet")
+ENDINGS = (".csv", ".jsonl", ".parquet")
 _YES_NO = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "": None}
 _COSINE_SCALE = 0.05  # a cosine this far above the threshold of an encoder is an answer of 0.73
 _FOUND_SHARE = 0.75  # of the labelled positives are above the threshold of an encoder that is given none
@@ -358,9 +358,10 @@ class People:
 
     def __init__(self, path: str | Path) -> None:
         self.path = as_path("path", path)
-        if self.path.suffix.lower() not in _ENDINGS:
-            raise_invalid("path", f"a file that ends in {', '.join(_ENDINGS[:-1])} or .parquet", shown(str(path)))
-        self.answers = read_review_file("path", self.path) if self.path.exists() else {}
+        if self.path.suffix.lower() not in ENDINGS:
+            raise_invalid("path", f"a file that ends in {', '.join(ENDINGS[:-1])} or .parquet", shown(str(path)))
+        filled = read_review_file("path", self.path) if self.path.exists() else {}
+        self.answers = {pair: answer for pair, (answer, _) in filled.items()}
         self.pending: list[Pairs] = []
 
     def __repr__(self) -> str:
@@ -407,14 +408,14 @@ def write_review_file(parameter: str, path: Path, pairs: Sequence[Pairs], scores
         write_whole(parameter, path, text.getvalue().encode())
 
 
-def read_review_file(parameter: str, path: Path) -> dict[tuple[str, str], bool]:
-    """{(query id, document id): whether it is a false negative} of the rows that have an answer."""
+def read_review_file(parameter: str, path: Path) -> dict[tuple[str, str], tuple[bool, int]]:
+    """{(query id, document id): (whether it is a false negative, its row)} of the rows that have an answer."""
     wanted = ["query_id", "document_id", FALSE_NEGATIVE]
     names = column_names(parameter, path)
     if any(names.count(name) != 1 for name in wanted):
-        rule = f"a review file, with the columns {', '.join(wanted)}"
+        rule = f"a file of a review, with the columns {', '.join(wanted)}"
         raise_invalid(parameter, rule, f"{path.name!r} with {shown_names(names)}")
-    answers: dict[tuple[str, str], bool] = {}
+    answers: dict[tuple[str, str], tuple[bool, int]] = {}
     columns = batches(parameter, path, wanted, optional=(FALSE_NEGATIVE,))
     rows = (row for batch in columns for row in zip(*batch, strict=True))
     for number, (query, document, given) in enumerate(rows):
@@ -426,7 +427,7 @@ def read_review_file(parameter: str, path: Path) -> dict[tuple[str, str], bool]:
         if path.suffix.lower() == ".csv":
             pair = from_spreadsheet_cell(pair[0]), from_spreadsheet_cell(pair[1])
         answer = _YES_NO[text]
-        if answer is not None and answers.setdefault(pair, answer) != answer:
+        if answer is not None and answers.setdefault(pair, (answer, number))[0] != answer:
             rule = "a file with one answer for each pair"
             raise_invalid(parameter, rule, f"another than before at row {number} of {path.name!r}")
     return answers
