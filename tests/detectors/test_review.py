@@ -192,6 +192,7 @@ def interval_in_loops(y, weights, expected, said_yes, unreviewed_mean, unreviewe
     u = unreviewed_share
     estimate = u * theta + (1 - u) * missed
     low = u * (theta - below) + (1 - u) * missed - 0.05 * sum(said_yes) / len(said_yes)
+    low = low if hits >= 1 else 0
     high = u * (theta + above) + (1 - u) * missed
     return estimate, min(max(low, 0), estimate), min(max(high, estimate), 1)
 

@@ -340,6 +340,8 @@ def interval_of(
         unreviewed_share * value + (1 - unreviewed_share) * missed for value in (theta - below, theta, theta + above)
     )
     low -= TRUSTED_ERROR * said_yes.mean()
+    if share_of_yes * effective < 1:  # less than one answer shows nothing above 0
+        low = 0.0
     return Share(float(estimate), float(np.clip(low, 0.0, estimate)), float(np.clip(high, estimate, 1.0)))
 
 
