@@ -104,6 +104,19 @@ def test_it_fixes_the_set(files, tmp_path):
             printed(files / "train.parquet", **options)
 
 
+def test_what_fix_cannot_do_is_known_before_anything_is_written(files, tmp_path):
+    fix = {"fix": tmp_path / "a.parquet"}
+    for options in ({"fix_reasons": "copies", "json": tmp_path / "a.json"}, {"json": tmp_path / "a.changes.jsonl"}):
+        with pytest.raises(ns.NaysayError, match=r"^audit: `--fix"):
+            printed(files / "train.parquet", **fix, **options)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_set_without_findings_is_copied(files, tmp_path):
+    _, text = printed(files / "train.parquet", fix=tmp_path / "a.parquet")
+    assert "a.parquet has 200 of 200 rows. No negative was dropped." in " ".join(text.split())
+
+
 def test_a_report_is_written(files, tmp_path):
     printed(files / "train.parquet", **vectors(files), report=tmp_path / "out.html")
     page = (tmp_path / "out.html").read_text()

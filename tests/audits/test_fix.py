@@ -129,6 +129,90 @@ def test_the_header_of_nemo_stays(tmp_path):
     assert json.loads(fixed.path.read_text())["corpus"] == {"path": "data/wiki"}
 
 
+def listed(path, *rows):
+    """A file of JSON lines."""
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_row_of_colbert_with_scores_goes(tmp_path):
+    path = listed(tmp_path / "train.jsonl", [0, [1, 0.9], [2, 0.5], [1, 0.9]], [1, [2, 0.8], [3, 0.1], [4, 0.2]])
+    fixed = ns.audit(path).fix(tmp_path / "fixed.jsonl")
+    assert lines(fixed.path) == [[1, [2, 0.8], [3, 0.1], [4, 0.2]]]
+    assert (fixed.kept, fixed.filled) == (1, 0)
+
+
+def test_documents_of_rows_that_went_are_not_counted_as_filled(tmp_path):
+    rows = [["q", "a cat", "A cat.", "a CAT", "x"], ["r", "b", "y", "y", "y"]]  # one other document for two places
+    names = ("anchor", "positive", "negative_1", "negative_2", "negative_3")
+    path = listed(tmp_path / "train.jsonl", *(dict(zip(names, row, strict=True)) for row in rows))
+    fixed = ns.audit(path).fix(tmp_path / "fixed.jsonl", reasons=["duplicate"])
+    assert (fixed.kept, fixed.filled) == (1, 0)
+
+
+@pytest.mark.parametrize("other", ["NaN", "-Infinity", '"\\ud800"'])
+def test_values_that_json_cannot_have_stay(other, tmp_path):
+    row = f'{{"query": "q", "pos": ["a cat"], "neg": ["A cat.", "x"], "other": {other}}}'
+    fixed = ns.audit(listed(tmp_path / "train.jsonl", row)).fix(tmp_path / "fixed.jsonl")
+    assert fixed.path.read_text() == row.replace('"A cat.", ', "") + "\n"
+
+
+def test_half_a_surrogate_pair_in_a_text_is_no_obstacle(tmp_path):
+    row = {"query": "q \ud800", "pos": ["a cat"], "neg": ["A cat.", "x"]}
+    fixed = ns.audit(listed(tmp_path / "train.jsonl", row)).fix(tmp_path / "fixed.jsonl")
+    assert lines(fixed.path) == [{**row, "neg": ["x"]}]
+    assert lines(fixed.changes_path)[0]["anchor"] == row["query"]
+
+
+def test_the_list_of_changes_never_replaces_the_input(tmp_path):
+    path = listed(tmp_path / "fixed.changes.jsonl", {"query": "q", "pos": ["a cat"], "neg": ["A cat.", "x"]})
+    before = path.read_bytes()
+    with pytest.raises(ns.NaysayError, match="another file"):
+        ns.audit(path).fix(tmp_path / "fixed.jsonl")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+
+
+def test_a_negative_may_be_both_suspected_and_repeated(tmp_path):
+    path = listed(tmp_path / "train.jsonl", {"query": "q", "pos": ["a cat"], "neg": ["A cat.", "A cat.", "x", "x"]})
+    found = ns.audit(path)
+    expected = {None: ["x"], ("repeated",): ["A cat.", "x"], ("duplicate",): ["x", "x"], (): ["A cat."] * 2 + ["x"] * 2}
+    for reasons, kept in expected.items():
+        fixed = found.fix(tmp_path / "fixed.jsonl", reasons)
+        assert lines(fixed.path)[0]["neg"] == kept
+    assert found.fix(tmp_path / "fixed.jsonl").changes == found.changes == {"duplicate": 1, "repeated": 2}
+
+
+def test_a_repeated_negative_is_found_beside_another_positive(tmp_path):
+    rows = [("a cat", "x"), ("a cat", "x"), ("tabby", "x"), ("tabby", "y")]
+    names = ("anchor", "positive", "negative")
+    path = listed(tmp_path / "train.jsonl", *(dict(zip(names, ("q", *row), strict=True)) for row in rows))
+    found = ns.audit(path)
+    assert found.duplicates == read_negatives(path).duplicates == 1
+    assert found.fix(tmp_path / "fixed.jsonl").changes == found.changes == {"repeated": 1}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".hf"])
+def test_a_set_that_loses_all_its_rows_can_be_read(suffix, tmp_path):
+    path = tmp_path / f"train{suffix}"
+    known = ns.Positives.from_pairs([0], [0], 1, 2)
+    texts = {"query_texts": ["q"], "corpus_texts": ["a cat", "A cat."]}
+    write_negatives(path, "flagembedding", ids=[[1]], positives=known, **texts)
+    fixed = ns.audit(path).fix(tmp_path / f"fixed{suffix}")
+    assert (fixed.rows, fixed.kept) == (1, 0)
+    assert read_negatives(fixed.path, "flagembedding").rows == 0
+
+
+def test_a_folder_of_files_becomes_one(tmp_path):
+    (tmp_path / "parts").mkdir()
+    write(tmp_path, "flagembedding", ".parquet").rename(tmp_path / "parts" / "1.parquet")
+    fixed = ns.audit(tmp_path / "parts").fix(tmp_path / "fixed.parquet")
+    assert negatives(fixed.path, "flagembedding")["cat"] == ["fish"]
+
+
 @pytest.mark.parametrize(
     ("target", "reasons", "parameter"),
     [

@@ -137,6 +137,11 @@ def test_a_job_that_stopped_at_a_short_anchor_goes_on_with_another_policy(world,
         assert (done.short, done.missing) == (3, 7)
 
 
+def test_a_cap_on_items_names_the_anchor_that_is_short_whatever_its_part(world, monkeypatch):
+    in_parts(monkeypatch, 2)
+    assert " for anchor 4 " in str(error_of(world, **SHORT, max_per_item=100, on_short="raise"))
+
+
 def test_rows_of_a_file_that_are_short(world, monkeypatch):
     given = {**SHORT, "format": "n-tuple", "with_scores": False}
     assert blamed(world, short="raise", **given) == "short"

@@ -104,7 +104,7 @@ def test_the_learning_rate_is_chosen_by_successive_halving(monkeypatch):
     class Fake:
         def __init__(self, task, arm, lr, seed, steps):
             assert steps == 100
-            self.lr, self.done, self.best_value = lr, 0, -1.0
+            self.lr, self.done, self.best_value, self.diverged = lr, 0, -1.0, False
             assert seed == 5 + _run.TUNING
 
         def to(self, step, every, on_steps):
@@ -180,6 +180,45 @@ def test_what_is_finished_is_kept_and_a_second_call_continues(tmp_path, monkeypa
     more = ns.compare(DATA, **{**SMALL, "methods": "uniform,dynamic,popularity"}, out=out)
     assert [name for name, _ in trained[1:]] == ["popularity", "popularity"]
     assert [arm.name for arm in more.arms] == ["uniform", "dynamic", "popularity"]
+
+
+def test_a_sampler_of_ones_own_may_answer_in_numpy():
+    class FromPool:
+        def __init__(self, parts):
+            self.pool = parts["pool"]
+
+        def sample(self, query, k, *, rng):
+            return self.pool.draw(query, k, rng=rng).numpy()
+
+    found = ns.compare(DATA, methods={"mine": FromPool, "uniform": None}, steps=8, seeds=1)
+    assert len(found["mine"].runs[0].points) == 8
+
+
+def diverging(monkeypatch, at_rates):
+    """Training with these learning rates ends in NaN."""
+    train = _run.Run.train
+
+    def train_or_diverge(self, steps):
+        train(self, steps)
+        if self.lr in at_rates:
+            next(iter(self.model.network.parameters())).data[0] = float("nan")
+
+    monkeypatch.setattr(_run.Run, "train", train_or_diverge)
+
+
+def test_a_learning_rate_that_diverges_is_not_chosen(monkeypatch, tmp_path):
+    diverging(monkeypatch, (0.03, 0.1))
+    for _ in range(2):  # the second one reads what was kept
+        found = ns.compare(DATA, methods="uniform", steps=8, seeds=1, out=tmp_path)
+        assert found.arms[0].lr <= 0.01
+        assert [lr for lr, value in found.arms[0].tried.items() if isnan(value)] == ["0.03", "0.1"]
+
+
+def test_an_arm_that_always_diverges_is_named(monkeypatch):
+    diverging(monkeypatch, Recommendation.learning_rates)
+    with pytest.raises(NaysayError, match="'uniform', whose parameters are NaN or infinite at step 1 ") as caught:
+        ns.compare(DATA, methods="uniform", steps=8, seeds=1)
+    assert caught.value.parameter == "methods"
 
 
 def test_a_step_of_ones_own_without_negatives(tmp_path):

@@ -19,7 +19,7 @@ from naysay._console import SafeConsole, progress_on
 from naysay._options import option_names
 from naysay.audits._training_set import TrainingSet, training_set
 from naysay.audits.audit import audit
-from naysay.audits.fix import Fixed
+from naysay.audits.fix import Fixed, changes_beside, check_reasons
 from naysay.audits.report import report_audit
 from naysay.audits.result import Audit
 from naysay.audits.suspects import Worst
@@ -58,16 +58,15 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
             progress.stop()
             vectors = _encoded(given, options, show=not out.quiet)
             progress.start()
-        progress.update(step, description="audits")
+        progress.update(step, description="auditing")
         result = audit(given, **vectors, **{name: getattr(options, name) for name in _SETTINGS})
     if options.json is not None:  # before printing, which a closed pipe ends
         with with_option_names("audit", {"path": "--json"}):
             result.write(options.json)
     fixed = None
     if options.fix is not None:
-        reasons = [reason.strip() for reason in options.fix_reasons.split(",")] if options.fix_reasons else None
         with with_option_names("audit", {"path": "--fix"}):
-            fixed = result.fix(options.fix, reasons)
+            fixed = result.fix(options.fix, _reasons(options))
     if options.report is not None:
         files = {name: file for name, file in vectors.items() if file is not None}
         with with_option_names("audit", {"path": "--report"}):
@@ -85,10 +84,12 @@ def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> 
         check_target("json", options.json)
     if options.report is not None:
         check_page("report", options.report)
-    outputs = {"json": options.json, "report": options.report, "fix": options.fix}
-    check_apart(outputs, {"negatives": options.negatives, **vectors})
+    outputs = {"json": options.json, "report": options.report}
+    for fixed in (None,) if options.fix is None else (options.fix, changes_beside(options.fix)):
+        check_apart({**outputs, "fix": fixed}, {"negatives": options.negatives, **vectors})
     if options.fix_reasons and options.fix is None:
         raise_invalid("fix_reasons", "left out without --fix", repr(options.fix_reasons))
+    check_reasons(_reasons(options) or ())
     if options.fix is not None and isinstance(options.negatives, Path):
         with with_parameter("fix", instead_of="path"):
             check_rewritable(options.negatives, options.fix)
@@ -100,6 +101,11 @@ def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> 
         value = getattr(options, name)
         if value and not options.model:
             raise_invalid(name, "left out without --model", repr(str(value)))
+
+
+def _reasons(options: AuditOptions) -> list[str] | None:
+    """For which reasons --fix drops negatives; None for all."""
+    return [reason.strip() for reason in options.fix_reasons.split(",")] if options.fix_reasons else None
 
 
 def _limit(text: str | None) -> float | None:
@@ -181,11 +187,12 @@ def _print_changes(result: Audit, fixed: Fixed | None, console: Console) -> None
     changes = result.changes if fixed is None else fixed.changes
     if fixed is not None:
         name = terminal_safe(str(fixed.path), console.width, console.encoding)
-        title = f"{name} has {fixed.kept:,} of {fixed.rows:,} rows. Dropped negatives:"
+        dropped = "Dropped negatives:" if changes else "No negative was dropped."
+        title = f"{name} has {fixed.kept:,} of {fixed.rows:,} rows. {dropped}"
     else:
-        title = "--fix OUT would drop these negatives:"
+        title = "--fix OUT would drop these negatives:" if changes else "--fix OUT would change nothing."
     console.print()
-    console.print(Text(title if changes else "--fix OUT would change nothing."))
+    console.print(Text(title))
     for reason, count in changes.items():
         console.print(Text(f"  {reason:<16} {count:>10,}"))
     if fixed is not None:

@@ -14,10 +14,9 @@ from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.audits.suspects import Reasons
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.detectors.duplicates import REASONS
-from naysay.files import as_path, draft_of
+from naysay.files import as_path, check_target, draft_of
 from naysay.formats._formats import Read, ReadRow
-from naysay.formats._rewriting import check_rewritable, rewrite
-from naysay.formats._writing import json_line
+from naysay.formats._rewriting import check_rewritable, json_as_read, rewrite
 from naysay.places import check_apart, local
 from naysay.rng import rng_for
 
@@ -92,17 +91,30 @@ def fix_file(
     """Write the set without some of its negatives, and the list of changes."""
     if given.path is None:
         raise_invalid("negatives", "a training file to be fixed", given.name, "Write it first.")
-    for reason in reasons or ():
-        check_one_of("reasons", reason, CHANGE_REASONS)
+    reasons = CHANGE_REASONS if reasons is None else reasons
+    check_reasons(reasons)
     target = as_path("path", path)
-    changes_path = target.with_name(f"{target.stem}.changes.jsonl")
-    check_apart({"path": target}, {"negatives": given.path})
+    changes_path = changes_beside(target)
+    for written in (target, changes_path):
+        check_apart({"path": written}, {"negatives": given.path})
+    check_target("path", changes_path)
     with local("negatives", given.path) as source:
         check_rewritable(source, target)
         with draft_of(changes_path, "path") as draft, draft.open("wb") as stream:
-            fixer = _Fixer(given, slots, reasons or CHANGE_REASONS, seed, stream)
+            fixer = _Fixer(given, slots, reasons, seed, stream)
             done = rewrite(source, target, given.format, fixer.choose, fixer.other_document)
-    return Fixed(target, changes_path, done.rows, done.kept, dict(fixer.changes), len(fixer.fills))
+    return Fixed(target, changes_path, done.rows, done.kept, dict(fixer.changes), done.filled)
+
+
+def check_reasons(reasons: Collection[str]) -> None:
+    """Raise for a word that is no reason of a change."""
+    for reason in reasons:
+        check_one_of("reasons", reason, CHANGE_REASONS)
+
+
+def changes_beside(target: Path) -> Path:
+    """The list of changes that belongs to a new training file."""
+    return target.with_name(f"{target.stem}.changes.jsonl")
 
 
 @final
@@ -133,8 +145,8 @@ class _Fixer:
         for place, negative in enumerate(row.negatives):
             item = _row(self.corpus_rows, negative)
             slot = self.slots.get((anchor, item))
-            if slot is None and (anchor, positive, item) in self.seen:
-                slot = Slot(REPEATED, negative.score)
+            if REPEATED in self.reasons and (anchor, positive, item) in self.seen:
+                slot = Slot(REPEATED, negative.score if slot is None else slot.score)
             self.seen.add((anchor, positive, item))
             if slot is not None and slot.reason in self.reasons:
                 chosen.append(place)
@@ -150,7 +162,7 @@ class _Fixer:
             "reason": slot.reason,
             "score": None if np.isnan(slot.score) else slot.score,
         }
-        self.stream.write(json_line(change) + b"\n")
+        self.stream.write(json_as_read(change) + b"\n")
 
     def other_document(self, number: int, row: ReadRow) -> str | int | None:
         """A random negative of another anchor that may stand in this row; None if there is none."""

@@ -120,7 +120,10 @@ class Audit:
 
     @property
     def changes(self) -> dict[str, int]:
-        """{reason: negatives} that `fix` would drop: what it finds, under the words of a change."""
+        """{reason: negatives} that `fix` would drop: what it finds, under the words of a change.
+
+        A negative of an anchor with several positives counts once here, and for each of its rows in `Fixed.changes`.
+        """
         counts = Counter[str]()
         for name, count in self.suspected_by.items():
             counts[CHANGES[name]] += count
@@ -140,7 +143,7 @@ class Audit:
             path: The new file, of the kind of the old one.
             reasons: Which negatives go: of "own text", "known elsewhere" (the set calls it a positive of the same
                 anchor), "duplicate" (of a positive or the anchor), "transitive", "suspected" (by its score) and
-                "repeated". All by default.
+                "repeated". None means all.
 
         Examples:
             >>> from tempfile import mkdtemp

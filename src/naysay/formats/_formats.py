@@ -302,11 +302,6 @@ class Format:
         """Whether anchors without a positive or a negative stay in the file."""
         return self.rows in (per_any_anchor, per_document)
 
-    @property
-    def has_one_positive(self) -> bool:
-        """Whether a row holds one positive: an anchor with several has its negatives in several rows."""
-        return self.rows in (per_negative, per_pair, per_full_pair)
-
     def table(self, block: Block, queries: Labels, corpus: Labels) -> Any:
         """Return the rows of a block of anchors as an Arrow table."""
         import pyarrow as pa
@@ -371,8 +366,7 @@ class Format:
         """
         column = next(each for each in self.columns if each.is_document and each.of in (NEGATIVES, DOCUMENTS))
         beside = [each for each in self.columns if each.of == column.of and each.value in (SCORES, LABELS)]
-        has_scores = any(places[each] for each in self.columns if each.value is SCORES)
-        if column.shape == "each" and not has_scores:
+        if column.shape == "each" and not self._has_scores(row, places):
             filled = {places[column][place]: fill() for place in dropped}
             return None if None in filled.values() else row | filled
         if column.shape != "list":
@@ -382,6 +376,12 @@ class Format:
             changed[name] = [cell for place, cell in enumerate(column.cells(row, name)) if place not in dropped]
         has_negatives = self.keeps or bool(self.read(changed, places).negatives)
         return changed if has_negatives else None
+
+    def _has_scores(self, row: Mapping[str, Any], places: Places) -> bool:
+        """Whether a row has a column of scores, or cells of [number, score]."""
+        has_column = any(places[each] for each in self.columns if each.value is SCORES)
+        numbers = (name for each, names in places.items() if each.value is NUMBERS for name in names)
+        return has_column or any(isinstance(row[name], list) for name in numbers)
 
 
 def _scored(documents: list[Read], scores: list[float] | None) -> list[Read]:

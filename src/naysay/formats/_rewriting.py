@@ -16,6 +16,7 @@ from naysay.files import draft_of
 from naysay.formats import _writing as writing
 from naysay.formats._formats import ReadRow
 from naysay.formats.read_negatives import format_of, open_rows
+from naysay.places import table_suffix
 
 Choose = Callable[[int, ReadRow], Collection[int]]  # (number of a row, the row) -> which of its negatives go
 Fill = Callable[[int, ReadRow], Any]  # the same -> the cell of another document, None if there is none
@@ -25,16 +26,17 @@ _ROWS = 4096  # rows of a table that are written at a time
 
 @final
 class Rewritten(NamedTuple):
-    """How many rows a file had, and how many the new one has."""
+    """How many rows a file had, how many the new one has, and how many documents in them are other ones."""
 
     rows: int
     kept: int
+    filled: int
 
 
 def check_rewritable(source: Path, target: Path) -> None:
     """Raise unless the new file is of the kind of the old one, and can be written."""
-    wanted = source.with_suffix("").suffix if source.suffix == ".gz" else source.suffix
-    if target.suffix.lower() != wanted.lower():
+    wanted = source.with_suffix("").suffix.lower() if source.suffix == ".gz" else table_suffix(source)
+    if target.suffix.lower() != wanted:
         raise_invalid("path", f"a file that ends in {wanted!r}, like the set", repr(str(target)))
     writing.check_place(target)
 
@@ -44,10 +46,10 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
     file = open_rows(source)
     chosen = format_of(file, format)
     places = chosen.places(file.names)
-    count = kept = 0
+    count = kept = filled = 0
 
     def new_rows() -> Iterator[Row]:
-        nonlocal count, kept
+        nonlocal count, kept, filled
         for number, row in file.rows:
             count += 1
             read = chosen.read(row, places)
@@ -55,6 +57,7 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
             new = chosen.without(row, places, dropped, partial(fill, number, read)) if dropped else row
             if new is not None:
                 kept += 1
+                filled += len(dropped) if chosen.rectangular else 0
                 yield new
 
     with draft_of(target, "path") as draft:
@@ -64,13 +67,21 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
             _write_document(source, draft, new_rows())
         else:
             _write_table(source, draft, new_rows())
-    return Rewritten(count, kept)
+    return Rewritten(count, kept, filled)
+
+
+def json_as_read(value: Any) -> bytes:
+    """JSON in UTF-8; with NaN, infinity or half a surrogate pair, which a file may have, as Python writes them."""
+    try:
+        return writing.json_line(value)
+    except ValueError:
+        return json.dumps(value).encode()
 
 
 def _write_lines(draft: Path, rows: Iterator[Row], *, arrays: bool) -> None:
     with draft.open("wb", buffering=1 << 20) as stream:
         for row in rows:
-            stream.writelines((writing.json_line(list(row.values()) if arrays else row), b"\n"))
+            stream.writelines((json_as_read(list(row.values()) if arrays else row), b"\n"))
 
 
 def _write_document(source: Path, draft: Path, rows: Iterator[Row]) -> None:
@@ -78,7 +89,7 @@ def _write_document(source: Path, draft: Path, rows: Iterator[Row]) -> None:
     with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as stream:
         document = json.load(stream)
     new = {**document, "data": list(rows)} if isinstance(document, dict) else list(rows)
-    draft.write_bytes(writing.json_line(new))
+    draft.write_bytes(json_as_read(new))
 
 
 def _write_table(source: Path, draft: Path, rows: Iterator[Row]) -> None:

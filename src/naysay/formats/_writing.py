@@ -196,7 +196,8 @@ def data_set_writer(draft: Path, schema: Any) -> Iterator[Write]:
     try:
         with pa.ipc.new_stream(stream, schema) as file, _grouped(file) as write:
             yield write
-        datasets.Dataset.from_file(str(stream)).save_to_disk(str(draft))
+        data = datasets.Dataset.from_file(str(stream))
+        data.save_to_disk(str(draft), num_shards=None if len(data) else 1)  # by default 0 for no rows, not to be read
     finally:
         stream.unlink(missing_ok=True)
 

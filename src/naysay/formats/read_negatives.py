@@ -46,7 +46,7 @@ class TrainingFile:
         query_texts: The texts of the anchors, if the file has them. Without ids, distinct texts are distinct anchors.
         corpus_ids: The names of the documents, likewise.
         corpus_texts: The texts of the documents, likewise.
-        duplicates: Negatives that repeat another one of the same anchor and positive.
+        duplicates: Negatives that repeat another one of the same anchor and positive (the first one of a row).
 
     Example: see `read_negatives`.
     """
@@ -72,7 +72,7 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     In the formats of sentence-transformers the order of columns counts, not their names: the first is the anchor, the
     second the positive. Labelled pairs with scores instead of labels cannot be read: the file does not contain which
     are positives. Titles and texts of "tevatron" are joined by a space, several messages of "ms-swift" by line ends.
-    Memory: the distinct texts, and 20 bytes for each pair.
+    Memory: the distinct texts, and 28 bytes for each pair.
 
     Args:
         path: .parquet, .jsonl or .json (also .gz), or .hf, a data set on disk.
@@ -280,14 +280,13 @@ class _Pairs:
         self.items.append(item)
         self.scores.append(score)
 
-    def distinct(self, order: Ids) -> tuple[Ids, Ids, NDArray[np.float32], Ids]:
-        """(anchors, items, scores, how often) of the distinct pairs, by anchor, in order of first occurrence."""
+    def distinct(self, order: Ids) -> tuple[Ids, Ids, NDArray[np.float32]]:
+        """(anchors, items, scores) of the distinct pairs, by anchor, in order of first occurrence."""
         anchors, items = np.array(self.anchors, np.int64), order[np.array(self.items, np.int64)]
         keys = anchors * max(1, len(order)) + items
-        _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        by_anchor = np.lexsort((first, anchors[first]))
-        first = first[by_anchor]
-        return anchors[first], items[first], np.array(self.scores, np.float32)[first], counts[by_anchor]
+        _, first = np.unique(keys, return_index=True)
+        first = first[np.lexsort((first, anchors[first]))]
+        return anchors[first], items[first], np.array(self.scores, np.float32)[first]
 
 
 @final
@@ -298,6 +297,7 @@ class _Collector:
         self.chosen = chosen
         self.queries, self.corpus = _Side("queries"), _Side("documents")
         self.positives, self.negatives = _Pairs(), _Pairs()
+        self.first_positives = array("q")  # for each negative the first positive of its row, -1 for none
         self.rows = 0
 
     def add(self, row: ReadRow) -> None:
@@ -306,7 +306,17 @@ class _Collector:
         for pairs, documents in ((self.positives, row.positives), (self.negatives, row.negatives)):
             for document in documents:
                 pairs.add(anchor, self.corpus.row(document), document.score)
+        first_positive = self.corpus.row(row.positives[0]) if row.positives else -1
+        self.first_positives.extend([first_positive] * len(row.negatives))
         self.rows += 1
+
+    def _duplicates(self) -> int:
+        """Negatives that repeat another one of the same anchor and first positive."""
+        slots = (self.negatives.anchors, self.first_positives, self.negatives.items)
+        anchors, positives, items = (np.array(values, np.int64) for values in slots)
+        order = np.lexsort((items, positives, anchors))
+        repeats = [np.diff(values[order]) == 0 for values in (anchors, positives, items)]
+        return int(np.logical_and.reduce(repeats).sum())
 
     def finished(self, path: Path) -> TrainingFile:
         """Return everything as arrays; a repeated pair is kept once, with its first score."""
@@ -318,15 +328,14 @@ class _Collector:
             used, first = np.unique(occurrences, return_index=True)
             order[used[np.argsort(first)]] = np.arange(len(used))
             self.corpus.renumber(order)
-        anchors, items, scores, counts = self.negatives.distinct(order)
+        anchors, items, scores = self.negatives.distinct(order)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
         shape = (self.queries.size, int(places.max(initial=-1)) + 1)
         ids, values = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
         ids[anchors, places], values[anchors, places] = items, scores
-        pair_anchors, pair_items, pair_scores, _ = self.positives.distinct(order)
+        pair_anchors, pair_items, pair_scores = self.positives.distinct(order)
         by_item = np.lexsort((pair_items, pair_anchors))  # the order of `Positives.pairs`
         positives = Positives.from_pairs(pair_anchors, pair_items, self.queries.size, self.corpus.size)
-        rows_of_pair = np.maximum(positives.count(anchors), 1) if self.chosen.has_one_positive and len(anchors) else 1
         query_ids, query_texts = self.queries.names_and_texts(are_texts=self.chosen.text_only)
         corpus_ids, corpus_texts = self.corpus.names_and_texts(are_texts=self.chosen.text_only)
         return TrainingFile(
@@ -341,5 +350,5 @@ class _Collector:
             query_texts=query_texts,
             corpus_ids=corpus_ids,
             corpus_texts=corpus_texts,
-            duplicates=int(np.maximum(counts - rows_of_pair, 0).sum()),
+            duplicates=self._duplicates(),
         )

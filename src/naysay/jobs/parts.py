@@ -210,7 +210,8 @@ def negatives(folder: JobFolder, ready: Ready) -> JobNegatives:
     if problem.counts is None:
         width = max((part["ids"].shape[1] for part in _parts_with_negatives(folder, ready)), default=0)
     width = max(1, width)
-    tallies, samples, counts = [], [], []
+    tallies, samples = [], []
+    counts: list[Ids] = []
     dropped: dict[str, int] = {}
     above = 0
     own_text = len(ready.tables.same_text)
@@ -220,7 +221,7 @@ def negatives(folder: JobFolder, ready: Ready) -> JobNegatives:
     ):
         for part in _parts_with_negatives(folder, ready):
             if problem.options.on_short == "raise":
-                check_none_short(part["counts"], part["ids"])
+                check_none_short(part["counts"], part["ids"], first=sum(len(before) for before in counts))
             for stream, name in ((ids, "ids"), (scores, "scores")):
                 stream.write(_widened(part[name], width, SLOTS[name][1]).data)
             totals = json.loads(str(part["totals"]))

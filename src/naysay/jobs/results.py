@@ -42,7 +42,7 @@ class MinedFile:
         output: The file.
         rows: Its rows.
         anchors: How many anchors.
-        k: JobNegatives for each anchor, or "auto".
+        k: Negatives for each anchor, or "auto".
         negatives: How many negatives.
         short: How many anchors have fewer than k negatives.
         missing: How many negatives they lack in all.

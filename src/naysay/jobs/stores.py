@@ -29,7 +29,7 @@ def version_of(remote: Remote) -> dict[str, Any]:
 
 
 def with_copies(
-    folder: JobFolder, job: JobOptions, remotes: Mapping[str, Remote], say: Callable[[str], None]
+    folder: JobFolder, job: JobOptions, remotes: Mapping[str, Remote], log: Callable[[str], None]
 ) -> tuple[JobOptions, dict[str, str]]:
     """The options with paths of copies in place of URLs, and {copy: what it is a copy of}. Each is made once."""
     paths: dict[str, Path] = {}
@@ -40,7 +40,7 @@ def with_copies(
         step, place = f"copy of {option}", folder.claim(f"{stem}-copy")
         copy = copy_of(remote, place, stem)
         if step not in folder.steps:
-            say(f"{remote.url}: {remote.size:,} bytes are copied to {place}.")
+            log(f"{remote.url}: {remote.size:,} bytes are copied to {place}.")
             place.mkdir(exist_ok=True)
             fetch(option, remote, place, stem)
             folder.record_folder(place.name)

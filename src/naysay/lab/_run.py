@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from math import nan
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
+from naysay.checks import raise_invalid
 from naysay.lab._task import Task
 from naysay.lab.arms import Arm
 from naysay.lab.result import LEAST_STEPS, Point, RunResult
@@ -48,6 +49,7 @@ class Run:
         self.points: list[Point] = []
         self.best: Any = None  # the parameters at the best point
         self.best_value = -1.0
+        self.diverged = False  # whether parameters became NaN or infinite; then the run is over
 
     def _next_batch(self) -> Any:
         """The next rows of a shuffled epoch; what does not fill a batch at its end is left out."""
@@ -73,6 +75,9 @@ class Run:
 
     def validate(self) -> None:
         """Add a point, off the clock; the model is kept where validation is best so far."""
+        self.diverged = not all(bool(torch.isfinite(each).all()) for each in self.model.network.parameters())
+        if self.diverged:
+            return
         state = self.model.snapshot()
         value = self.model.measure(state)[self.task.measure]
         if value > self.best_value:
@@ -82,7 +87,7 @@ class Run:
 
     def to(self, step: int, every: int, on_steps: OnSteps) -> None:
         """Train up to a step, and validate every so many."""
-        while self.done < step:
+        while self.done < step and not self.diverged:
             steps = min(every, step - self.done)
             self.train(steps)
             self.validate()
@@ -98,7 +103,7 @@ def _steps_between_points(steps: int) -> int:
 
 
 def choose_lr(task: Task, arm: Arm, steps: int, seed: int, on_steps: OnSteps) -> tuple[float, dict[str, float]]:
-    """The best learning rate by successive halving, and {learning rate: best validation} of all that were tried.
+    """The best learning rate by successive halving, and {learning rate: best validation, or NaN if it diverged}.
 
     A rate that learns slowly needs the later rounds: after a quarter of the steps a high rate looks best.
     """
@@ -107,8 +112,11 @@ def choose_lr(task: Task, arm: Arm, steps: int, seed: int, on_steps: OnSteps) ->
     for divisor, kept in _ROUNDS:
         for run in runs:
             run.to(max(1, steps // divisor), _steps_between_points(steps), on_steps)
-        tried |= {f"{run.lr:g}": run.best_value for run in runs}
-        runs = sorted(runs, key=lambda run: -run.best_value)[:kept]
+        tried |= {f"{run.lr:g}": nan if run.diverged else run.best_value for run in runs}
+        finite = [run for run in runs if not run.diverged]
+        if not finite:
+            _raise_diverged(runs[0])
+        runs = sorted(finite, key=lambda run: -run.best_value)[:kept]
     return runs[0].lr, tried
 
 
@@ -116,7 +124,16 @@ def train_arm(task: Task, arm: Arm, lr: float, steps: int, seed: int, on_steps: 
     """A whole run."""
     run = Run(task, arm, lr, seed, steps)
     run.to(steps, _steps_between_points(steps), on_steps)
+    if run.diverged:
+        _raise_diverged(run)
     return run.result()
+
+
+def _raise_diverged(run: Run) -> NoReturn:
+    got = (
+        f"{run.arm.name!r}, whose parameters are NaN or infinite at step {run.done} with a learning rate of {run.lr:g}"
+    )
+    raise_invalid("methods", "methods whose training stays finite", got)
 
 
 def step_seconds(task: Task, arm: Arm, seed: int) -> tuple[float, Run]:

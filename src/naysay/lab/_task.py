@@ -109,7 +109,8 @@ class Learner:
     def loss(self, rows: Ids, k: int, *, step: int, sampler: Any, loss: Loss | None = None) -> tuple[Tensor, Negatives]:
         """The mean loss of some training rows with k negatives each, and the negatives."""
         query = self.query(rows, step)
-        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        drawn: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        negatives = drawn.like(query)  # a sampler of the user's own may answer in NumPy, as its pool does
         positive, scores = self.scores(query, negatives)
         self.note_hardness(positive, scores, negatives.mask)
         values = (loss or self.task_loss)(positive, scores, mask=negatives.mask, weights=negatives.weights)

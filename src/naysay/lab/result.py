@@ -97,7 +97,7 @@ class ArmResult:
     k: int | str
     code: str  # its composition
     lr: float  # the learning rate that was chosen
-    tried: dict[str, float]  # {learning rate: best validation measure}
+    tried: dict[str, float]  # {learning rate: best validation measure, NaN if training diverged}
     runs: tuple[RunResult, ...]  # one per seed, in the order of the seeds
 
     __repr__ = short_repr
