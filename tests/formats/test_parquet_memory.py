@@ -37,7 +37,7 @@ given = {name: Path(path) for name, path in json.loads(sys.argv[1]).items()}
 small = {**given, "corpus": Path("small.parquet"), "corpus_vectors": Path("small.npy")}
 mine_files(**small, k="2", judge="none")
 before, peak, done = memory(), [0], threading.Event()
-watching = threading.Thread(target=watch)
+watching = threading.Thread(target=watch, daemon=True)
 watching.start()
 mine_files(**given, k="2", judge="none", budget="180MB")
 done.set()

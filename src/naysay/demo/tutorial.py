@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay import mining
+from naysay import detectors, mining
 from naysay.lab import Pieces, SubwordEncoder
 from naysay.positives import Positives
 from naysay.rng import rng_for
@@ -85,15 +85,16 @@ def encoded(pairs: Pairs, seed: int) -> tuple[NDArray[np.float32], NDArray[np.fl
 def mined_four_ways(pairs: Pairs, seed: int) -> dict[str, mining.Mined]:
     """The 4 negatives of each question by each rule."""
     questions, passages = encoded(pairs, seed)
-    judged = mining.mine(questions, passages, pairs.known, K, judge="auto")
-    to_review = judged.pairs_to_review(REVIEWED)
-    truth = pairs.relevant.contains(to_review.anchors, to_review.items)  # what a person would say
-    answers = (to_review.anchors, to_review.items, truth)
+
+    def person(asked: detectors.Pairs) -> NDArray[np.bool_]:
+        """Says which passages answer their question."""
+        return pairs.relevant.contains(asked.anchors, asked.items)
+
     return {
         "nearest": mining.mine(questions, passages, pairs.known, K, judge=None),
         "95 % rule": mining.mine(questions, passages, pairs.known, K, judge="share:0.95"),
-        "judged": judged,
-        "reviewed": mining.mine(questions, passages, pairs.known, K, judge="auto", reviewed=answers),
+        "judged": mining.mine(questions, passages, pairs.known, K, judge="auto"),
+        "reviewed": mining.mine(questions, passages, pairs.known, K, reviewer=person, review=REVIEWED),
     }
 
 
