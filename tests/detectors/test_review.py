@@ -310,6 +310,28 @@ def test_unanswered_pairs_and_unchecked_answers_leave_the_sample():
     assert not never.kept[never.answers.rows[unchecked], never.answers.slots[unchecked]].any()
 
 
+def test_lists_without_candidates_do_not_change_the_weights_of_the_others():
+    scores, own, truth, _ = planted(0, anchors=200, depth=62)
+
+    def ask(rows, slots):
+        return truth[rows, slots].astype(float)
+
+    found = []
+    for empty in (0, 300):
+        more = ((0, empty), (0, 0))
+        lists = rv.ReviewLists(
+            np.pad(np.full(scores.shape, 0.1), more),
+            np.pad(scores, more, constant_values=np.nan),
+            np.pad(own, more[:1]),
+            np.pad(np.ones(scores.shape, bool), more),
+            np.full(200 + empty, K),
+        )
+        found.append(rv.conduct(lists, ask, budget=100, false_share=0.05, rng=ns.rng_for(0), at_once=True))
+    one, other = found
+    np.testing.assert_array_equal(one.answers.rows, other.answers.rows)
+    np.testing.assert_allclose(one.answers.weight, other.answers.weight)
+
+
 def test_all_pairs_at_once_are_one_round_among_the_nearest():
     review, *_ = reviewed(0, 120, at_once=True)
     assert len(review.answers.y) == 120

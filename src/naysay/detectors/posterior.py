@@ -37,10 +37,11 @@ from naysay.detectors._posterior_model import (
 )
 from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, slot_scores
 from naysay.detectors.posterior_summary import (
+    EMPTY,
     SUMMARY_STATE,
     PosteriorSummary,
     cut_at,
-    nearest_below,
+    first_of,
     summary_of_state,
     with_cut,
 )
@@ -366,9 +367,8 @@ def _with_cut(
     k: int | NDArray[np.int64],
 ) -> PosteriorSummary:
     """The summary with tau, and with the rates before and after: of the k nearest that are eligible."""
-    shown = np.where(eligible, posterior, 2.0)  # above any threshold
-    cut = cut_at(shown, k, target, lists.scores)
-    before = rate_of(model, lists, posterior, nearest_below(shown, k, 1.0))
+    cut = cut_at(np.where(eligible, posterior, EMPTY), k, target, lists.scores)
+    before = rate_of(model, lists, posterior, first_of(eligible, k))
     after = rate_of(model, lists, posterior, cut.kept)
     return with_cut(summary, model.c, cut, before, after)
 

@@ -147,8 +147,12 @@ def cut_at(posterior: Floats, k: int | NDArray[np.int64], target: float, scores:
 
 def nearest_below(posterior: Floats, k: int | NDArray[np.int64], tau: float) -> Mask:
     """(A, M): the first k slots of each row with a posterior of at most tau."""
-    below = posterior <= tau
-    return np.asarray(below & (np.cumsum(below, axis=1) <= np.reshape(k, (-1, 1))))
+    return first_of(posterior <= tau, k)
+
+
+def first_of(mask: Mask, k: int | NDArray[np.int64]) -> Mask:
+    """(A, M): the first k slots of each row that are in a mask; k is one number, or (A,) one for each row."""
+    return np.asarray(mask & (np.cumsum(mask, axis=1) <= np.reshape(k, (-1, 1))))
 
 
 def mean_of(values: Floats, mask: Mask) -> float:

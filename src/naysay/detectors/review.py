@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import Floats
 from naysay.detectors._logistic import Logistic, chance
-from naysay.detectors.posterior_summary import EMPTY, cut_at, nearest_below
+from naysay.detectors.posterior_summary import EMPTY, cut_at, first_of, nearest_below
 from naysay.errors import raise_invalid
 
 Ids = NDArray[np.int64]
@@ -191,7 +191,7 @@ def features_of(lists: ReviewLists) -> Floats:
     if lists.alike is not None:
         closeness = lists.alike - _mean_of_ranks(lists.alike, 31, 50)
     height = scores - _mean_of_ranks(scores, 49, 60)
-    nearest = nearest_below(np.where(np.isnan(scores), EMPTY, 0.0), lists.counts, 1.0)
+    nearest = first_of(~np.isnan(scores), lists.counts)
     means = [_mean_where(part, nearest) for part in (closeness, height)]
     of_anchor = [np.broadcast_to(part[:, None], (n, width)) for part in (np.log1p(above_own), *means)]
     parts = [scores - own, log_rank, closeness, of_anchor[0], height, *of_anchor[1:]]
@@ -393,7 +393,7 @@ def conduct(
     to_ask = order[:budget]
     size = len(to_ask) if at_once else min(ROUND, -(-budget // 2))
     starts = range(0, len(to_ask), max(1, size))
-    nearest = nearest_below(np.where(lists.free, 0.0, EMPTY), lists.counts, 1.0)
+    nearest = first_of(lists.free, lists.counts)
     start = uncalibrated(lists)
     review = _evaluated(lists, [], [], start, false_share, sensitivity)
     regions: list[Region] = []
@@ -435,7 +435,8 @@ def _evaluated(
 ) -> Review:
     """Recalibrate, cut, and estimate what is left, by all answers so far."""
     answers = Answers.joined([*rounds, _NO_ANSWERS])
-    asked = inclusion(regions, len(lists.scores), answers.rows, answers.slots)
+    n_anchors = int(np.count_nonzero(lists.free.any(axis=1)))  # that can be drawn
+    asked = inclusion(regions, n_anchors, answers.rows, answers.slots)
     answers = replace(answers, weight=answers.weight / asked)
     known = answers.where(answers.is_known)
     model = before

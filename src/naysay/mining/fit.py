@@ -8,17 +8,16 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from naysay.arrays import Floats
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.posterior_summary import nearest_below
+from naysay.detectors.posterior_summary import first_of
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, Ids, Mask
 from naysay.search._scores import norms_of, pair_scores, taken
 from naysay.search._survey import SMALLEST_NORM
 from naysay.search.vectors import Vectors
 
-Floats = NDArray[np.float64]
 _COMPARED_POSITIVES = 16  # of an anchor that candidates are compared with
 _COMPARED_PAIRS = 1 << 15  # at a time
 _VAGUE = 5  # times the lower end
@@ -101,7 +100,7 @@ class FittedPosterior:
 
         At most about 1 if false negatives are spread over the anchors by chance; more if a few anchors have many.
         """
-        nearest = nearest_below(np.where(self.lists.free, 0.0, 2.0), self.posterior.k, 1.0)
+        nearest = first_of(self.lists.free, self.posterior.k)
         per_anchor = (self.probabilities() * nearest).sum(axis=1)
         mean = float(per_anchor.mean())
         return float(per_anchor.var()) / mean if mean else 0.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
-from naysay.detectors.posterior_summary import nearest_below
+from naysay.detectors.posterior_summary import first_of
 from naysay.mining.candidates import Ids
 from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.positives import Positives
@@ -29,7 +29,7 @@ class Reviewed:
     anchors: Ids
     items: Ids
     false: NDArray[np.bool_]  # which of them are false negatives
-    known: Positives  # these, which are never negatives
+    known: Positives  # the false ones, which are never negatives
 
     def of_lists(self, lists: FitLists) -> Ids:
         """(A, M) 1 for a false negative, 0 for a true one, -1 for a candidate that was not reviewed."""
@@ -91,7 +91,7 @@ def drawn_pairs(fitted: FittedPosterior, counts: Ids, count: int, reviewed: Revi
     Those that were reviewed before are not drawn again. All of them if there are fewer.
     """
     lists = fitted.lists
-    nearest = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
+    nearest = first_of(lists.free, counts)
     if reviewed is not None:
         nearest &= reviewed.of_lists(lists) < 0
     places = np.flatnonzero(nearest)
