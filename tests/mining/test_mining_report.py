@@ -98,6 +98,20 @@ def test_the_rules_of_the_trade_are_those_of_loops(tmp_path, monkeypatch):
         assert one.low < one.false_share < one.high
 
 
+def test_a_point_of_the_curve_is_what_its_command_gives(tmp_path, monkeypatch):
+    trade = told(AUTO, tmp_path, monkeypatch).trade
+    full = [point for point in trade.curve if not point.empty]
+    assert len(full) > 5
+    for point in full[::3]:
+        again = AUTO.rethreshold(false_share=point.target)
+        assert point.negatives == again.mask.sum()
+        assert (point.false_share, point.mean_score) == pytest.approx(
+            (again.false_share.estimate, again.scores.mean()), rel=1e-5
+        )
+    start = trade.curve[trade.start]
+    assert (start.negatives, start.dropped) == (trade.chosen.negatives, trade.chosen.dropped)
+
+
 @pytest.mark.parametrize("judge", [None, "share:0.95", "calibrated"])
 def test_another_judge_is_weighed_by_a_posterior_that_is_fitted_now(tmp_path, monkeypatch, judge):
     mined = FAMILIES.mine(judge=judge)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from naysay._intervals import CONFIDENCE
 from naysay._options import takes_options
+from naysay.arrays import Floats
 from naysay.checks import check_lengths, public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.posterior_summary import cut_at, nearest_below
+from naysay.detectors.posterior_summary import EMPTY, cut_at, first_of, nearest_below
 from naysay.detectors.rate import RateEstimate
-from naysay.mining.auto import lists_of
+from naysay.mining.auto import RULE_95, lists_of
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
 from naysay.mining.fit import FitLists, own_scores, usable
 from naysay.mining.judge import Judge, judge_of
@@ -33,7 +34,7 @@ from naysay.types import Query
 
 Mined = Any  # that of `mining.mined`, which is built on this module
 CHOSEN = "these negatives"
-_RULES = {"share 0.95": "share:0.95", "margin 0.05": "margin:0.05"}  # what others use most
+_RULES = {"share 0.95": RULE_95, "margin 0.05": "margin:0.05"}  # what others use most
 _TARGETS = 48  # on the slider
 _SMALLEST_TARGET = 1 / 40  # of the share of the nearest
 _TO_LABEL = 100  # pairs
@@ -148,7 +149,7 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
         lists = lists_of(mined.problem, posterior, anchors)
     rows = np.searchsorted(anchors, lists.anchors)
     counts, own = mined.counts[rows], own_scores(posterior, lists.anchors)
-    nearest = nearest_below(np.where(lists.free, 0.0, 2.0), counts, 1.0)
+    nearest = first_of(lists.free, counts)
     probability = np.full(lists.scores.shape, nan)
     if usable(posterior):
         probability = posterior.posterior(lists.scores, own, alike=lists.alike)
@@ -160,9 +161,8 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
 
     in_use = mined.judge.false_share if isinstance(mined.judge, Posterior) else nan
     targets = _targets(float(probability[nearest].mean()), in_use)
-    eligible = np.where(lists.free, probability, 2.0)
     sets = {"nearest": nearest} | _by_rules(mined, rows, lists, counts)
-    cuts = [cut_at(eligible, counts, target, None).kept for target in targets]
+    cuts = _by_targets(mined, rows, lists, counts, probability, targets)
     shares = posterior.shares(lists.scores, own, [*sets.values(), *cuts], alike=lists.alike)
     shares[0] = mined.fitted.before or shares[0]  # of all anchors that it was fitted to, as in the rule
 
@@ -203,16 +203,27 @@ def weigh(mined: Mined, options: ReportOptions) -> Weighed:
 
 def _by_rules(mined: Mined, rows: Ids, lists: FitLists, counts: Ids) -> dict[str, Mask]:
     """What each of the other rules would take."""
-    lowest, found = mined.positive_scores[rows], {}
-    for name, text in _RULES.items():
-        limits = Judge(judge_of(text, lowest), "").limits(Query(np.arange(len(rows))), lowest)
-        allowed = lists.free & (lists.scores <= limits[:, None])
-        found[name] = nearest_below(np.where(allowed, 0.0, 2.0), counts, 1.0)
-    return found
+    return {name: first_of(_allowed(text, mined, rows, lists), counts) for name, text in _RULES.items()}
+
+
+def _by_targets(
+    mined: Mined, rows: Ids, lists: FitLists, counts: Ids, probability: Floats, targets: list[float]
+) -> list[Mask]:
+    """What judge="auto" would take for each target: by the posterior's cut and the 95 % rule."""
+    free = np.where(lists.free, probability, EMPTY)
+    allowed = np.where(_allowed(RULE_95, mined, rows, lists), probability, EMPTY)
+    return [nearest_below(allowed, counts, cut_at(free, counts, target, None).tau) for target in targets]
+
+
+def _allowed(rule: str, mined: Mined, rows: Ids, lists: FitLists) -> Mask:
+    """(A, M): the candidates that may be taken by a rule on the scores of the anchors' positives."""
+    lowest = mined.positive_scores[rows]
+    limits = Judge(judge_of(rule, lowest), "").limits(Query(np.arange(len(rows))), lowest)
+    return lists.free & (lists.scores <= limits[:, None])
 
 
 def _targets(highest: float, in_use: float) -> list[float]:
-    """Targets up to the share of the nearest, where nothing is dropped, in three digits; the one in use among them."""
+    """Targets up to the share of the nearest, where a cut drops nothing, in three digits; the one in use among them."""
     if not highest > 0:
         return [in_use if in_use > 0 else _HIGH_SHARE]
     steps = np.geomspace(highest * _SMALLEST_TARGET, highest, _TARGETS).tolist()
