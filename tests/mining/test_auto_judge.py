@@ -195,6 +195,8 @@ def test_without_a_posterior_the_95_percent_rule_acts_alone():
     with pytest.raises(NaysayError) as raised:
         found.rethreshold(false_share=0.1)
     assert raised.value.parameter == "false_share"
+    assert "Dropped at a suspicion" not in found.rule
+    assert "Dropped at a suspicion of 0.4 or more." in found.rethreshold(0.4).rule
 
 
 def test_without_positives_bands_are_a_guess():
@@ -202,6 +204,7 @@ def test_without_positives_bands_are_a_guess():
     assert isinstance(found.judge, Bands)
     assert "guess" in found.rule
     assert (found.scores[found.mask] < found.judge.high).all()
+    assert "Dropped at a suspicion of 0.4 or more." in found.rethreshold(0.4).rule
 
 
 def test_a_cut_that_leaves_anchors_short_is_out_of_reach():

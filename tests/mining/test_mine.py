@@ -245,6 +245,28 @@ def test_auto_k_is_counted_anew():
     assert (again.counts > mined.counts).any()
 
 
+@pytest.mark.parametrize("judges", [(None, "max_score:0.4"), ("max_score:0.4", "none"), ("share:0.95", "bands:0,0.4")])
+def test_judging_again_is_mining_with_the_other_judge(judges):
+    first, other = judges
+    corpus = np.concatenate([CORPUS, CORPUS[:150]])  # copies, which a judge drops
+    again = mine(QUERIES, corpus, WORLD.known, 5, judge=first).rethreshold(judge=other)
+    anew = mine(QUERIES, corpus, WORLD.known, 5, judge=other)
+    assert same(again, anew)
+    assert {name: count.tolist() for name, count in again.dropped.items()} == {
+        name: count.tolist() for name, count in anew.dropped.items()
+    }
+
+
+def test_a_detector_that_judges_again_is_shown_the_vectors():
+    class ByVectors:
+        def suspicion(self, query, negatives):
+            np.testing.assert_array_equal(query.vectors, QUERIES[query.anchors])
+            return np.zeros(negatives.shape)
+
+    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge="share:0.95").rethreshold(judge=ByVectors())
+    assert (mined.rank == [1, 2, 3]).all()
+
+
 def test_everything_is_explained():
     mined = mine(QUERIES, CORPUS, WORLD.known, 3, depth=150, judge="calibrated")
     for row in (0, 50):

@@ -58,6 +58,7 @@ INVALID = [
     (mined, {"judge": "bands:0.7,0.3"}, "judge"),
     (mined, {"judge": "share:much"}, "judge"),
     (mined, {"judge": RankWindow(10)}, "judge"),
+    (mined, {"judge": {"one": Calibrated(0.5), "other": MaxScore(0.5)}}, "judge"),
     (mined, {"judge": 3}, "judge"),
     (mined, {"judge": Calibrated(0.1)}, "judge"),
     (mined, {"judge": Calibrated(0.1, standardise=True)}, "judge"),

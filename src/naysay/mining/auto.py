@@ -1,6 +1,6 @@
 """The judge of a problem: as it is given, or for "auto" that of the first policy in a list that the data allow.
 
-WeakEncoder          the estimate cannot be told from missing labels: the nearest, nothing is dropped
+WeakEncoder          missing labels cannot be told from a weak encoder: the nearest, nothing is dropped
 PosteriorAndShare    the posterior's cut and the 95 % rule together
 ShareAlone           the 95 % rule, where there is no posterior
 BandsOfPairs         a threshold by shares of all pairs, where there are no positives
@@ -104,7 +104,7 @@ def calibrated(alpha: float, scores: NDArray[Any]) -> Calibrated | None:
 @final
 @dataclass(frozen=True, slots=True)
 class WeakEncoder:
-    """Take the nearest where the estimate cannot be told from missing labels.
+    """Take the nearest where missing labels cannot be told from a weak encoder.
 
     A weak encoder ranks true negatives above the positive, which looks like false negatives: P(labelled | score) =
     P(labelled | positive) P(positive | score). The interval shows it, by a lower end far below the estimate.
@@ -206,7 +206,7 @@ class ShareAlone:
     def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
         """Why there is no estimate, and the rule."""
         end = f"{_without_positive(self.problem)}{settled_by(self.problem)}"
-        return f"{_untold(self.problem, self.fitted)} {judge.rule}{end}"
+        return f"{_untold(self.problem, self.fitted)} {judge.rule}{judge.own_threshold}{end}"
 
 
 @final
@@ -236,7 +236,7 @@ class BandsOfPairs:
                 f"Threshold {background.bands().high:.4g}: suspects {FALSE_BAND:.1%} of {pairs:,} {kind}, which is a "
                 "guess about the data."
             )
-        return f"{_untold(self.problem, self.fitted)} {rule}{settled_by(self.problem)}"
+        return f"{_untold(self.problem, self.fitted)} {rule}{judge.own_threshold}{settled_by(self.problem)}"
 
 
 def _untold(problem: Problem, fitted: FittedPosterior) -> str:
@@ -281,7 +281,7 @@ def fit_posterior(problem: Problem) -> FittedPosterior:
             found.append(candidates)
     lists = FitLists.joined(parts)
     all_found = Candidates.stacked(found) if keeps_candidates else None
-    return FittedPosterior(fitted(problem, posterior, lists), lists, all_found)
+    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, all_found)
 
 
 def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
@@ -305,7 +305,7 @@ def _lists(problem: Problem, posterior: Posterior, anchors: Ids, found: Candidat
 
 
 def sampled_anchors(problem: Problem) -> Ids:
-    """Anchors with a labelled positive, in order; a random sample of 2,000 by the seed if there are more.
+    """Anchors with a labelled positive, in order; a random sample by the seed if there are more than a fit takes.
 
     Anchors of pairs that were reviewed are among them.
     """
@@ -352,7 +352,7 @@ def unfitted(problem: Problem) -> Posterior:
     )
 
 
-def fitted(problem: Problem, posterior: Posterior, lists: FitLists) -> Posterior:
+def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Posterior:
     """Fit the posterior, correct it by what was reviewed, and cut it for what the problem may return.
 
     Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not

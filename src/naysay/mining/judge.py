@@ -82,13 +82,13 @@ class Judge:
         return replace(candidates, suspicion=stored).drop(slots & is_suspected, Reason.SUSPICIOUS)
 
     def describe(self, ids: Ids, scores: Floats32) -> str:
-        """What it does, in a sentence; with "auto" also what it leaves of false negatives in what is returned.
+        """What it does, in a sentence; with "auto" also what it leaves of false negatives in what is returned."""
+        return f"{self.rule}{self.own_threshold}" if self.policy is None else self.policy.describe(self, ids, scores)
 
-        The suspicion from which it drops is said if that is not the detector's own.
-        """
-        if self.policy is not None:
-            return self.policy.describe(self, ids, scores)
-        return f"{self.rule} Dropped at a suspicion of {self.drop_at:g} or more." if self._is_moved else self.rule
+    @property
+    def own_threshold(self) -> str:
+        """The suspicion from which it drops, in a sentence; nothing if that is the detector's."""
+        return f" Dropped at a suspicion of {self.drop_at:g} or more." if self._is_moved else ""
 
     @property
     def _is_moved(self) -> bool:
@@ -109,9 +109,10 @@ class Judge:
         return bool(self.detector.state()["beyond"] >= self.drop_at)
 
     def limits(self, query: Query, lowest: Floats32) -> NDArray[np.float64]:
-        """(n,) the score at or above which candidates are suspected; NaN if the detector does not go by scores.
+        """(n,) the score from which candidates are suspected, or above which; NaN if the detector has no such score.
 
-        Infinity for an anchor without a positive, where the detector goes by that.
+        Above it for `Margin`, `ShareOfPositive` and `MaxScore`, from it on for `Bands` and `Calibrated`. Infinity for
+        an anchor without a positive, where the detector goes by that.
         """
         detector = self.detector if self.share_limit is None else self.share_limit
         if detector is None or (detector is self.detector and self._is_moved):
@@ -153,7 +154,7 @@ def _goes_by_rank(detector: Any) -> bool:
 
 
 def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
-    """(n,) the score at or above which candidates of each row are suspected; NaN if the detector has no such score.
+    """(n,) the score from which candidates of each row are suspected, or above which; NaN if there is no such score.
 
     Detectors by score have one: `threshold` of the query, or `high`. Several detectors have none.
     """
@@ -247,6 +248,9 @@ def check_detector(parameter: str, detector: Any) -> None:
     """Raise unless this is a detector, or several, and none that ranks what it is given."""
     if isinstance(detector, Combined):
         for part in detector.detectors.values():
+            if is_yet_to_fit(part):
+                advice = "Call its fit(positive_scores)."
+                raise_invalid(parameter, "made of detectors that are fitted", "a Calibrated without scores", advice)
             check_detector(parameter, part)
     if isinstance(detector, type) or not isinstance(detector, Detector):
         wanted = "a detector with a method suspicion(query, negatives)"

@@ -76,7 +76,7 @@ class Explanation:
         negatives: Its negatives, in order.
         candidates: What was found and dropped, by score.
         positive_score: The lowest score of its known positives; NaN without one.
-        threshold: The score at or above which the judge suspects; NaN if the judge does not go by scores.
+        threshold: The score from which the judge suspects, or above which: see `Mined.thresholds`; NaN if none.
         dropped: {reason: count}, known pairs included.
         wanted: k of this anchor.
         rule: The judge, in a sentence.
@@ -219,7 +219,10 @@ class Mined:
 
     @cached_property
     def thresholds(self) -> NDArray[np.float64]:
-        """(n,) the score at or above which the judge suspects; NaN if it does not go by scores alone."""
+        """(n,) the score from which the judge suspects, or above which: see `Judge.limits`; NaN if it has none.
+
+        With judge="auto" it is that of the 95 % rule; a posterior may drop lower scores.
+        """
         return self.chosen_judge.limits(self.query, self.positive_scores)
 
     @cached_property
@@ -385,7 +388,8 @@ class Mined:
     ) -> Mined:
         """Judge again, without scoring known pairs, fitting, or asking a second model again. Give one of the arguments.
 
-        The result is that of `mine` with the other judge: anchors are searched again, unless they were rescored.
+        The result is that of `mine` with the other judge: anchors are searched again, unless they were rescored. What a
+        second model was asked about stays the same.
         Selection and backfill run as before, with the same seed: the same threshold gives the same bytes.
 
         Args:
@@ -402,6 +406,7 @@ class Mined:
         if self.anchors is not None:
             message = "a job on disk keeps the candidates of a sample only. Mine again with another --judge."
             raise_invalid("judge", "that of the job", "another", message)
+        problem = self.problem
         if threshold is not None:
             other = self._at_threshold(threshold)
         elif alpha is not None:
@@ -410,12 +415,13 @@ class Mined:
             other = self._at_false_share(false_share)
         else:
             other = self._by(judge)
-        problem = self.problem
+            # Whether duplicates are dropped, how deep is searched and what a detector is shown depends on the judge.
+            problem = replace(problem, options=replace(problem.options, judge=judge))
         if self.rescored is None:
             lists = mine_blocks(problem, other)
             problem.release()
         else:
-            lists = other.apply(self.rescored, self.query)
+            lists = other.apply(self.rescored, problem.query(problem.anchors))
         candidates, counts = take_negatives(problem, other, lists)
         return Mined(problem, other, candidates, counts, rescored=self.rescored)
 
@@ -455,7 +461,8 @@ class Mined:
         if detector is not None:
             check_detector("judge", detector)
         about = anchors_without_positive(given, self.positive_scores)
-        return Judge.by(detector, about, self.chosen_judge.fitted)
+        fitted = None if detector is None else self.chosen_judge.fitted  # without a judge, lists have duplicates
+        return Judge.by(detector, about, fitted)
 
     def write(self, path: str | Path, format: str = "triplet", **options: Any) -> Written:
         """Write the negatives in a format that a trainer reads.
