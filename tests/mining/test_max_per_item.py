@@ -66,6 +66,14 @@ def test_what_stays_short_is_counted_and_follows_on_short():
         mine(depth=8, judge=None, max_per_item=2, on_short="raise")
 
 
+def test_an_auto_k_is_what_the_cap_leaves():
+    mined = mine("auto", max_per_item=2, min_score=0.0, max_k=8, on_short="raise")
+    assert mined.short == 0
+    assert mined.dropped[Reason.TOO_FREQUENT].any()
+    assert (mined.counts == mined.mask.sum(axis=1)).all()
+    assert [row[row >= 0].tolist() for row in mined.ids] == greedy(mined, [8] * N, 2)
+
+
 def test_auto_states_the_estimate_of_the_final_set():
     free, capped = mine(judge="auto"), mine(judge="auto", max_per_item=2)
     assert capped.false_share is None or capped.rule != free.rule

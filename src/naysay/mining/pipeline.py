@@ -129,6 +129,8 @@ def take_negatives(
         lists = across_anchors(lists, counts, options.max_per_item)
     else:
         lists = lists.drop(too_frequent, Reason.TOO_FREQUENT)
+    if problem.counts is None:  # as many as are left
+        counts = np.minimum(counts, np.count_nonzero(lists.kept, axis=1))
     chosen = select(lists, counts, _selection_of(problem), rows)
     if options.on_short == "random":
         return _with_random(problem, judge, chosen, counts, rows), counts
