@@ -87,10 +87,11 @@ def test_answers_belong_to_texts_and_to_a_reviewer(tmp_path):
 
 def test_a_file_with_something_else_is_an_error(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text('["no answer"]\n')
+    path.write_text('{"query": "a", "document": "b", "reviewer": "c", "answer": 1}\n["no answer"]\n')
     with pytest.raises(ns.NaysayError) as caught:
         AnswerFile(path)
     assert caught.value.parameter == "path"
+    assert "in line 2 of a.jsonl" in str(caught.value)
 
 
 # ---- models ----

@@ -154,7 +154,7 @@ class AnswerFile:
         self._answers: dict[str, dict[tuple[str, str], float]] = {}
         text = self.path.read_text("utf-8") if self.path.exists() else ""
         whole, _, unfinished = text.rpartition("\n")
-        for number, line in enumerate(whole.splitlines()):
+        for number, line in enumerate(whole.splitlines(), 1):
             if line:
                 self._read(line, number)
         self._starts_with = "\n" if unfinished else ""

@@ -45,7 +45,6 @@ def rrf(sources: Mapping[str, Found], depth: int, *, constant: float = 60.0) -> 
     ids, shares = (np.take_along_axis(part, order, axis=1) for part in (ids, shares))
     starts = np.ones(ids.shape, np.bool_)
     starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
-    starts[:, :1] |= True
     groups = np.cumsum(starts.ravel()) - 1
     sums = np.bincount(groups, shares.ravel())[groups].reshape(ids.shape)
     scores = np.where(starts & (ids >= 0), sums, -np.inf).astype(np.float32)
