@@ -257,6 +257,16 @@ def test_judging_again_is_mining_with_the_other_judge(judges):
     }
 
 
+def test_another_judge_asks_no_reviewer():
+    def is_known(pairs):
+        return WORLD.known.contains(pairs.anchors, pairs.items)
+
+    reviewed = mine(QUERIES, CORPUS, WORLD.known, 3, reviewer=is_known, review=20)
+    again = reviewed.rethreshold(judge="share:0.95")
+    assert same(again, mine(QUERIES, CORPUS, WORLD.known, 3, judge="share:0.95"))
+    assert again.reviewed is None
+
+
 def test_a_detector_that_judges_again_is_shown_the_vectors():
     class ByVectors:
         def suspicion(self, query, negatives):

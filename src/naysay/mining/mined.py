@@ -416,7 +416,8 @@ class Mined:
         else:
             other = self._by(judge)
             # Whether duplicates are dropped, how deep is searched and what a detector is shown depends on the judge.
-            problem = replace(problem, options=replace(problem.options, judge=judge))
+            without_reviewer: dict[str, Any] = {"reviewer": None, "review": 0, "answers": None, "texts": None}
+            problem = replace(problem, options=replace(problem.options, judge=judge, **without_reviewer))
         if self.rescored is None:
             lists = mine_blocks(problem, other)
             problem.release()
@@ -461,8 +462,8 @@ class Mined:
         if detector is not None:
             check_detector("judge", detector)
         about = anchors_without_positive(given, self.positive_scores)
-        fitted = None if detector is None else self.chosen_judge.fitted  # without a judge, lists have duplicates
-        return Judge.by(detector, about, fitted)
+        has_other_lists = detector is None or self.problem.options.reviewer is not None  # with duplicates, or deeper
+        return Judge.by(detector, about, None if has_other_lists else self.chosen_judge.fitted)
 
     def write(self, path: str | Path, format: str = "triplet", **options: Any) -> Written:
         """Write the negatives in a format that a trainer reads.
