@@ -7,7 +7,7 @@ it estimates how many negatives are false. Scores can never prove that one is, s
 Prints:
     nearest  26.7 % truly false; audit: estimated 33.9 % (95 % CI 0.0 % to 46.6 %)
              Mine again with naysay mine: to come within 5 % by dropping alone, 94.4 % of the set would have to go.
-    judged    4.5 % truly false; audit: estimated 5.0 % (95 % CI 0.0 % to 11.4 %)
+    judged    3.4 % truly false; audit: estimated 4.1 % (95 % CI 0.0 % to 9.4 %)
              Nothing need be dropped: the estimate is within 5 %. To be sure, review the worst rows.
     worst row: 'question 477' with the negative 'document 995', score 0.90; truly false: True
 """
