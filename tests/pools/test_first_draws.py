@@ -74,6 +74,7 @@ def test_other_pools_draw_the_same_bits_both_ways(distinct, both_ways):
 
 def test_a_process_goes_over_to_compiled_loops_with_the_same_bits(monkeypatch):
     pool = pools.Everything(known_pairs(200, 0.1))
+    monkeypatch.setattr(FIRST_CALLS, "allowed", True)  # which benchmarks of speed switch off
     monkeypatch.setitem(FIRST_CALLS.left, uniform.draw, 1000)
     expected = pool.draw(ns.Query([3, 4]), 5, rng=ns.rng_for(0)).ids
     for _ in range(100):
