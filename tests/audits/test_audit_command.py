@@ -4,6 +4,7 @@ import io
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from family_world import families, with_planted
 from rich.console import Console
@@ -114,7 +115,8 @@ def test_what_fix_cannot_do_is_known_before_anything_is_written(files, tmp_path)
 
 def test_a_set_without_findings_is_copied(files, tmp_path):
     _, text = printed(files / "train.parquet", fix=tmp_path / "a.parquet")
-    assert "a.parquet has 200 of 200 rows. No negative was dropped." in " ".join(text.split())
+    assert "has 200 of 200 rows. No negative was dropped." in " ".join(text.split())
+    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(files / "train.parquet"))
 
 
 def test_a_report_is_written(files, tmp_path):

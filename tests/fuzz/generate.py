@@ -19,7 +19,7 @@ from naysay.jobs.options import JobOptions
 from naysay.mining.options import MiningOptions
 from tests.fuzz.world import as_table
 
-WRITTEN = ("-o", "--output", "--report", "--json", "--plot", "--out", "--job", "--encoded")
+WRITTEN = ("-o", "--output", "--report", "--json", "--plot", "--out", "--job", "--encoded", "--fix", "--answers")
 COMMANDS = {
     "mine": "mine pairs.csv --corpus docs.jsonl --query-vectors q.npy --corpus-vectors c.npy -k 2 -o out/t.jsonl",
     "audit": "audit triplet.jsonl",

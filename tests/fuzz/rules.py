@@ -93,6 +93,7 @@ def check(words: list[str], world: Path) -> tuple[Run, list[str]]:
     changed = {name for name, _ in {*state(world).items()} ^ {*before.items()}}
     after_flag = [place > 0 and words[place - 1] in WRITTEN for place in range(len(words))]
     written = {word.split("/")[0] for word, is_output in zip(words, after_flag, strict=True) if is_output}
+    written |= {Path(word).stem + ".changes.jsonl" for word in written}  # beside what --fix writes
     read = {word for word, is_output in zip(words, after_flag, strict=True) if not is_output}
     if wrong := changed - (written - read):
         found.append(f"files outside of the output changed: {sorted(wrong)}")
