@@ -217,3 +217,14 @@ def test_no_server_is_known_before_anything_is_searched(world, monkeypatch):
     with pytest.raises(ns.NaysayError) as caught:
         world.mine(reviewer=LLM("m", "http://127.0.0.1:9/v1", timeout=1), review=10, texts=texts)
     assert caught.value.parameter == "reviewer"
+
+
+def test_another_target_after_a_review_needs_another_run(mined):
+    with pytest.raises(ns.NaysayError) as caught:
+        mined.rethreshold(false_share=0.1)
+    assert caught.value.parameter == "false_share"
+
+
+def test_answers_are_shown_as_counts(mined):
+    yes = int((mined.reviewed.answers[mined.reviewed.kind == 0] >= 0.5).sum())
+    assert f"yes to {yes}" in repr(mined.reviewed)

@@ -396,7 +396,7 @@ class Mined:
             threshold: Drop candidates with this suspicion or more, in place of `suspicion_threshold`.
             alpha: Another share of unlabelled positives that may be missed, if the judge is `Calibrated`.
             judge: Another detector, or a text such as "share:0.95".
-            false_share: Another estimated share of false negatives, if "auto" fitted a `Posterior`.
+            false_share: Another estimated share of false negatives, if "auto" fitted a `Posterior` without a reviewer.
         """
         values = {"threshold": threshold, "alpha": alpha, "judge": judge, "false_share": false_share}
         given = [name for name, value in values.items() if value is not None]
@@ -436,6 +436,9 @@ class Mined:
     def _at_false_share(self, false_share: float) -> Judge:
         """The same posterior with another cut."""
         check_number("false_share", false_share, above=0, below=1)
+        if self.reviewed is not None:
+            advice = "Mine again with another `false_share`; a file of `answers` keeps what was answered."
+            raise_invalid("false_share", "left out after a review", false_share, advice)
         fitted = self.chosen_judge.fitted
         if fitted is None or not fitted.posterior.fitted:
             advice = "Mine with judge='auto'; `rule` says why there is none."

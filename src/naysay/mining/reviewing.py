@@ -51,6 +51,7 @@ from naysay.mining.problem import REVIEW_DEPTH, Problem
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search._scores import taken
+from naysay.text import described
 from naysay.types import Negatives, Query
 
 Floats = NDArray[np.float64]
@@ -86,6 +87,10 @@ class ReviewedPairs:
 
     def __len__(self) -> int:
         return len(self.anchors)
+
+    def __repr__(self) -> str:
+        n_yes = int((self.answers[self.kind == 0] >= 0.5).sum())
+        return described(self, f"{len(self):,} answers, yes to {n_yes:,} of {int((self.kind == 0).sum()):,} candidates")
 
 
 @final
