@@ -220,9 +220,25 @@ PEER_OF_DRAWS = " ?? ".join(
 )
 
 
+BOARD_WORLDS = ("debian-dense", "debian-natural", "cranfield", "fashion-mnist", "codex-s")
+
+
 def each(cell: str, names: Iterable[str]) -> str:
     """One cell for each name, which takes the place of `#`."""
     return " | ".join(cell.replace("#", name) for name in names)
+
+
+def board(track: str, cell: str) -> Table:
+    """The controls of a track of the board, a column for each world."""
+    headings = f"control | {' | '.join(BOARD_WORLDS)}"
+    return Table(
+        "docs/board.md",
+        f"board-{track}",
+        "board",
+        f"tracks/{track}/*",
+        headings,
+        f"{{@key}} | {each(cell, BOARD_WORLDS)}",
+    )
 
 
 def draws(threads: int) -> Table:
@@ -325,8 +341,12 @@ ESTIMATED = {
 SAID = "{truth_percent:.3g} | {estimate_percent:.3g} | {high_percent:.3g}"
 KEPT = "{100 - test_negatives/percent:.1f} ({100 - test_negatives/high:.1f} to {100 - test_negatives/low:.1f}) %"
 FASTER = "{naysay_is_faster/processor:times, unless 1} | {naysay_is_faster/wall:times, unless 1}"
+
+
 # fmt: off
 TABLES = [
+    board("mine", "{#/false_percent/mean:.1f} %, {#/score_at_5_percent/mean:.3f}, {#/ndcg:±.1f}"),
+    board("detect", "{#/average_precision:±.1f}"),
     draws(1),
     draws(2),
     Table("README.md", "speed", "sampling", {title: f"threads_1/{path}/naysay" for title, path in DRAWS.items()},

@@ -91,12 +91,13 @@ def mine_sentence_transformers(visible: Arrays, _truth: Arrays, _split: int) -> 
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.util import mine_hard_negatives
+    from torch.nn import Identity
 
     class Stored(SentenceTransformer):
         """A model that looks its vectors up; a text is "q" or "d" and a row."""
 
         def __init__(self) -> None:
-            super().__init__(modules=[], device="cpu")
+            super().__init__(modules=[Identity()], device="cpu")
 
         def encode(self, sentences: Any, **_options: Any) -> NDArray[Any]:
             tables = {"q": visible["queries"], "d": visible["documents"]}

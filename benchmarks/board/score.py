@@ -31,7 +31,7 @@ DEPTH = 50  # candidates of a query
 NEAREST = 10  # of these, the ones whose false share is stated; also the largest k
 ALLOWED_FALSE = 0.05
 TOP = 10
-# The recipe. Chosen once, on another split of debian-dense, and frozen.
+# The recipe. It was fixed before anything was scored, and is the same for every submission.
 RECIPE = {"steps": 300, "batch": 64, "lr": 1e-3, "temperature": 0.05}
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # quantiles of Student's t for a mean of so many splits
 Arrays = dict[str, NDArray[Any]]
