@@ -284,3 +284,10 @@ def test_processes_share_the_batches_of_an_epoch():
     batches = [list(part) for part in parts]
     rows = [row for part in batches for batch in part for row in batch]
     assert len(set(rows)) == len(rows) == 18
+
+
+def test_a_query_of_one_pair_and_a_small_cluster_are_not_left_out():
+    """TAS-B's code draws clusters without epochs, so a query may never come."""
+    groups = np.array([0] * 40 + [1])
+    for epoch in range(5):
+        assert 40 in Grouped(groups, 8).plan(epoch, rng=ns.rng_for(0, epoch))

@@ -55,3 +55,10 @@ def test_the_law_after_some_steps(uniform, target):
     seen = np.bincount(drawn, minlength=6)
     assert seen[1] == 0
     assert chisquare(seen[FREE], rows * weights / weights.sum()).pvalue > 1e-5
+
+
+def test_the_first_item_is_reached_and_nothing_moves_without_acceptance():
+    """MCNS's code cannot draw the first item, and jumps to proposals of any target."""
+    steep = MarkovChain(KNOWN, lambda anchors, ids: np.where(ids == 0, 1.0, 1e-12), power=1.0, steps=60)
+    drawn = steep.sample(ns.Query(np.zeros(500, int)), 4, rng=ns.rng_for(0))
+    assert (drawn.ids == 0).mean() > 0.95
