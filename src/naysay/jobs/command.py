@@ -18,6 +18,7 @@ from naysay._console import PLAIN, SafeConsole, progress_on
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names, with_parameter
+from naysay.detectors.asking import review_notes
 from naysay.detectors.by_reviewer import reviewer_of_text
 from naysay.detectors.reviewer import People
 from naysay.files import digest_of
@@ -41,7 +42,7 @@ from naysay.mining.mined import Mined, own_text_note
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import check_corpus_size
 from naysay.mining.review import drawn_pairs
-from naysay.mining.reviewing import positives_to_write, review_notes
+from naysay.mining.reviewing import positives_to_write
 from naysay.mining.take import notes_of
 from naysay.places import (
     Place,
@@ -259,7 +260,7 @@ def _notes(ready: Ready, negatives: JobNegatives) -> tuple[str, ...]:
     problem = ready.problem
     notes = own_text_note(negatives.own_text, "--keep-own-text", "text or vector")
     notes += (problem.search_note,) if problem.search_note else ()
-    notes += review_notes(problem)
+    notes += review_notes(problem.reviewers, "mine again")
     return (*notes, *notes_of(negatives.tally, problem.n_items, option="--depth "))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
+from naysay.detectors.asking import ReviewedPairs, review_notes
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.auto import PosteriorAndShare, fit_posterior, recut
@@ -29,7 +30,7 @@ from naysay.mining.judge import (
 from naysay.mining.pipeline import mine_blocks, take_negatives
 from naysay.mining.problem import Problem
 from naysay.mining.review import ToReview, drawn_pairs
-from naysay.mining.reviewing import ByReview, ReviewedPairs, positives_to_write, review_notes
+from naysay.mining.reviewing import ByReview, positives_to_write
 from naysay.mining.take import notes_of, slots_of, tally_of
 from naysay.places import Place
 from naysay.positives import Positives
@@ -237,7 +238,7 @@ class Mined:
         notes: tuple[str, ...] = (problem.search_note,) if problem.search_note else ()
         notes += own_text_note(int(np.count_nonzero(self.dropped.get(Reason.OWN_TEXT, 0))))
         tally = tally_of(self.candidates, self.counts, problem.advised_depth)
-        return (*notes, *review_notes(problem), *notes_of(tally, problem.n_items))
+        return (*notes, *review_notes(problem.reviewers, "mine again"), *notes_of(tally, problem.n_items))
 
     @property
     def known(self) -> Positives:

@@ -7,41 +7,27 @@ that are returned in the end, whatever chose them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay._intervals import CONFIDENCE
-from naysay.checks import raise_invalid
-from naysay.detectors.llm import LLM
+from naysay.detectors.asking import Asking, ReviewedPairs
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
 from naysay.detectors.review import (
     CERTAIN,
-    YES,
     Answers,
     Recalibration,
-    Review,
     ReviewLists,
     Sensitivity,
     Share,
-    conduct,
-    positives_to_ask,
-    sensitivity_of,
     share_of_set,
 )
-from naysay.detectors.reviewer import (
-    FALSE_NEGATIVE,
-    AnswerFile,
-    Function,
-    Pairs,
-    People,
-    Reviewer,
-    ask,
-    write_review_file,
-)
+from naysay.detectors.reviewer import AnswerFile, Pairs
 from naysay.mining.auto import choose_judge, fit_posterior, lists_of
 from naysay.mining.candidates import Floats32, Ids
 from naysay.mining.estimate import SetEstimate, nearest, stated
@@ -51,70 +37,11 @@ from naysay.mining.problem import REVIEW_DEPTH, Problem
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search._scores import taken
-from naysay.text import described
 from naysay.types import Negatives, Query
 
 Floats = NDArray[np.float64]
 REVIEW_ANCHORS = 5000  # whose lists are reviewed and cut; more would hardly change the threshold
 _ASKED = 6  # the step of the seed: see `mining.problem`
-_FITTING_POSITIVES = 200  # by which an encoder chooses its threshold
-_RANDOM_PAIRS = 5  # asked about where nearly all answers are yes
-_SUSPICIOUS_SHARE = 0.8  # of yes answers in the first round
-CANDIDATE, POSITIVE, RANDOM = range(3)  # what is asked about
-
-
-# ---- asking ---------------------------------------------------------------------------------------------------------
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class ReviewedPairs:
-    """Every answer of a review, in order.
-
-    Attributes:
-        anchors: (n,) rows of the queries.
-        items: (n,) rows of the corpus.
-        answers: (n,) from 0 to 1; NaN where there was none.
-        kind: (n,) what was asked about: 0 a candidate, 1 a labelled positive, 2 a random pair.
-        by: (n,) who answered: 0 the first reviewer, 1 the trusted one.
-    """
-
-    anchors: Ids
-    items: Ids
-    answers: Floats
-    kind: Ids
-    by: Ids
-
-    def __len__(self) -> int:
-        return len(self.anchors)
-
-    def __repr__(self) -> str:
-        n_yes = int((self.answers[self.kind == 0] >= 0.5).sum())
-        return described(self, f"{len(self):,} answers, yes to {n_yes:,} of {int((self.kind == 0).sum()):,} candidates")
-
-
-@final
-@dataclass(slots=True)
-class _Asking:
-    """Asks reviewers about pairs of a problem, each pair once, and records the answers."""
-
-    problem: Problem
-    file: AnswerFile | None
-    record: list[ReviewedPairs] = field(default_factory=list)
-
-    def ask(self, reviewer: Reviewer, anchors: Ids, items: Ids, kind: int, by: int = 0) -> Floats:
-        """(n,) the answers."""
-        answers = ask(reviewer, pairs_of(self.problem, anchors, items), self.file)
-        n = len(answers)
-        self.record.append(ReviewedPairs(anchors, items, answers, np.full(n, kind), np.full(n, by)))
-        return answers
-
-    def recorded(self) -> ReviewedPairs:
-        """All answers."""
-        none = np.empty(0, np.int64)
-        parts = [ReviewedPairs(none, none, np.empty(0), none, none), *self.record]
-        names = [each.name for each in fields(ReviewedPairs)]
-        return ReviewedPairs(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def pairs_of(problem: Problem, anchors: Ids, items: Ids) -> Pairs:
@@ -135,34 +62,6 @@ def pairs_of(problem: Problem, anchors: Ids, items: Ids) -> Pairs:
         rows_of(query_ids, anchors),
         rows_of(document_ids, items),
     )
-
-
-def _trust(problem: Problem, asking: _Asking, reviewer: Reviewer, budget: int, rng: np.random.Generator) -> Sensitivity:
-    """How many labelled positives the reviewer finds; one whose threshold is open chooses it by others first."""
-    pairs = problem.known.pairs()
-    places = rng.permutation(problem.one_positive_each)
-    fit = getattr(reviewer, "fit", None)
-    if callable(fit):
-        chosen = places[:_FITTING_POSITIVES]
-        fit(pairs_of(problem, pairs[0][chosen], pairs[1][chosen]))
-    if isinstance(reviewer, People) or not len(places):
-        return CERTAIN
-    places = places[-positives_to_ask(budget) :]
-    answers = asking.ask(reviewer, pairs[0][places], pairs[1][places], POSITIVE)
-    answers = answers[~np.isnan(answers)]
-    if not len(answers):
-        raise_invalid("reviewer", "one that answers", f"no answer about {len(places)} labelled positives")
-    return sensitivity_of(int((answers >= YES).sum()), len(answers))
-
-
-def _check_random_pairs(problem: Problem, asking: _Asking, reviewer: Reviewer, rng: np.random.Generator) -> None:
-    """Raise if the reviewer says yes to random pairs, too."""
-    anchors = rng.integers(0, problem.queries.n, _RANDOM_PAIRS)
-    items = rng.integers(0, problem.n_items, _RANDOM_PAIRS)
-    is_free = ~problem.known.contains(anchors, items, relation="any")
-    answers = asking.ask(reviewer, anchors[is_free], items[is_free], RANDOM)
-    if len(answers) and (answers >= YES).all():
-        raise_invalid("reviewer", "one that tells pairs apart", f"yes to all of {len(answers)} random pairs")
 
 
 # ---- the review -----------------------------------------------------------------------------------------------------
@@ -215,41 +114,36 @@ class MiningReview:
 def review(problem: Problem, fitted: FittedPosterior) -> MiningReview:
     """Ask the reviewers of a problem about some of its candidates."""
     options = problem.options
-    first, trusted = problem.reviewers
-    if first is None:
-        raise ValueError
     rng = rng_for(options.seed, _ASKED)
     anchors = np.sort(rng.permutation(problem.queries.n)[: max(REVIEW_ANCHORS, options.review)])
     lists = fitted.lists
     if not np.array_equal(anchors, lists.anchors):
         lists = lists_of(problem, fitted.posterior, anchors)
-    asking = _Asking(problem, None if options.answers is None else AnswerFile(options.answers))
-    sensitivity = _trust(problem, asking, first, options.review, rng)
-    checker = None if isinstance(trusted, People) and not trusted.answers else trusted
-    by_people = isinstance(first, People) or isinstance(trusted, People)
-
-    def ask_first(rows: Ids, slots: Ids) -> Floats:
-        is_first_round = not any((part.kind == CANDIDATE).any() for part in asking.record)
-        answers = asking.ask(first, lists.anchors[rows], lists.ids[rows, slots], CANDIDATE)
-        if is_first_round and not isinstance(first, People) and (answers >= YES).mean() > _SUSPICIOUS_SHARE:
-            _check_random_pairs(problem, asking, first, rng)
-        return answers
-
-    def ask_trusted(rows: Ids, slots: Ids) -> Floats:
-        return asking.ask(checker or first, lists.anchors[rows], lists.ids[rows, slots], CANDIDATE, by=1)
-
-    done: Review = conduct(
+    first, trusted = problem.reviewers
+    if first is None:
+        raise ValueError
+    asking = Asking(
+        first,
+        trusted,
+        partial(pairs_of, problem),
+        problem.known,
+        None if options.answers is None else AnswerFile(options.answers),
+        rng,
+    )
+    pair_anchors, pair_items = problem.known.pairs()
+    one_each = problem.one_positive_each
+    sensitivity = asking.trust(pair_anchors[one_each], pair_items[one_each], options.review)
+    asked = asking.review(
         review_lists(problem, fitted.posterior, lists),
-        ask_first,
+        lists.anchors,
+        lists.ids,
         budget=options.review,
         false_share=options.false_share,
-        rng=rng,
         sensitivity=sensitivity,
-        check=None if checker is None else ask_trusted,
-        at_once=by_people,  # their answers come later, and must be about the same pairs
     )
-    is_bound = not isinstance(first, People | Function) and checker is None
-    found = MiningReview(
+    asking.write_for_people(lambda anchors, items: problem.score(anchors, items).astype(np.float64))
+    done = asked.review
+    return MiningReview(
         lists,
         done.answers,
         done.model,
@@ -257,25 +151,9 @@ def review(problem: Problem, fitted: FittedPosterior) -> MiningReview:
         done.tau,
         done.before,
         sensitivity,
-        asking.recorded(),
-        is_bound,
+        asked.pairs,
+        asked.is_bound,
     )
-    people = next((one for one in (first, trusted) if isinstance(one, People)), None)
-    if people is not None and not people.path.exists():
-        _write_for_people(problem, people, found, is_first=people is first)
-    return found
-
-
-def _write_for_people(problem: Problem, people: People, found: MiningReview, *, is_first: bool) -> None:
-    """Write the pairs that people are to answer: all that were drawn, or the yes answers of a model."""
-    asked = found.asked
-    wanted = (asked.kind == CANDIDATE) & (asked.by == 0)
-    if not is_first:
-        wanted &= asked.answers >= YES
-    anchors, items = asked.anchors[wanted], asked.items[wanted]
-    unknown = np.full(len(anchors), np.nan)
-    scores = problem.score(anchors, items).astype(np.float64)
-    write_review_file("reviewer", people.path, [pairs_of(problem, anchors, items)], scores, unknown)
 
 
 def review_lists(problem: Problem, posterior: Posterior, lists: FitLists) -> ReviewLists:
@@ -419,22 +297,6 @@ def positives_to_write(problem: Problem, judge: Judge) -> tuple[Positives, Float
     found = Positives.from_pairs(*policy.review.found, problem.queries.n, problem.n_items)
     known = problem.known.union(found)
     return known, problem.score(*known.pairs())
-
-
-def review_notes(problem: Problem) -> tuple[str, ...]:
-    """What a language model cost, and what people have yet to answer, a sentence each."""
-    notes = tuple(
-        f"{one.model}: {one.usage.describe(one.price)}."
-        for one in problem.reviewers
-        if isinstance(one, LLM) and one.usage.requests
-    )
-    people = next((one for one in problem.reviewers if isinstance(one, People)), None)
-    if people is None or people.answers or not people.path.exists():
-        return notes
-    return (
-        *notes,
-        f"Pairs to review are in {people.path.name!r}: write yes or no into {FALSE_NEGATIVE!r}, and mine again.",
-    )
 
 
 # ---- what a job keeps -----------------------------------------------------------------------------------------------
