@@ -11,12 +11,10 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, final
@@ -39,9 +37,8 @@ _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "
 _DENIED = re.compile(r"access.?denied|forbidden|unauthori[sz]ed|invalid.?access.?key|signature.?does|\b40[13]\b", re.I)
 _MISSING = re.compile(r"no.?such.?(bucket|key|file)|not.?found|does not exist|\b404\b", re.I)
 _CHUNK = 1 << 23  # bytes that are copied at a time
-_SILENCE, _TRIES = 8.0, 3  # seconds that S3, GCS or an HTTP server may stay silent, and how often it is asked
-_ANSWER = 60.0  # seconds after which any store is given up that has not answered a question
-_SLOWEST = 20_000  # bytes a second; a copy that takes longer, and the seconds of an answer, is given up
+_SILENCE = 8.0  # seconds that an HTTP server may stay silent
+_GS_RETRIES = 24  # seconds; by itself gs:// tries for a quarter of an hour
 _READ, _WRITE = "a file that can be read", "a file that can be written"
 _MAGIC = re.compile(r"[*?\[]")
 _Result = TypeVar("_Result")
@@ -178,32 +175,10 @@ def check_table(parameter: str, path: Path, advice: str = "") -> None:
 # ---- Asking a store --------------------------------------------------------------------------------------------------
 
 
-def _within(seconds: float, ask: Callable[[], _Result]) -> _Result:
-    """ask(), in a thread that is given up after so many seconds: many stores have no limit of their own."""
-    answers: list[_Result] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            answers.append(ask())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="naysay-store", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if errors:
-        raise errors[0]
-    if not answers:
-        message = f"the server has not answered for {seconds:g} s"
-        raise TimeoutError(message)
-    return answers[0]
-
-
-def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result], size: int = 0) -> _Result:
-    """`ask()`, whose errors become one sentence without credentials; with the time that a copy of `size` may take."""
+def _asked(parameter: str, url: Url, rule: str, ask: Callable[[], _Result]) -> _Result:
+    """`ask()`, whose errors become one sentence without credentials."""
     try:
-        return _within(_ANSWER + size / _SLOWEST, ask)
+        return ask()
     except (NaysayError, MissingExtraError):
         raise
     except Exception as error:
@@ -224,7 +199,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(status, int):  # of an HTTP answer
         return f"the server answers {status} {getattr(error, 'message', '')}".rstrip()
     if isinstance(error, TimeoutError):
-        return str(error) if "has not answered" in str(error) else f"the server has not answered for {_SILENCE:g} s"
+        return f"the server has not answered for {_SILENCE:g} s"
     if isinstance(error, ConnectionRefusedError) or "onnect call failed" in str(error):
         return "the server refuses the connection"
     return files.disk_reason(error) if isinstance(error, OSError) else first_line(error)
@@ -237,8 +212,11 @@ def _opened(parameter: str, url: Url) -> tuple[Any, str]:
 
     if url.scheme in _OF_PYARROW:
         with suppress(pa.ArrowNotImplementedError):  # a pyarrow that was built without it
-            store, root = fs.FileSystem.from_uri(url.at("/").given)
-            return _impatient(store), f"{root.rstrip('/')}{url.path}"
+            root_url = url.at("/").given
+            if url.scheme in ("gs", "gcs") and "retry_limit_seconds" not in url.query:
+                root_url += f"{'&' if url.query else '?'}retry_limit_seconds={_GS_RETRIES}"
+            store, root = fs.FileSystem.from_uri(root_url)
+            return store, f"{root.rstrip('/')}{url.path}"
     package = _PACKAGES.get(url.scheme, "fsspec")
     missing = f"{package} is not installed, which {url.scheme}:// needs. Run: pip install '{package}'"
     try:
@@ -248,35 +226,17 @@ def _opened(parameter: str, url: Url) -> tuple[Any, str]:
         if url.scheme not in registry and url.scheme not in known_implementations:
             rule = "a path, or a URL of a scheme that pyarrow or fsspec has, such as s3:// or gs://"
             raise_invalid(parameter, rule, f"{url.scheme}://")
-        options = _http_limits() if url.scheme in _HTTP else {}
+        options: dict[str, Any] = {}
+        if url.scheme in _HTTP:
+            import aiohttp
+
+            timeout = aiohttp.ClientTimeout(sock_connect=_SILENCE, sock_read=_SILENCE)
+            options = {"client_kwargs": {"timeout": timeout}}
         store, path = url_to_fs(url.given, **options)
     except ImportError:
         raise MissingExtraError(missing) from None
     store.invalidate_cache()
     return fs.PyFileSystem(fs.FSSpecHandler(store)), path
-
-
-def _impatient(store: Any) -> Any:
-    """The same store, which gives up on a silent server. By itself S3 takes two minutes, and gs:// many more."""
-    from pyarrow import fs
-
-    if store.type_name == "s3":
-        retries = fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES)
-        limits = {"connect_timeout": _SILENCE, "request_timeout": _SILENCE, "retry_strategy": retries}
-    elif store.type_name == "gcs":
-        limits = {"retry_time_limit": timedelta(seconds=_TRIES * _SILENCE)}
-    else:
-        return store
-    options = store.__reduce__()[1][0]  # all that it was made with
-    of_the_url = {name: options[name] for name in limits if options.get(name) not in (None, -1.0)}
-    return type(store)(**options | limits | of_the_url)
-
-
-def _http_limits() -> dict[str, Any]:
-    """Options of fsspec's HTTP store: how long its server may stay silent."""
-    import aiohttp
-
-    return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(sock_connect=_SILENCE, sock_read=_SILENCE)}}
 
 
 def _of_fsspec(store: Any) -> Any:
@@ -401,7 +361,7 @@ def fetch(parameter: str, remote: Remote, folder: Path, stem: str = "copy") -> C
         raise_invalid(parameter, "a file that fits on this disk, where it is copied", got)
     for (path, size, version), target in zip(remote.files, copy.files, strict=True):
         rule = "a file that stays where it is while it is read"
-        now = _asked(parameter, remote.url, rule, partial(_fetch, remote.store, path, target), size)
+        now = _asked(parameter, remote.url, rule, partial(_fetch, remote.store, path, target))
         count = target.stat().st_size
         if count != size:
             got = f"{count:,} of the {size:,} bytes that the store reports of {remote.shown(path)!r}"
@@ -553,7 +513,7 @@ def upload(parameter: str, draft: Path, url: Url) -> None:
     """
     with ThreadPoolExecutor(1) as thread:
         work = partial(_upload, parameter, draft, url)
-        thread.submit(_asked, parameter, url, _WRITE, work, draft.stat().st_size).result()
+        thread.submit(_asked, parameter, url, _WRITE, work).result()
 
 
 def _upload(parameter: str, draft: Path, url: Url) -> None:
