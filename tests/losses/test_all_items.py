@@ -25,7 +25,7 @@ def in_loops(anchors, items, positives, weight):
     return torch.stack(losses) if losses else anchors.new_zeros(0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 4), st.integers(1, 6), st.integers(0, 2**32), st.booleans())
 def test_it_is_the_double_loop(rows, n_items, seed, single):
     rng = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ ONE, TWO, _ = vectors(torch.float64)
 BOTH, PARTNER = torch.cat([ONE, TWO]), torch.arange(8).roll(4)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(1, 4), st.floats(0, 3), st.integers(0, 2**32), st.sampled_from([1, 1 << 22]), st.booleans())
 def test_spreading_by_loops(pairs, weight, seed, block, masked):
     rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def centres(granularity):
     return torch.linspace(-1, 1, 3 * granularity, dtype=torch.float64).cos().reshape(granularity, 3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 5), st.integers(0, 2**32))
 def test_prototypes_by_loops(rows, seed):
     rng = np.random.default_rng(seed)

@@ -33,67 +33,59 @@ def assert_invalid(parameter, call, *arguments, **options):
     assert ", got " in str(caught.value)
 
 
-# ---- all slot losses -------------------------------------------------------------------------------------------------
+# ---- what all slot losses and all losses of vectors check ------------------------------------------------------------
 
 INVALID_SCORES = [
     ("negatives", (POSITIVE, torch.zeros(ROWS + 1, SLOTS))),
     ("negatives", (POSITIVE, POSITIVE)),
-    ("positive", (POSITIVE[:, None], NEGATIVES)),
     ("positive", (POSITIVE[0], NEGATIVES)),
     ("positive", (POSITIVE.numpy(), NEGATIVES)),
-    ("negatives", (POSITIVE, NEGATIVES.tolist())),
     ("positive", (POSITIVE.long(), NEGATIVES)),
-    ("negatives", (POSITIVE, NEGATIVES > 0)),
     ("negatives", (POSITIVE, NEGATIVES.cfloat())),
     ("negatives", (POSITIVE, NEGATIVES.double())),
     ("negatives", (POSITIVE.to("meta"), NEGATIVES)),
-    ("positive", (changed(POSITIVE, 1, NAN), NEGATIVES)),
     ("positive", (changed(POSITIVE, 0, -INF), NEGATIVES)),
     ("negatives", (POSITIVE, changed(NEGATIVES, (1, 2), NAN))),
-    ("negatives", (POSITIVE, changed(NEGATIVES, (0, 1), INF))),
 ]
 INVALID_OPTIONS = [
     ("mask", ONES.long()),
-    ("mask", np.ones((ROWS, SLOTS + 1), bool)),
     ("mask", [True] * ROWS),
     ("mask", ONES.bool().to("meta")),
     ("mask", [[True, False], [True]]),
     ("mask", np.full((ROWS, SLOTS), "yes")),
     ("weights", changed(ONES, (1, 0), -1.0)),
     ("weights", changed(ONES, (1, 0), NAN)),
-    ("weights", changed(ONES, (1, 0), INF)),
-    ("weights", ONES[:, :1]),
     ("weights", 2.0),
     ("weights", ONES.bool()),
-]
-INVALID_SOFTMAX_OPTIONS = [
     ("log_q", torch.full((ROWS, SLOTS), 0.25)),
-    ("log_q", changed(LOG_Q, (1, 2), 2.0)),
     ("log_q", changed(LOG_Q, (0, 0), -INF)),
     ("log_q", LOG_Q[0]),
-    *(("temperature", value) for value in (0.0, -0.5, NAN, INF, "0.5", True, None)),
+    *(("temperature", value) for value in (-0.5, NAN, INF, "0.5", True, None)),
     *(("temperature", torch.tensor(value)) for value in (0.0, NAN, 1, [1.0, 1.0])),
-    ("temperature", torch.tensor(-0.5, requires_grad=True)),
 ]
 
 
 @pytest.mark.parametrize("name", SLOT_LOSSES)
-def test_inputs_of_slot_losses(name):
+def test_scores_and_masks_of_every_slot_loss(name):
     for parameter, scores in INVALID_SCORES:
         assert_invalid(parameter, SLOT_LOSSES[name], *scores)
-    for parameter, value in INVALID_OPTIONS + (INVALID_SOFTMAX_OPTIONS if name in SOFTMAX else []):
-        assert_invalid(parameter, SLOT_LOSSES[name], *SCORES, **{parameter: value})
+    assert_invalid("mask", SLOT_LOSSES[name], *SCORES, mask=np.ones((ROWS, SLOTS + 1), bool))
+    assert_invalid("weights", SLOT_LOSSES[name], *SCORES, weights=ONES[:, :1])
+
+
+@pytest.mark.parametrize(("parameter", "value"), INVALID_OPTIONS)
+def test_options_of_slot_losses(parameter, value):
+    assert_invalid(parameter, losses.info_nce, *SCORES, **{parameter: value})
 
 
 @pytest.mark.parametrize("name", BATCH_LOSSES)
-@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
-def test_vectors_of_batch_losses(name, block):
+def test_vectors_of_batch_losses(name):
     z = random(40, 3)
     parameter = "anchors" if name.startswith("in_batch") else "z"
-    assert_invalid(parameter, BATCH_LOSSES[name], z.numpy(), block=block)
-    assert_invalid(parameter, BATCH_LOSSES[name], changed(z, (3, 1), NAN), block=block)
-    assert_invalid(parameter, BATCH_LOSSES[name], z[0], block=block)
-    assert_invalid(parameter, BATCH_LOSSES[name], torch.where(z > 0, 1e20, -1e20), block=block)  # products overflow
+    for invalid in (z.numpy(), changed(z, (3, 1), NAN), z[0]):
+        assert_invalid(parameter, BATCH_LOSSES[name], invalid)
+    for block in BLOCKS.values():
+        assert_invalid(parameter, BATCH_LOSSES[name], torch.where(z > 0, 1e20, -1e20), block=block)  # overflow
     assert_invalid("block", BATCH_LOSSES[name], z, block=0)
 
 
@@ -103,21 +95,18 @@ GUIDE = {"guide_positive": np.zeros(ROWS), "guide_negatives": np.zeros((ROWS, SL
 POINTS = {"anchors": EYE, "items": EYE, "positives": ([0], [0])}
 CENTRES = {"z": EYE, "centroids": EYE, "labels": [0, 1, 2, 3], "temperatures": 1.0}
 OF_SLOTS = [
-    *((losses.hinge, {"margin": value}, "margin") for value in (-1.0, NAN, INF, "wide")),
+    *((losses.hinge, {"margin": value}, "margin") for value in (-1.0, "wide")),
     *((losses.gbce, {"n_items": value}, "n_items") for value in (1, 10.0)),
-    *((losses.gbce, {"n_items": 10, "calibration": value}, "calibration") for value in (2, -0.1, NAN)),
+    *((losses.gbce, {"n_items": 10, "calibration": value}, "calibration") for value in (2, NAN)),
     *((losses.decoupled, {"sigma": value}, "sigma") for value in (0.0, INF)),
-    *((losses.debiased, {"prior": value}, "prior") for value in (1.0, -0.1, NAN)),
-    *((losses.debiased, {"min_score": value}, "min_score") for value in (NAN, INF, None)),
-    *((losses.hard_negative_nce, {"beta": value}, "beta") for value in (-1, NAN, INF)),
-    (losses.hard_negative_nce, {"prior": 1.0}, "prior"),
+    *((losses.debiased, {"prior": value}, "prior") for value in (-0.1, NAN)),
+    *((losses.debiased, {"min_score": value}, "min_score") for value in (NAN, INF)),
+    *((losses.hard_negative_nce, {"beta": value}, "beta") for value in (-1, INF)),
     *((losses.self_adversarial, {"alpha": value}, "alpha") for value in (-0.5, INF)),
-    *((losses.self_adversarial, {"margin": value}, "margin") for value in (INF, NAN, "9")),
+    *((losses.self_adversarial, {"margin": value}, "margin") for value in (INF, "9")),
     *((losses.gist, {"margin": value}, "margin") for value in (-0.1, INF)),
     (losses.gist, {"guide_positive": np.zeros(ROWS)}, "guide_positive"),
-    (losses.gist, {"guide_negatives": np.zeros((ROWS, SLOTS))}, "guide_positive"),
     (losses.gist, GUIDE | {"guide_positive": [0.5]}, "guide_positive"),
-    (losses.gist, GUIDE | {"guide_positive": [True] * ROWS}, "guide_positive"),
     (losses.gist, GUIDE | {"guide_positive": [NAN] * ROWS}, "guide_positive"),
     (losses.gist, GUIDE | {"guide_negatives": np.zeros((ROWS, SLOTS + 1))}, "guide_negatives"),
     (losses.gist, GUIDE | {"guide_negatives": np.full((ROWS, SLOTS), INF)}, "guide_negatives"),
@@ -142,14 +131,12 @@ OF_SLOTS = [
     ),
 ]
 OF_PAIRS = [  # in_batch(anchors, keys)
-    ({"keys": torch.ones(4, 2)}, "keys"),
     ({"keys": EYE.double()}, "keys"),
     ({"keys": EYE[:2]}, "keys"),
     ({"keys": None}, "partner"),
     ({"keys": None, "partner": [1, 1, 0, 0]}, "partner"),
     ({"partner": [0, 4, 5, 1]}, "partner"),
     ({"partner": [0.0, 1.0, 2.0, 3.0]}, "partner"),
-    ({"partner": [0, 1]}, "partner"),
     ({"mask": torch.ones(2, 2).bool()}, "mask"),
     ({"mask": lambda rows: torch.ones(4).bool()}, "mask"),
     ({"mask": torch.ones(4, 4)}, "mask"),
@@ -165,8 +152,6 @@ OF_IN_BATCH = [
     ({"negative_mask": torch.ones(4, 4).bool()}, "negative_mask"),
     ({"negatives": torch.ones(4, 1, 4), "log_q": torch.full((4,), -1.0)}, "log_q"),
     ({"prior": 1.0}, "prior"),
-    ({"beta": -1}, "beta"),
-    ({"form": "refind"}, "form"),
     ({"form": "refined"}, "log_q"),
     ({"positive_log_q": [-1.0] * 4}, "log_q"),
     ({"form": "classic", "log_q": [-1.0] * 4}, "positive_log_q"),
@@ -175,8 +160,6 @@ OF_IN_BATCH = [
 ]
 OTHERS = [
     (losses.in_batch_hinge, {"anchors": EYE, "keys": EYE, "among": 0}, "among"),
-    (losses.in_batch_hinge, {"anchors": EYE, "keys": EYE, "margin": -1}, "margin"),
-    (losses.eliminate, {"z": EYE, "partner": FOUR, "labels": [0, 1], "temperature": 1.0}, "labels"),
     (
         losses.eliminate,
         {"z": EYE, "partner": FOUR, "labels": FOUR, "temperature": 1.0, "key_labels": [0]},
@@ -184,10 +167,8 @@ OTHERS = [
     ),
     (losses.attract, {"z": EYE, "partner": FOUR, "labels": [0.5, 1, 2, 3], "temperature": 1.0}, "labels"),
     (losses.attract, {"z": EYE, "partner": [0, 1, 3, 2], "labels": FOUR, "temperature": 1.0}, "partner"),
-    (losses.attract, {"z": EYE, "partner": [1, 0, 3], "labels": FOUR, "temperature": 1.0}, "partner"),
     (losses.sup_con, {"z": EYE, "labels": [0, -2, 0, 0]}, "labels"),
     (losses.sup_con, {"z": EYE, "labels": ["a", "b", "c", "d"]}, "labels"),
-    (losses.sup_con, {"z": EYE, "labels": FOUR, "denominator": "negative"}, "denominator"),
     (losses.invariant_spreading, {"z": EYE, "partner": FOUR, "weight": -1}, "weight"),
     (losses.proto_nce, CENTRES | {"labels": [0, 1, 2, 4]}, "labels"),
     (losses.proto_nce, CENTRES | {"temperatures": [1.0, 0.0]}, "temperatures"),
@@ -207,7 +188,6 @@ OTHERS = [
     (losses.keep_hardest, {"values": torch.zeros(3), "keep": 1, "groups": [0]}, "groups"),
     (losses.keep_hardest, {"values": torch.tensor([0.0, NAN]), "keep": 1}, "values"),
     (losses.distinct_log_q, {"log_q": [-1.0]}, "log_q"),
-    (losses.distinct_log_q, {"log_q": [[0.5]]}, "log_q"),
     (losses.distinct_log_q, {"log_q": [["a"]]}, "log_q"),
     (losses.distinct_log_q, {"log_q": [[-1.0]], "mask": [[1]]}, "mask"),
     *(
@@ -216,15 +196,12 @@ OTHERS = [
             ([], [], "log_qs"),
             ([[[-1.0]], [-1.0]], [1, 1], "log_qs"),
             ([[[-1.0]], [[0.5]]], [1, 1], "log_qs"),
-            ([[[-1.0]], [[-1.0]]], [1], "shares"),
             ([[[-1.0]], [[-1.0]]], [1.0, -1.0], "shares"),
-            ([[[-1.0]], [[-1.0]]], [1.0, NAN], "shares"),
             ([[[-1.0]], [[-1.0]]], [0, 0], "shares"),
         )
     ),
     (losses.cached_step, {"encode": 3, "inputs": EYE, "loss": torch.sum, "chunk": 1}, "encode"),
     (losses.cached_step, {"encode": torch.nn.BatchNorm1d(4), "inputs": EYE, "loss": torch.sum, "chunk": 2}, "encode"),
-    (losses.cached_step, {"encode": torch.sin, "inputs": EYE, "loss": torch.sum, "chunk": 0}, "chunk"),
     (losses.cached_step, {"encode": torch.sin, "inputs": EYE, "loss": torch.sin, "chunk": 2}, "loss"),
     *((losses.gather_rows, {"vectors": value}, "vectors") for value in (np.eye(2), torch.ones(2, 2, 2), EYE > 0)),
 ]
@@ -255,7 +232,7 @@ def test_other_functions(call, options, parameter):
 
 
 @pytest.mark.parametrize("name", SLOT_LOSSES)
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize("value", [NAN, INF])
 def test_masked_slots_may_hold_anything(name, value):
     """Scores, weights and log_q."""
     mask = random(ROWS, SLOTS, seed=7) > 0
@@ -271,14 +248,6 @@ def test_masked_slots_may_hold_anything(name, value):
 def test_a_guide_hides_no_score(score):
     guide = {"guide_positive": [0.0] * ROWS, "guide_negatives": np.ones((ROWS, SLOTS))}
     assert_invalid("negatives", losses.gist, POSITIVE, changed(NEGATIVES, (0, 0), score), **guide)
-
-
-def test_half_precision_does_not_move_the_threshold_of_a_guide():
-    """1 <= 1 - 0.001 is false, though bfloat16 cannot tell the two apart: it is compared in float32."""
-    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
-        scores = torch.ones(1, dtype=dtype), torch.ones((1, 1), dtype=dtype)
-        assert losses.gist(*scores, margin=0.0).item() > 0.5
-        assert losses.gist(*scores, margin=0.001).item() == 0.0
 
 
 def test_log_q_of_certainty_may_be_rounded():

@@ -20,7 +20,7 @@ def in_loops(values, keep, groups, mask):
     return [float(j in chosen[:count]) for j in range(len(values))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(1, 4),
     st.integers(1, 7) | st.integers(30, 70),

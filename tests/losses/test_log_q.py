@@ -1,8 +1,4 @@
-"""log_q: K draws estimate the sum over all items without bias, on 50 items whose full softmax is known.
-
-By Monte Carlo, drawn by our own pools with fixed seeds: |z| < 4 for what is unbiased, far beyond for what is not; and
-by enumeration of every row that can be drawn from six items, to 1e-12.
-"""
+"""log_q: the sum over K draws is unbiased, by enumeration of every row that can be drawn from six items."""
 
 import itertools
 import math
@@ -11,35 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-import naysay as ns
 from naysay.losses import distinct_log_q, gist, info_nce, mixture_log_q, sampled_softmax
-from naysay.pools import Everything
-
-N_ITEMS, POSITIVE, ROWS, K = 50, 7, 200_000, 8
-KNOWN = ns.Positives.from_pairs([0], [POSITIVE], n_anchors=1, n_items=N_ITEMS)
-SCORES = np.random.default_rng(5).normal(0.0, 1.0, N_ITEMS)
-SCORES[POSITIVE] = 3.0
-RANKS = np.random.default_rng(6).permutation(N_ITEMS)
-RANKS = np.where(RANKS == 0, RANKS[POSITIVE], RANKS)
-RANKS[POSITIVE] = 0  # the positive is the most popular item, which is when its own log_q matters most
-POPULARITY = 1.0 / (1.0 + RANKS)
-WEIGHTS = {"uniform": None, "popularity": POPULARITY, "popular": np.where(RANKS < 25, POPULARITY, 0.0)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Cores are shared: torch's threads would wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def drawn(weights, distinct, *, rows=ROWS, k=K, seed=0, known=KNOWN):
-    """`rows` rows of k negatives for the one anchor."""
-    pool = Everything(known, WEIGHTS[weights], distinct=distinct)
-    return pool.draw(ns.Query(np.zeros(rows, np.int64)), k, rng=ns.rng_for(seed))
-
 
 # ---- every row that can be drawn from six items ----------------------------------------------------------------------
 
@@ -61,7 +29,7 @@ def one_after_the_other(k):
     return rows, q.prod(axis=1), np.log(q)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("k", [1, 3, 6])
 def test_all_distinct_rows(k):
     rows, chances, log_q = one_after_the_other(k)
     assert math.fsum(chances) == pytest.approx(1.0, rel=1e-12)

@@ -23,7 +23,7 @@ def in_loops(rows, positive, negatives, mask, weights):
     return losses
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 4), st.integers(0, 5), st.integers(0, 2**32))
 def test_means_over_slots_by_loops(rows, slots, seed):
     rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def hinge_in_loops(scores, partner, margin, among, left_out):
     return losses
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 5), st.sampled_from([None, 1, 2, 9]), st.integers(0, 2**32), st.sampled_from([1, 1 << 22]))
 def test_in_batch_hinge_by_loops(rows, among, seed, block):
     rng = np.random.default_rng(seed)

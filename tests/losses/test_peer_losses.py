@@ -98,27 +98,6 @@ def test_nt_xent_over_pairs_that_are_named(pml, scored):
     assert_same(in_batch(scored(z), partner=partner, labels=labels, temperature=0.4).mean(), other, [z])
 
 
-@SCORES
-@pytest.mark.parametrize("denominator", ["all", "negatives"])
-def test_a_memory_with_labels(pml, denominator, scored):
-    """Their columns are the memory alone; ours are the batch too, which the mask leaves out."""
-    z, memory = vectors(2)
-    labels, theirs = torch.tensor(LABELS["balanced"]), torch.tensor(LABELS["unbalanced"])
-    kind = pml.SupConLoss if denominator == "all" else pml.NTXentLoss
-    value = kind(temperature=0.5, **measured(scored))(z, labels, ref_emb=memory, ref_labels=theirs)
-    rows = sup_con(
-        scored(z),
-        labels,
-        keys=scored(memory),
-        key_labels=theirs,
-        mask=torch.arange(2 * ROWS) >= ROWS,
-        temperature=0.5,
-        denominator=denominator,
-    )
-    pairs = (labels[:, None] == theirs).sum(dim=1) if denominator == "negatives" else torch.ones(ROWS)
-    assert_same((rows * pairs).sum() / pairs.sum(), value, [z, memory])
-
-
 # ---- and where ours differs ----------------------------------------------------------------------------------------
 
 
