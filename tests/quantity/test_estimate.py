@@ -5,7 +5,6 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_model import mean_effective
@@ -43,12 +42,6 @@ def test_golden_k_of_simulated_runs(mu, k):
 @pytest.mark.parametrize(("mu", "k"), [(2.4, 21), (3.5, 194)])
 def test_how_the_curve_is_sampled_is_part_of_the_question(mu, k):
     assert of_simulated(mu, points=301).k == k
-
-
-@pytest.mark.parametrize(("weight", "k", "easy"), [(0.95, 4, False), (0.85, 14, False), (0.8, 271, True)])
-def test_golden_k_by_weight(weight, k, easy):
-    found = of_simulated(1, weight=weight)
-    assert (found.k, found.carried_by_easy, found.weight) == (k, easy, weight)
 
 
 def test_labels_that_are_almost_noise_run_away():
@@ -97,13 +90,6 @@ def test_what_the_answer_holds():
             array[0] = 1
 
 
-def test_forms_of_the_curve():
-    scores = [0.52, 0.61, 0.66]
-    expected = estimate(0.75, scores).curve.tolist()
-    assert estimate(np.float64(0.75), torch.tensor(scores, dtype=torch.float64)).curve.tolist() == expected
-    assert estimate(0.75, 0.6).curve.tolist() == estimate(0.75, [0.6]).curve.tolist()
-
-
 # ---- edges ----------------------------------------------------------------------------------------------------------
 
 
@@ -124,12 +110,6 @@ def test_labels_without_noise_have_no_best_k():
     assert (few.k, few.carried_by_easy) == (1, True)
 
 
-def test_a_model_that_is_never_wrong_either():
-    found = estimate(1.0, [1.0, 1.0])
-    assert found.curve == pytest.approx(np.full(1000, 0.1))
-    assert (found.k, found.flat, found.carried_by_easy) == (1, (1, 1000), True)
-
-
 def test_validation_above_training_is_answered_and_said():
     found = estimate(0.75, [0.6, 0.8, 1.0])
     assert found.reached[-1] == math.inf
@@ -144,12 +124,3 @@ def test_validation_below_chance_is_answered_and_said():
     found = estimate(0.75, [0.0, 0.4, 0.6])
     assert found.reached[0] == -math.inf
     assert mentions(found, "2 of 3 validation points are below 0.5")
-
-
-def test_one_point_is_one_moment():
-    assert mentions(estimate(0.75, 0.6), "One validation point is one moment")
-
-
-def test_k_max_of_one():
-    found = of_simulated(1, k_max=1)
-    assert (found.k, found.at_edge, found.flat, found.curve.shape) == (1, True, (1, 1), (1,))

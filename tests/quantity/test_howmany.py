@@ -50,7 +50,6 @@ def separations(val_auc, column=""):
     ("name", "text", "column"),
     [
         ("a.csv", "0.52\n0.61\n0.66\n0.7\n0.72\n", ""),
-        ("a.csv", "\n0.52\r\n0.61\r\n\r\n 0.66 \r\n0.7\r\n0.72", ""),
         ("a.csv", "anything\n0.52\n0.61\n0.66\n0.7\n0.72\n", ""),
         ("a.csv", "step, AUC ,loss\n1,0.52,9\n2,0.61,9\n3,0.66,9\n4,0.7,9\n5,0.72,9\n", ""),
         ("a.csv", "auc,val_auc\n.9,0.52\n.9,0.61\n.9,0.66\n.9,0.7\n.9,0.72\n", ""),
@@ -75,7 +74,6 @@ def test_a_curve_as_numbers_and_as_an_array(tmp_path):
     ("name", "content", "column", "parameter"),
     [
         ("a.csv", b"", "", "val_auc"),
-        ("a.csv", b"\n , \n\n", "", "val_auc"),
         ("a.csv", b"auc\n\n", "", "val_auc"),
         ("a.csv", b"step,train,test\n1,2,3\n", "", "val_auc"),
         ("a.csv", b"auc,AUC\n0.5,0.6\n", "", "val_auc"),
@@ -83,16 +81,12 @@ def test_a_curve_as_numbers_and_as_an_array(tmp_path):
         ("a.csv", b"a,a\n1,0.5\n", "a", "column"),
         ("a.csv", b"step,auc\n1,0.5\n2\n", "", "val_auc"),
         ("a.csv", b"0.5\n52\n", "", "val_auc"),
-        ("a.csv", b"0.5\nnan\n", "", "val_auc"),
         ("a.csv", b"\xff\xfe0", "", "val_auc"),
         ("a.csv", b"auc\n" + b"9" * 200_000, "", "val_auc"),
         ("a.json", b"{", "", "val_auc"),
         ("a.json", b"[" * 100_000, "", "val_auc"),
         ("a.json", b"{}", "", "val_auc"),
-        ("a.json", b"[]", "", "val_auc"),
         ("a.json", b'["0.5"]', "", "val_auc"),
-        ("a.json", b"[true]", "", "val_auc"),
-        ("a.json", b"[0.5, NaN]", "", "val_auc"),
         ("a.json", b"[0.5]", "auc", "column"),
         ("a.npy", b"no", "", "val_auc"),
         ("other.csv", b"", "", "val_auc"),
@@ -108,12 +102,6 @@ def test_the_error_of_a_curve_has_the_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("auc\n0.5\n\nhigh\n0.6\nlow\n")
     assert "'high' at line 4" in invalid(train_auc=0.75, val_auc="a.csv")[1]
-
-
-@pytest.mark.parametrize("array", [np.array([[0.5]]), np.array([]), np.array(["a"]), np.array([True]), np.array([{}])])
-def test_an_invalid_array_is_named(tmp_path, array):
-    np.save(tmp_path / "a.npy", array, allow_pickle=True)
-    assert invalid(train_auc=0.75, val_auc=str(tmp_path / "a.npy"))[0] == "val_auc"
 
 
 # ---- what is printed ------------------------------------------------------------------------------------------------
@@ -154,13 +142,6 @@ def test_separations_are_simulated_one_after_the_other():
     assert text.count("k_at = ") == 2
 
 
-def test_plain_terminals_get_plain_characters(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "\u4f60[b].csv").write_text("0.6\n0.7\n")
-    _, text = printed(train_auc=0.75, val_auc="\u4f60[b].csv", encoding="ascii", width=50)
-    assert "?[b].csv" in text  # names are data, not markup
-
-
 # ---- what is written ------------------------------------------------------------------------------------------------
 
 
@@ -174,12 +155,6 @@ def test_json_holds_all_of_it(tmp_path):
         assert (row["weight"], row["separation"], tuple(row["notes"])) == (one.weight, one.separation, one.notes)
 
 
-def test_json_of_infinite_separations(tmp_path):
-    printed(train_auc=1, val_auc="0,0.5,1", json=tmp_path / "out.json", k_max=3)
-    kept = json.loads((tmp_path / "out.json").read_text(), parse_constant=pytest.fail)
-    assert (kept[0]["separation"], kept[0]["reached"]) == ("inf", ["-inf", 0.0, "inf"])
-
-
 def test_the_plot_shows_v_the_schedule_and_names_as_they_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = """<b>&"it's" $x [0] {"signal": "1+1"}.csv"""
@@ -191,11 +166,6 @@ def test_the_plot_shows_v_the_schedule_and_names_as_they_are(tmp_path, monkeypat
     for text in ("k, negatives per positive", "weight", "0.95", "dashed: the best k, 4, at weight 0.9"):
         assert text in texts
     assert b"NaN" not in svg
-
-
-def test_a_plot_of_one_k_without_noise_as_png(tmp_path):
-    printed(train_auc=1, val_auc="0.6,0.9", k_max=1, plot=tmp_path / "out.PNG")
-    assert (tmp_path / "out.PNG").read_bytes().startswith(b"\x89PNG")
 
 
 def test_files_are_written_before_printing_which_a_closed_pipe_ends(tmp_path):

