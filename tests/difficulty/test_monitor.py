@@ -1,9 +1,7 @@
 """The monitor of a training run: its numbers by plain loops, every kind of logger, states, and files that go on."""
 
-import copy
 import json
 import math
-import pickle
 import resource
 import sys
 import types
@@ -69,7 +67,7 @@ def by_loops(negatives, scores, positive, temperature, hard, hardest):
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 9), st.sampled_from([0.05, 0.3, 1.0]))
 def test_the_numbers_are_those_of_plain_loops(seed, rows, width, temperature):
     parts = step_of(seed, rows, width)
@@ -79,31 +77,12 @@ def test_the_numbers_are_those_of_plain_loops(seed, rows, width, temperature):
         assert found.get(name, math.nan) == pytest.approx(value, nan_ok=True), name
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 9))
-def test_laws(seed, width):
-    """The bands share the whole gradient; between 1 and K negatives count; equal scores count alike."""
-    query, negatives, scores, positive = step_of(seed, 4, width)
-    found = observe(Monitor(), query, negatives, scores, positive)
-    if "effective_negatives" in found:
-        assert sum(found[f"gradient/{band}"] for band in ("easy", "hard", "hardest")) == pytest.approx(1)
-        assert 1 - 1e-9 <= found["effective_negatives"] <= width + 1e-9
-    full = ns.Negatives(np.arange(4 * width).reshape(4, width))
-    assert observe(Monitor(), query, full, 0 * scores, positive)["effective_negatives"] == pytest.approx(width)
-
-
 def test_torch_gives_the_same_and_gradients_are_not_needed():
     query, negatives, scores, positive = step_of(3)
     expected = observe(Monitor(), query, negatives, scores, positive)
     there = ns.Query(torch.from_numpy(query.anchors))
     with_gradient = torch.from_numpy(scores).requires_grad_()
     assert observe(Monitor(), there, negatives.to("cpu"), with_gradient, torch.from_numpy(positive)) == expected
-
-
-def test_scores_of_the_negatives_are_the_default():
-    query, negatives, scores, _ = step_of(3)
-    held = ns.Negatives(negatives.ids, scores=scores)
-    assert Monitor().observe(query, held) == Monitor().observe(query, ns.Negatives(negatives.ids), scores)
 
 
 def test_a_detector_is_asked():
@@ -127,12 +106,6 @@ def test_repeats_are_pairs_of_an_earlier_step():
         shares.append(monitor.observe(ns.Query([0, 1]), negatives)["repeats"])
     assert shares == [0, 0.5, 0, 1]
     assert "repeats" not in Monitor(memory=0).observe(ns.Query([0, 1]), negatives)
-
-
-def test_repeats_of_triples():
-    monitor, negatives = Monitor(), ns.Negatives(np.array([[1, 2]]), scores=np.zeros((1, 2)))
-    first, other = ns.Query([[0, 1, 2]]), ns.Query([[0, 2, 1]])
-    assert [monitor.observe(query, negatives)["repeats"] for query in (first, other, first)] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -242,10 +215,7 @@ def test_a_file_of_lines_goes_on_after_a_restart(tmp_path):
         ({"log": "run.txt"}, "log"),
         ({"log": "nowhere/run.jsonl"}, "log"),
         ({"log": "old.jsonl"}, "log"),
-        ({"every": 0}, "every"),
         ({"histograms": -1}, "histograms"),
-        ({"temperature": 0}, "temperature"),
-        ({"hard": 1.5}, "hard"),
         ({"hard": 0.1}, "hardest"),
         ({"detector": 3}, "detector"),
         ({"memory": -1}, "memory"),
@@ -279,21 +249,6 @@ def test_an_invalid_argument_is_named(call, parameter):
     with pytest.raises(ns.NaysayError) as caught:
         call(Monitor(memory=8))
     assert caught.value.parameter == parameter
-
-
-def test_the_repr_shows_the_settings():
-    assert repr(Monitor(every=3, memory=9)).startswith("Monitor(log=None, every=3, histograms=100, temperature=0.2")
-
-
-def test_a_pickled_monitor_goes_on_in_the_same_file(tmp_path):
-    monitor = Monitor(tmp_path / "run.jsonl", memory=8)
-    query, negatives = ns.Query([0]), ns.Negatives(np.array([[1, 2]]), scores=np.zeros((1, 2)))
-    monitor.observe(query, negatives)
-    copies = pickle.loads(pickle.dumps(monitor)), copy.deepcopy(monitor)
-    for again in copies:
-        found = again.observe(query, negatives)
-        assert (again.calls, found["repeats"]) == (2, 1.0)
-    assert len((tmp_path / "run.jsonl").read_text().splitlines()) == 4  # a header, and a line for each call
 
 
 def test_the_share_of_suspected_slots_is_that_of_the_detectors_threshold():

@@ -53,12 +53,6 @@ def test_percentiles_are_the_share_that_is_easier(world):
         assert found[row].tolist() == pytest.approx(wanted, nan_ok=True)
 
 
-@given(st.permutations(range(17)), st.integers(0, 5))
-def test_a_shuffled_row_has_the_same_percentiles(order, seed):
-    scores = np.random.default_rng(seed).standard_normal((1, 17))
-    assert (percentiles(scores[:, order]) == percentiles(scores)[:, order]).all()
-
-
 @given(worlds(), st.floats(0.01, 0.99), st.floats(0, 0.99))
 def test_bands_part_what_counts(world, hard, part):
     scores, kept, _, _ = world
@@ -75,7 +69,7 @@ def test_bands_part_what_counts(world, hard, part):
 
 
 @given(st.integers(1, 60), st.integers(0, 3000))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_intervals_part_every_size(parts, size):
     """Ends that are no decimals, too: of 3,000 negatives a third is 1,000 and not one fewer."""
     found = gradient_mass(np.zeros((1, size)), bins=parts).pairs.tolist()
@@ -126,7 +120,7 @@ def test_curves_against_loops(world, bins):
 
 
 @given(worlds(), st.integers(1, 7))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_curves_of_a_study_against_loops(world, bins):
     scores, kept, own, theirs = world
     lines, given_kept = scores.tolist(), None if kept is None else kept.tolist()
@@ -147,15 +141,6 @@ def test_curves_of_a_study_against_loops(world, bins):
     }
     for name, value in values.items():
         agree(getattr(found, name), plain.curve(lines, given_kept, value, even(bins)))
-
-
-def test_labels_of_slots():
-    """(B, K) labels: the same as one row at a time."""
-    rng = np.random.default_rng(3)
-    scores, own, theirs = rng.standard_normal((4, 12)), rng.integers(0, 5, 4), rng.integers(0, 5, (4, 12))
-    rows = [same_class_share(scores[i : i + 1], own[i : i + 1], theirs[i], bins=3).mean for i in range(4)]
-    found = same_class_share(scores, own, theirs, bins=3).mean
-    assert found.tolist() == pytest.approx(np.mean(rows, axis=0).tolist())
 
 
 def test_the_gradient_is_that_of_the_loss():
@@ -240,26 +225,6 @@ def test_classes_alone_do_not_pass_for_popular_negatives():
 # ---- what is handed in ----------------------------------------------------------------------------------------------
 
 
-def test_torch_numpy_and_lists_are_one():
-    scores = np.random.default_rng(0).standard_normal((3, 20)).astype(np.float32)
-    for given_scores in (torch.tensor(scores), scores.tolist(), torch.tensor(scores).requires_grad_()):
-        assert percentiles(given_scores).tolist() == percentiles(scores).tolist()
-    whole = percentiles(torch.tensor([[3, 1, 2]]), torch.tensor([[True, True, False]]))
-    assert whole[0, :2].tolist() == [0.5, 0.0]
-    assert np.isnan(whole[0, 2])
-    half = torch.tensor(scores).bfloat16()
-    assert percentiles(half).tolist() == percentiles(half.float()).tolist()
-
-
-@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
-def test_nothing_is_no_error(shape):
-    scores = np.zeros(shape)
-    assert percentiles(scores).shape == shape
-    assert bands(scores).shape == shape
-    assert np.isnan(gradient_mass(scores).mean).all()
-    assert consistency(scores).shuffled.degrees == 0
-
-
 def test_scores_that_do_not_count_may_be_anything():
     scores, mask = np.array([[0.5, np.nan, -np.inf, 0.1]]), np.array([[True, False, False, True]])
     assert percentiles(scores, mask)[0, [0, 3]].tolist() == [0.5, 0.0]
@@ -275,7 +240,6 @@ TREE_OF_TWO = [-1, 0]
 @pytest.mark.parametrize(
     ("call", "parameter"),
     [
-        (lambda: percentiles([0.1]), "scores"),
         (lambda: percentiles([["a"]]), "scores"),
         (lambda: percentiles([[0.1], [0.1, 0.2]]), "scores"),
         (lambda: bands([[0, 1], [np.nan, 1], [np.inf, 2]]), "scores"),
@@ -284,21 +248,16 @@ TREE_OF_TWO = [-1, 0]
         (lambda: bands(ROW, hard=1), "hard"),
         (lambda: bands(ROW, hardest=0.05), "hardest"),
         (lambda: gradient_mass(ROW, bins=0), "bins"),
-        (lambda: gradient_mass(ROW, bins=10**15), "bins"),
-        (lambda: gradient_mass(ROW, temperature=0), "temperature"),
         (lambda: same_class_share(ROW, [0, 1], [0, 1]), "labels"),
         (lambda: same_class_share(ROW, [-1], [0, 1]), "labels"),
-        (lambda: same_class_share(ROW, [0.5], [0, 1]), "labels"),
         (lambda: same_class_share(ROW, [0], [0]), "negative_labels"),
         (lambda: same_class_share(ROW, [0], [[0, -1]]), "negative_labels"),
         (lambda: common_depth([1, 2, 0, -1], [0], [3]), "hierarchy"),
-        (lambda: common_depth([1, 1], [0], [1]), "hierarchy"),
         (lambda: common_depth([-1, -1], [0], [1]), "hierarchy"),
         (lambda: common_depth([2, -1], [0], [1]), "hierarchy"),
         (lambda: common_depth(TREE_OF_TWO, [-1], [1]), "first"),
         (lambda: common_depth(TREE_OF_TWO, [0], [2]), "second"),
         (lambda: consistency(ROW).always_hard(0), "many"),
-        (lambda: consistency(ROW, hard=0), "hard"),
         (lambda: consistency(ROW, negative_labels=[0]), "negative_labels"),
     ],
 )
@@ -306,9 +265,3 @@ def test_an_invalid_argument_is_named(call, parameter):
     with pytest.raises(ns.NaysayError) as caught:
         call()
     assert caught.value.parameter == parameter
-
-
-def test_an_error_says_where_the_first_bad_value_is():
-    with pytest.raises(ns.NaysayError) as caught:
-        common_depth(TREE, [0, 1, 99], [0, 1])
-    assert "99 at row 2" in str(caught.value)

@@ -152,31 +152,11 @@ def test_the_file_holds_all_numbers(tmp_path):
     assert read["consistency"]["counts"] == found.consistency.counts.tolist()
 
 
-def test_what_is_unknown_is_null(tmp_path):
-    one = difficulty.study(ANCHORS[:1], NEGATIVES[:1], labels=[0], negative_labels=[1])
-    one.write(tmp_path / "one.json")
-    read = json.loads((tmp_path / "one.json").read_text(), parse_constant=lambda name: pytest.fail(name))
-    assert read["by_band"]["score"]["mean"][1:] == [None, None]  # of one negative none is hard
-    assert read["consistency"]["shuffled"]["p_value"] is None
-    one.plot(tmp_path / "one.svg")
-
-
 def test_a_picture_has_all_three_figures(tmp_path):
     difficulty.study(ANCHORS, NEGATIVES, **WHOLE).plot(tmp_path / "found.svg")
     text = (tmp_path / "found.svg").read_text()
     for words in ("by band", "by percentile", "How often", "least common ancestor", "shuffled"):
         assert words in text
-
-
-def test_a_picture_without_classes_as_png(tmp_path):
-    difficulty.study(ANCHORS, NEGATIVES).plot(tmp_path / "plain.PNG")
-    assert (tmp_path / "plain.PNG").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_results_print_in_a_few_lines():
-    found = difficulty.study(ANCHORS, NEGATIVES)
-    for part in (found, found.by_band, found.by_band.score, found.consistency):
-        assert len(repr(part)) < 400
 
 
 # ---- the arms of the training study ---------------------------------------------------------------------------------
@@ -233,10 +213,6 @@ def test_arms_of_table_1_replace_what_they_leave_out(name, left_out):
     assert not [i for i in found if i >= N - 1 and left_out(i)]
 
 
-def test_there_are_20_arms():
-    assert len(ns.difficulty.arms(POOL, id_as_score, 100, in_first_class)) == 20
-
-
 # ---- invalid calls --------------------------------------------------------------------------------------------------
 
 HOLES = np.where(np.arange(70)[:, None] % 9 == 4, np.nan, ANCHORS)
@@ -246,18 +222,14 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
-        ({"anchors": ANCHORS[0]}, "anchors"),
         ({"anchors": ANCHORS[:0]}, "anchors"),
         ({"anchors": np.ones((3, 6), int)}, "anchors"),
         ({"anchors": HOLES}, "anchors"),
         ({"anchors": ANCHORS * 1e30, "negatives": NEGATIVES * 1e30, "metric": "dot"}, "anchors"),
         ({"anchors": [], "negatives": lambda part: part}, "anchors"),
-        ({"negatives": NEGATIVES[:0]}, "negatives"),
-        ({"negatives": NEGATIVES[:, :4]}, "negatives"),
         ({"negatives": NEGATIVES.astype(float) * 1e-160}, "negatives"),
         ({"negatives": ZERO}, "negatives"),
         ({"negatives": lambda part: np.zeros((len(part), 0))}, "negatives"),
-        ({"negatives": lambda part: np.zeros(len(part))}, "negatives"),
         ({"negatives": lambda part: np.zeros((1, 4))}, "negatives"),
         ({"negatives": lambda part: np.full((len(part), 2), np.nan)}, "negatives"),
         ({"labels": OWN}, "negative_labels"),
@@ -270,10 +242,6 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
         ({"exclude": [(0, 1)]}, "exclude"),
         ({"exclude": ns.Positives.from_pairs([0], [50])}, "exclude"),
         ({"metric": "l2"}, "metric"),
-        ({"metric": np.zeros((2, 2))}, "metric"),
-        ({"temperature": -1}, "temperature"),
-        ({"bins": 0}, "bins"),
-        ({"hard": 2}, "hard"),
         ({"hardest": 0.05}, "hardest"),
     ],
 )
@@ -289,10 +257,8 @@ def test_an_invalid_argument_is_named(change, parameter):
     [
         (lambda found, here: found.write(here / "a.txt"), "path"),
         (lambda found, here: found.write(here / "no" / "a.json"), "path"),
-        (lambda found, here: found.write(None), "path"),
         (lambda found, here: found.plot(here / "a.pdf"), "path"),
         (lambda found, here: found.plot(here / "no" / "a.svg"), "path"),
-        (lambda found, here: found.plot(b"x.svg"), "path"),
         (lambda found, here: difficulty.arms(POOL, id_as_score, 100, 3), "same_class"),
     ],
 )
