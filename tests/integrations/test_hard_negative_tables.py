@@ -2,7 +2,6 @@
 
 import pytest
 from stand_in_models import Encoder, on_a_circle, random_table
-from test_mine_hard_negatives import mined
 
 from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations.sentence_transformers import mine_hard_negatives
@@ -67,13 +66,3 @@ def test_a_shortage_is_counted(capsys, options, short, missing, advice):
     last = capsys.readouterr().out.splitlines()[-1]
     wanted = options.get("num_negatives", 3)
     assert last == f"{short} have fewer than {wanted} negatives; {missing} are missing. {advice}"
-
-
-def test_an_empty_answer_has_statistics(capsys):
-    mine_hard_negatives({"q": ["q"], "p": ["p"]}, Encoder(on_a_circle(q=0, p=20)))
-    assert "Mean           0.9397              -              -" in capsys.readouterr().out.splitlines()
-
-
-def test_quiet(capsys):
-    mined([("q", "p")], on_a_circle(q=0, p=20))
-    assert capsys.readouterr() == ("", "")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.errors import MissingExtraError
 from naysay.integrations.lightning import monitor_callback
 
 QUERY, NEGATIVES = ns.Query([0, 1], step=3), ns.Negatives(np.array([[4, 5], [6, 7]]))
@@ -65,23 +64,6 @@ def test_a_step_without_what_is_needed_is_named(outputs):
     callback = monitor_callback(ns.difficulty.Monitor())
     with pytest.raises(ns.NaysayError, match=r"^`training_step` must be a dictionary with 'loss' and 'naysay'"):
         callback.on_train_batch_end(trainer(), None, outputs, None, 0)
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    for name in ("lightning.pytorch", "pytorch_lightning"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"^monitor_callback: lightning is not installed\. Run: pip install"):
-        monitor_callback(ns.difficulty.Monitor())
-
-
-@pytest.mark.usefixtures("package")
-def test_a_package_that_is_too_old_is_named(monkeypatch):
-    monkeypatch.setattr("naysay._packages.version", lambda name: "1.9.5")
-    with pytest.raises(
-        MissingExtraError,
-        match=r"^monitor_callback: .*lightning must be at least 2\.4 and below 3, got 1\.9\.5\. Run: pip install",
-    ):
-        monitor_callback(ns.difficulty.Monitor())
 
 
 @pytest.mark.parametrize("first", ["lightning.pytorch", "pytorch_lightning"])

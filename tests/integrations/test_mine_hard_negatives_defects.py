@@ -37,13 +37,6 @@ def test_1_an_anchor_is_not_its_own_negative():
     assert spaces["negative"][0] != " "  # a text that folds to nothing
 
 
-def test_1_an_anchor_that_is_its_own_positive_is_a_positive():
-    rows, table = [("A", "A"), ("C", "B")], on_a_circle(A=0, B=10, C=40)
-    assert mined(rows, table, num_negatives=1)["negative"] == ["B", "A"]
-    found = mined(rows, table, num_negatives=1, include_positives=True)
-    assert found["negative_1"][0] == "A"
-
-
 def test_2_there_is_a_seed():
     table = random_table([f"q{i}" for i in range(20)] + [f"d{i}" for i in range(40)], 0)
     rows, corpus = [(f"q{i}", f"d{i}") for i in range(20)], [f"d{i}" for i in range(40)]

@@ -47,15 +47,6 @@ def test_an_evaluation_set_has_random_batches(tmp_path):
     assert len(loss.seen[-1][0]) == 7
 
 
-def test_an_evaluation_set_of_as_many_rows_has_random_batches_too(tmp_path):
-    plan = ns.batches.Shuffled(small.N, 8, forbid=LABELS)
-    loss = small.Recorded(small.word_vectors())
-    args = small.arguments(tmp_path, batch_sampler=batch_sampler(plan), per_device_eval_batch_size=12)
-    data = {"train_dataset": small.training_set(), "eval_dataset": small.training_set()}
-    small.SentenceTransformerTrainer(loss.model, args, loss=loss, **data).evaluate()
-    assert [len(batch[0]) for batch in loss.seen] == [12, 12]
-
-
 def test_another_training_set_is_an_error_whatever_came_before(tmp_path):
     sampler = batch_sampler(ns.batches.Shuffled(small.N, 8, forbid=LABELS))
     options = {"batch_sampler": sampler, "num_train_epochs": 1}
@@ -82,12 +73,6 @@ def test_a_plan_that_contradicts_the_trainer_is_named(tmp_path, plan, options, s
     with pytest.raises(ns.NaysayError, match=rf"^{said}"):
         run.train()
     assert run.loss.seen == []
-
-
-@pytest.mark.parametrize("plan", [None, ns.batches.Shuffled, [[0, 1]]])
-def test_what_is_no_plan_is_named(plan):
-    with pytest.raises(ns.NaysayError, match=r"^batch_sampler: `plan` must be a plan of naysay.batches, such as Shuf"):
-        batch_sampler(plan)
 
 
 def test_the_trainer_calls_a_sampler_as_this_was_written_for():

@@ -103,20 +103,6 @@ def test_a_nearly_complete_graph_still_gives_all_that_is_left():
     assert sorted(pyg.negative_sampling(full, 30, 2).T.tolist()) == [[3, 4], [9, 2]]
 
 
-def test_the_types_of_pyg_go_in():
-    data = torch_geometric.data.Data(edge_index=torch_geometric.EdgeIndex(SQUARE, sparse_size=(4, 4)), num_nodes=4)
-    drawn = pyg.negative_sampling(data.edge_index, data.num_nodes, generator=seeded())
-    assert type(drawn) is torch.Tensor
-    assert drawn.dtype == torch.long
-
-
-@pytest.mark.parametrize("num_nodes", [0, None, (0, 3)])
-def test_an_empty_graph_gives_nothing(num_nodes):
-    empty = torch.empty(2, 0, dtype=torch.long)
-    assert pyg.negative_sampling(empty, num_nodes, 5).shape == (2, 0)
-    assert [part.shape for part in pyg.structured_negative_sampling(empty, num_nodes)] == [(0,)] * 3
-
-
 # ---- structured_negative_sampling -----------------------------------------------------------------------------------
 
 
@@ -136,15 +122,6 @@ def test_each_edge_gets_a_target_that_is_none(graph, loops, seed):
     assert i.equal(edges[0])
     assert j.equal(edges[1])
     assert set(zip(i.tolist(), k.tolist(), strict=True)) <= possible
-
-
-def test_every_possible_target_is_as_likely():
-    edges = torch.tensor([[0, 0], [1, 2]])
-    generator, counts = seeded(), np.zeros(6)
-    for _ in range(400):
-        counts += np.bincount(pyg.structured_negative_sampling(edges, 6, False, generator=generator)[2], minlength=6)
-    assert counts[:3].tolist() == [0, 0, 0]
-    assert chisquare(counts[3:]).pvalue > 1e-3
 
 
 # ---- errors and signatures ------------------------------------------------------------------------------------------

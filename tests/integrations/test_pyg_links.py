@@ -12,7 +12,6 @@ from torch_geometric.loader import LinkNeighborLoader
 from torch_geometric.sampler import BaseSampler, HeteroSamplerOutput, NegativeSampling, NeighborSampler, SamplerOutput
 
 import naysay as ns
-from naysay.integrations._node_times import NodeTimes
 from naysay.integrations.pyg import ExactLinkSampler
 from tests.integrations.upstream import check_signature
 
@@ -158,45 +157,6 @@ def test_negatives_are_no_later_than_their_seed(mode, hetero):
     assert bool((targets <= latest).all())
     assert hetero or bool((sources <= latest).all())
     assert not set(zip(sources.tolist(), targets.tolist(), strict=True)) & edge_set(edges)
-
-
-def test_targets_in_time_are_uniform_over_the_possible_ones():
-    known = ns.Positives.from_pairs([0, 0, 1], [1, 4, 2], 2, 6)
-    times = np.array([5, 0, 3, 3, 1, 9])
-    drawn = NodeTimes(known, None, times).targets(np.repeat([0, 1], 900), np.repeat([5, 3], 900), ns.rng_for(0))
-    possible = [[0, 2, 3], [1, 3, 4]]  # of time at most 5 without 1 and 4; of time at most 3 without 2
-    for row, part in enumerate(drawn.reshape(2, 900)):
-        counts = np.bincount(part, minlength=6)
-        assert np.flatnonzero(counts).tolist() == possible[row]
-        assert chisquare(counts[possible[row]]).pvalue > 1e-3
-
-
-def test_sources_in_time_keep_their_own_where_no_other_is_possible():
-    known = ns.Positives.from_pairs([0, 0], [0, 1], 2, 2)  # source 0 is connected to both targets
-    times = NodeTimes(known, np.array([0, 9]), np.array([0, 0]))
-    assert times.sources(np.full(20, 1), np.full(20, 5), ns.rng_for(0)).tolist() == [1] * 20
-    assert times.sources(np.full(20, 1), np.full(20, -1), ns.rng_for(0)).tolist() == [1] * 20
-
-
-def test_without_negatives_it_is_the_neighbour_sampler():
-    data = world()
-    sampler = ExactLinkSampler(data, alone(data))
-    loader = LinkNeighborLoader(data, [1], neighbor_sampler=sampler, edge_label_index=data.edge_index, batch_size=5)
-    batch = next(iter(loader))
-    assert batch.n_id[batch.edge_label_index].equal(data.edge_index[:, :5])
-    assert sampler.edge_permutation is sampler.sampler.edge_permutation
-
-
-def test_the_same_seed_draws_the_same():
-    state = torch.random.get_rng_state()
-    try:
-        found = []
-        for _ in range(2):
-            torch.default_generator.manual_seed(3)
-            found.append(loaded(world(), "triplet")[1].tolist())
-    finally:
-        torch.random.set_rng_state(state)
-    assert found[0] == found[1]
 
 
 def test_a_source_without_a_target_is_named():

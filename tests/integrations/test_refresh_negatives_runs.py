@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.errors import NaysayWarning
-from naysay.integrations._refresh_inputs import Slots, drift
+from naysay.integrations._refresh_inputs import drift
 from naysay.integrations.sentence_transformers import RefreshNegatives
 from tests.integrations import small_trainers as small
 
@@ -51,16 +50,6 @@ def test_negatives_are_trained_with_the_prompt_that_they_were_mined_with(tmp_pat
         assert all(text.startswith("w9 ") for column in batch[1:] for text in column)
 
 
-def test_negatives_that_are_selected_at_random_do_not_count_as_filled(tmp_path):
-    run = small.trainer(tmp_path, [refresh(mining={"select": "random"})], num_train_epochs=1)
-    run.train()
-    assert run.state.log_history[0]["refresh/random"] == 0
-    short = {"select": "random", "rank_range": (1, 2)}
-    run = small.trainer(tmp_path, [refresh(k=3, mining=short)], num_train_epochs=1)
-    run.train()
-    assert run.state.log_history[0]["refresh/random"] == pytest.approx(1 / 3)
-
-
 class StopEpoch(small.transformers.TrainerCallback):
     """Ends the first epoch after two of its three steps."""
 
@@ -88,21 +77,6 @@ def test_a_worker_gets_the_negatives_of_each_epoch(tmp_path):
     assert small.nearest(weights.at[0], 2) != small.nearest(weights.at[3], 2)
 
 
-def test_the_negatives_of_another_step_are_not_resumed(tmp_path):
-    whole = small.trainer(tmp_path / "run", [refresh()], **SAVED)
-    whole.train()
-    checkpoints = [str(tmp_path / "run" / f"checkpoint-{step}") for step in (4, 8)]
-    late = SAVED | {"resume_from_checkpoint": checkpoints[1]}
-    again = small.trainer(tmp_path / "run", [refresh()], **late)
-    again.train(resume_from_checkpoint=checkpoints[0])
-    assert again.loss.seen == whole.loss.seen[4:]
-    elsewhere = small.trainer(tmp_path / "new", [refresh()], **late)
-    said = r"`resume_from_checkpoint` must be a checkpoint of step 4 of this run .*checkpoint-8' or '.*/new/"
-    with pytest.raises(ns.NaysayError, match=said):
-        elsewhere.train(resume_from_checkpoint=checkpoints[0])
-    assert elsewhere.loss.seen == []
-
-
 def test_the_negatives_of_another_run_are_not_resumed(tmp_path):
     """Same texts, k and step, in one folder after the other: only the trainer is told which checkpoint it resumes."""
     small.trainer(tmp_path / "one", [refresh()], **SAVED).train()
@@ -114,17 +88,6 @@ def test_the_negatives_of_another_run_are_not_resumed(tmp_path):
     assert again.loss.seen == []
     again.train(resume_from_checkpoint=str(tmp_path / "other" / "checkpoint-4"))
     assert again.loss.seen == other.loss.seen[4:]
-
-
-def test_datasets_does_not_hash_the_texts(tmp_path, monkeypatch):
-    """It would pickle all of them whenever the transform is set; they are there again after it."""
-    pickled = []
-    monkeypatch.setattr(Slots, "__getstate__", lambda self: pickled.append(sorted(vars(self))) or vars(self))
-    run = small.trainer(tmp_path, [refresh()], num_train_epochs=1)
-    run.train()
-    assert pickled
-    assert all(names == [] for names in pickled)
-    assert all(len(batch) == 4 for batch in run.loss.seen)
 
 
 def test_a_set_whose_negatives_were_removed_is_not_resumed(tmp_path):
@@ -158,18 +121,6 @@ def test_drift_is_the_share_of_new_negatives_in_little_memory():
     assert peak < 5 * many.size  # bytes; n k k would be 100 for each
 
 
-def test_a_drift_that_fails_keeps_the_negatives(tmp_path, monkeypatch):
-    def full(ids, before):
-        raise MemoryError
-
-    monkeypatch.setattr("naysay.integrations._refresh.drift", full)
-    callback = refresh()
-    run = small.trainer(tmp_path, [callback], num_train_epochs=2)
-    with pytest.warns(NaysayWarning, match="at step 3 the negatives stay as they were: MemoryError"):
-        run.train()
-    assert (len(run.loss.seen), callback.refreshes) == (6, 1)
-
-
 def saved_ids(folder):
     """The file of negatives of a checkpoint."""
     return folder / "checkpoint-4" / "naysay_negatives" / "ids.npy"
@@ -177,19 +128,8 @@ def saved_ids(folder):
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        lambda ids: ids + 10_000,
-        lambda ids: ids - 10_000,
-        lambda ids: ids[:-1],
-        lambda ids: np.concatenate([ids, ids]),
-        lambda ids: ids.astype(np.float64),
-        lambda ids: ids.astype(np.int32),
-        lambda ids: ids.astype(bool),
-        lambda ids: ids[:, 0],
-        lambda ids: np.roll(ids, 1, axis=0),
-        lambda ids: ids[:, ::-1],
-    ],
-    ids=["too high", "negative", "short", "long", "floats", "int32", "flags", "flat", "of other rows", "other order"],
+    [lambda ids: ids + 10_000, lambda ids: ids[:-1], lambda ids: np.roll(ids, 1, axis=0)],
+    ids=["too high", "short", "of other rows"],
 )
 def test_ids_of_a_checkpoint_that_are_not_of_this_run_are_an_error(tmp_path, changed):
     small.trainer(tmp_path, [refresh()], **SAVED).train()

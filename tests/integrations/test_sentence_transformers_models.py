@@ -1,19 +1,17 @@
 """Real models of sentence-transformers, made here and small, where that package is installed."""
 
-import json
 import warnings
 
 import numpy as np
 import pytest
 
-from naysay.encode.model import load_model, settings_of, weights_hash
+from naysay.encode.model import load_model, weights_hash
 from naysay.encode.texts import encode_texts
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import datasets
-    import sentence_transformers as package
     import tokenizers
     import torch
     import transformers
@@ -81,51 +79,6 @@ def test_a_model_that_was_saved_and_loaded_is_the_same(models, tmp_path):
         next(again.parameters()).view(-1)[0] += 1
     assert weights_hash(again) != weights_hash(models[0])
     assert encode_texts(again, DOCUMENTS, folder=tmp_path) != first
-
-
-def test_settings_are_seen(models):
-    model = models[0]
-    before = settings_of(model)
-    assert settings_of(model) == before
-    for name, value in (("max_seq_length", 7), ("truncate_dim", 4), ("prompts", {"query": "q: "})):
-        old = getattr(model, name)
-        setattr(model, name, value)
-        assert settings_of(model) != before
-        setattr(model, name, old)
-    assert settings_of(model) == before
-
-
-def test_versions_are_seen(models):
-    packages = json.loads(settings_of(models[0]))["packages"]
-    assert {*packages} == {"sentence_transformers", "transformers"}
-    assert packages["transformers"] == transformers.__version__
-
-
-def test_the_way_of_pooling_is_seen(models):
-    words, mean = models[0]
-    kinds = [
-        settings_of(package.SentenceTransformer(modules=[words, type(mean)(16, how)], device="cpu"))
-        for how in ("mean", "cls")
-    ]
-    assert kinds[0] != kinds[1]
-
-
-def test_an_activation_is_seen(models):
-    config = next(part.config for part in models[0].modules() if hasattr(part, "config"))
-    before = settings_of(models[0])
-    config.hidden_act = "relu"
-    try:
-        assert settings_of(models[0]) != before
-    finally:
-        config.hidden_act = "gelu"
-
-
-def test_the_vectors_are_those_of_the_model(models, tmp_path):
-    texts = [*DOCUMENTS, *DOCUMENTS[:5], "cat dog cat"]
-    found = np.load(encode_texts(models[0], texts, folder=tmp_path, prompt="q: ", batch_size=4))
-    assert np.allclose(found, models[0].encode(texts, prompt="q: "), atol=1e-5)
-    plain = np.load(encode_texts(models[0], texts, folder=tmp_path))
-    assert not np.allclose(found, plain, atol=1e-2)
 
 
 def test_prompts_by_name_and_by_side(models, tmp_path):
