@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.checks import public
-from naysay.detectors.posterior_summary import BIASED, cut_at
+from naysay.detectors.posterior import BIASED, cut_at
 from naysay.detectors.rate import RateEstimate, unlabelled_share
 from naysay.mining.auto import fit_posterior
 from naysay.mining.estimate import basis

@@ -1,8 +1,10 @@
 """DISTRUST: detectors of false negatives, policies that act on them, and measures of both."""
 
+from naysay.detectors._posterior_model import LabelCheck
 from naysay.detectors.bands import Bands
 from naysay.detectors.by_reviewer import ByReviewer
 from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive, lowest_scores
+from naysay.detectors.by_vectors import SoftClusters, SupportViews
 from naysay.detectors.calibrated import Calibrated, one_per_anchor
 from naysay.detectors.combined import Combined, Judgement
 from naysay.detectors.duplicates import Duplicates
@@ -13,8 +15,7 @@ from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.llm import LLM, Usage
 from naysay.detectors.mixture import Mixture, TwoComponentMixture
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
-from naysay.detectors.posterior import Posterior
-from naysay.detectors.posterior_summary import Cut, LabelCheck, PosteriorSummary, cut
+from naysay.detectors.posterior import Cut, Posterior, PosteriorSummary, cut
 from naysay.detectors.rate import (
     PairLabels,
     RateEstimate,
@@ -25,8 +26,6 @@ from naysay.detectors.rate import (
     unlabelled_share,
 )
 from naysay.detectors.reviewer import AnswerFile, CrossEncoder, Encoder, Pairs, People, Reviewer
-from naysay.detectors.soft_clusters import SoftClusters
-from naysay.detectors.support_views import SupportViews
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
 
 __all__ = [

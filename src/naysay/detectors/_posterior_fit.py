@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from naysay._intervals import least_shares
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_exact, first_bad, raise_invalid
-from naysay.detectors._logistic import Logistic, chance
-from naysay.detectors.posterior_summary import FINE, MIN_LABELLED, NOT_TOLD_APART, TOO_FEW
 from naysay.rng import rng_for
 
 Mask = NDArray[np.bool_]
 Whole = NDArray[np.int64]
+FINE, TOO_FEW, NOT_TOLD_APART = range(3)  # codes of `PosteriorSummary.reason`
+MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
 
 # Lists
 _WINDOW = 0.4  # of a list: the length of its background
@@ -45,17 +45,93 @@ _LARGEST_C = 0.98  # with c = 1 no unlabelled slot would be positive
 _ABOVE_LIMIT = 1.15  # how many times its lower limit c is at most, where a larger c is more likely
 _TRIED_ODDS = 2.0 ** np.arange(-1, 6.5, 0.5)  # of c, as multiples of the odds of its lower limit
 
+# Newton's method
+_MAX_STEPS, _MAX_HALVINGS = 100, 40
+_LEAST_GAIN = 1e-4  # of what a step promises: a step that gains less is halved (Armijo)
+
+
+# ---- logistic regression --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logistic:
+    """P(hit | x) = c / (1 + exp(-x . w)), with a normal prior of the weights w.
+
+    Products are sums of NumPy's own loops: those of a BLAS depend on its threads.
+    """
+
+    design: Floats  # (m, w) x of each group of trials
+    hits: Floats  # (m,) trials of each group that hit
+    misses: Floats  # (m,)
+    precision: Floats  # (w, w) of the prior
+    centre: Floats  # (w,) of the prior
+
+    def fit(self, start: Floats, *, tolerance: float, c: float = 1.0) -> Floats:
+        """(w,) the weights of the largest posterior density; c is the chance of a hit where x . w is large.
+
+        It stops where a step promises to gain less than `tolerance` of the objective.
+        """
+        weights, value = start, self.objective(start, c)
+        for _ in range(_MAX_STEPS):
+            gradient, curvature = self.derivatives(weights, c)
+            step = np.linalg.solve(curvature, gradient)
+            promised = float((gradient * step).sum()) / 2
+            if promised <= tolerance * max(abs(value), 1.0):
+                return weights
+            for halving in range(_MAX_HALVINGS):
+                length = 0.5**halving
+                tried = weights + length * step
+                value_there = self.objective(tried, c)
+                if value_there >= value + _LEAST_GAIN * length * promised:
+                    break
+            else:
+                return weights  # only rounding error is left
+            weights, value = tried, value_there
+        return weights
+
+    def log_odds(self, weights: Floats) -> Floats:
+        """(m,) x . w of each group."""
+        return np.asarray(np.einsum("mw,w->m", self.design, weights))
+
+    def likelihood(self, weights: Floats, c: float = 1.0) -> float:
+        """The log-likelihood of hits and misses."""
+        odds = self.log_odds(weights)
+        log_hit = np.log(c) - np.logaddexp(0.0, -odds)
+        log_miss = -np.logaddexp(0.0, odds) if c == 1 else np.log1p(-np.exp(log_hit))
+        return float((self.hits * log_hit + self.misses * log_miss).sum())
+
+    def objective(self, weights: Floats, c: float = 1.0) -> float:
+        """The log-likelihood and the log-density of the prior."""
+        away = weights - self.centre
+        return self.likelihood(weights, c) - float(np.einsum("i,ij,j->", away, self.precision, away)) / 2
+
+    def derivatives(self, weights: Floats, c: float = 1.0) -> tuple[Floats, Floats]:
+        """(w,) the gradient of the objective, and (w, w) its expected curvature, positive definite."""
+        positive = chance(self.log_odds(weights))
+        rest = np.maximum(1 - c * positive, 1e-12)
+        slope = self.hits * (1 - positive) - self.misses * c * positive * (1 - positive) / rest
+        bend = (self.hits + self.misses) * c * positive * (1 - positive) ** 2 / rest
+        prior = np.einsum("ij,j->i", self.precision, weights - self.centre)
+        curvature = np.einsum("mi,mj->ij", self.design * bend[:, None], self.design) + self.precision
+        return np.einsum("mi,m->i", self.design, slope) - prior, curvature
+
+
+def chance(log_odds: Floats) -> Floats:
+    """1 / (1 + exp(-log_odds)), without overflow."""
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * log_odds))
+
 
 # ---- lists ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Candidates of some anchors, nearest first."""
+    """Candidates of some anchors, nearest first. `read_lists` checks and sorts what users pass."""
 
     scores: Floats  # (A, M) descending, NaN where a list has ended
     positives: Floats  # (A,) the score of one labelled positive of each anchor, NaN without one
-    alike: Floats | None  # (A, M) the largest cosine to the anchor's labelled positives, NaN where unknown
+    alike: Floats | None = None  # (A, M) the largest cosine to the anchor's labelled positives, NaN where unknown
+    order: Whole | None = None  # (A, M) the places of the slots as users passed them; None: the same
 
     @property
     def filled(self) -> Mask:
@@ -66,13 +142,13 @@ class Lists:
         """Some anchors."""
         return Lists(self.scores[rows], self.positives[rows], None if self.alike is None else self.alike[rows])
 
+    def first(self, width: int) -> Lists:
+        """The first candidates of each anchor."""
+        return Lists(self.scores[:, :width], self.positives, None if self.alike is None else self.alike[:, :width])
+
     def nearest(self, k: int) -> Mask:
         """(A, M): the k nearest candidates of each anchor."""
         return self.filled & (np.arange(self.scores.shape[1]) < k)
-
-    def cut(self, width: int) -> Lists:
-        """The first candidates of each anchor."""
-        return Lists(self.scores[:, :width], self.positives, None if self.alike is None else self.alike[:, :width])
 
     def labelled_inside(self, depth: int) -> Mask:
         """(A,): labelled positives that score as high as the first `depth` candidates of their list."""
@@ -83,42 +159,61 @@ class Lists:
         with np.errstate(invalid="ignore"):
             return np.asarray(self.positives >= last)
 
+    def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(A, M) values of the slots as users passed them, nearest first."""
+        return values if self.order is None else np.take_along_axis(values, self.order, axis=1)
 
-def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Lists, Whole | None]:
-    """Check lists, and sort each by score; also return the order, for `sorted_by` and `in_place`.
+    def in_place(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(A, M) the inverse of `sorted`."""
+        if self.order is None:
+            return values
+        unsorted = np.empty_like(values)
+        np.put_along_axis(unsorted, self.order, values, axis=1)
+        return unsorted
 
-    -inf and NaN mark slots without a candidate. Equal scores keep their order.
-    """
-    values = numbers("scores", scores, 2)
+    def read_mask(self, parameter: str, mask: Any) -> Mask:
+        """(A, M) the slots of a mask that a user passed which hold a candidate, nearest first."""
+        values = as_array(parameter, to_numpy(mask))
+        if values.shape != self.scores.shape or values.dtype != bool:
+            raise_invalid(parameter, f"bool of shape {self.scores.shape}", f"{values.dtype} of shape {values.shape}")
+        return np.asarray(self.sorted(values) & self.filled)
+
+
+def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> Lists:
+    """Check lists as users pass them: -inf and NaN mark slots without a candidate. Equal scores keep their order."""
+    values = read_numbers("scores", scores, 2)
     values = np.where(values == -np.inf, np.nan, values)
     if np.isinf(values).any():
         raise_invalid("scores", "finite, or -inf or NaN where a slot is empty", first_bad(values, np.isinf(values)))
     rows = len(values)
-    positives = np.full(rows, np.nan) if positive_scores is None else numbers("positive_scores", positive_scores, 1)
+    positives = np.full(rows, np.nan) if positive_scores is None else read_numbers("positive_scores", positive_scores)
     if positives.shape != (rows,):
         raise_invalid("positive_scores", f"of {rows} anchors, like `scores`", f"{len(positives)}")
-    order = _descending_order(values)
-    similar = None
-    if alike is not None:
-        similar = numbers("alike", alike, 2)
-        if similar.shape != values.shape:
-            raise_invalid("alike", f"of shape {values.shape}, like `scores`", f"shape {similar.shape}")
-        similar = sorted_by(_finite_or_nan(similar), order)
-    values = np.clip(values, -_LARGEST_SCORE, _LARGEST_SCORE)
-    positives = np.clip(_finite_or_nan(positives), -_LARGEST_SCORE, _LARGEST_SCORE)
-    return Lists(sorted_by(values, order), positives, similar), order
+    similar = None if alike is None else read_numbers("alike", alike, 2)
+    if similar is not None and similar.shape != values.shape:
+        raise_invalid("alike", f"of shape {values.shape}, like `scores`", f"shape {similar.shape}")
+    return lists_of(values, positives, similar)
 
 
-def read_mask(parameter: str, mask: Any, lists: Lists, order: Whole | None) -> Mask:
-    """(A, M) the slots of a mask that hold a candidate, in the order of the lists."""
-    values = as_array(parameter, to_numpy(mask))
-    if values.shape != lists.scores.shape or values.dtype != bool:
-        raise_invalid(parameter, f"bool of shape {lists.scores.shape}", f"{values.dtype} of shape {values.shape}")
-    return np.asarray(sorted_by(values, order) & lists.filled)
+def lists_of(scores: Floats, positives: Floats, alike: Floats | None = None) -> Lists:
+    """The lists of (A, M) finite scores, NaN in empty slots, in any order; unchecked."""
+    with np.errstate(invalid="ignore"):
+        in_order = (scores[:, 1:] <= scores[:, :-1]) | np.isnan(scores[:, 1:])
+    order = None if in_order.all() else np.argsort(-scores, axis=1, kind="stable")
+
+    def descending(values: Floats) -> Floats:
+        return values if order is None else np.take_along_axis(values, order, axis=1)
+
+    return Lists(
+        scores=descending(np.clip(scores, -_LARGEST_SCORE, _LARGEST_SCORE)),
+        positives=np.clip(_finite_or_nan(positives), -_LARGEST_SCORE, _LARGEST_SCORE),
+        alike=None if alike is None else descending(_finite_or_nan(alike)),
+        order=order,
+    )
 
 
-def numbers(parameter: str, values: Any, dimensions: int) -> Floats:
-    """Numbers of so many dimensions, checked, as float64."""
+def read_numbers(parameter: str, values: Any, dimensions: int = 1) -> Floats:
+    """Numbers of one or two dimensions, checked, as float64."""
     array = as_array(parameter, to_numpy(values))
     if array.ndim != dimensions or array.dtype.kind not in "iuf":
         shape = "(A, M)" if dimensions == 2 else "(A,)"
@@ -127,29 +222,13 @@ def numbers(parameter: str, values: Any, dimensions: int) -> Floats:
     return array.astype(np.float64) + 0.0  # -0.0 becomes 0.0
 
 
-def sorted_by(values: NDArray[Any], order: Whole | None) -> NDArray[Any]:
-    """(A, M) values in the order that `read_lists` found."""
-    return values if order is None else np.take_along_axis(values, order, axis=1)
-
-
-def in_place(values: NDArray[Any], order: Whole | None) -> NDArray[Any]:
-    """(A, M) the inverse of `sorted_by`."""
-    if order is None:
-        return values
-    unsorted = np.empty_like(values)
-    np.put_along_axis(unsorted, order, values, axis=1)
-    return unsorted
-
-
 def _finite_or_nan(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _descending_order(values: Floats) -> Whole | None:
-    """(A, M) the order of descending scores, NaN last; None if they are in order already."""
-    with np.errstate(invalid="ignore"):
-        in_order = (values[:, 1:] <= values[:, :-1]) | np.isnan(values[:, 1:])
-    return None if in_order.all() else np.argsort(-values, axis=1, kind="stable")
+def mean_of(values: Floats, mask: Mask) -> float:
+    """The mean over a mask; 0 if it is empty."""
+    return float(values[mask].sum() / max(1, np.count_nonzero(mask)))
 
 
 def backgrounds(scores: Floats, expected: Floats | None = None, length: int = 0) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE, Z, most_share
 from naysay._state import Entry
 from naysay.arrays import Floats
-from naysay.checks import raise_invalid
-from naysay.detectors._logistic import Logistic
+from naysay.checks import public, raise_invalid
 from naysay.detectors._posterior_fit import (
     DRAWS,
     FEATURES,
@@ -21,16 +20,16 @@ from naysay.detectors._posterior_fit import (
     WIDTH,
     Fit,
     Lists,
+    Logistic,
+    Mask,
+    Whole,
     backgrounds,
     curves,
     expected_positives,
+    mean_of,
 )
-from naysay.detectors.posterior_summary import LabelCheck, mean_of, posterior_rate
 from naysay.detectors.rate import RateEstimate
 from naysay.rng import rng_for
-
-Whole = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 LARGEST = 1 - 2.0**-24  # posterior, in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 _LARGEST_ODDS = 600.0  # log-odds: the exponential is finite
@@ -43,6 +42,12 @@ MODEL_ERROR = 0.15  # of the log-rate, where assumptions hold about: measured in
 _C_RESTS_ON = 0.5  # of the labelled positives, about: those among the slots that c rests on
 _SELECTED_ERROR = (0.6, 0.3)  # more error of either end, where all of the posterior was left out
 _DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
+_VAGUE = 3.0  # times the lower end: from here on, an estimate has a note
+_IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
+_ASSUMPTIONS = (
+    "labelled positives were labelled at random among the positives of their anchor, whatever their score",
+    "some candidates of the highest scores are positives almost surely, and scores mean about the same for all anchors",
+)
 
 # Similarity of candidates to labelled positives
 TERMS = 6  # of the regression of similarities on scores
@@ -104,7 +109,7 @@ class Model:
     def of(fit: Fit, lists: Lists, depth: int, anchors: Whole | None = None) -> Model:
         """Without the evidence of item vectors. `anchors` (A,) are the ids of the lists, if they are known."""
         no_shift = np.tile([0.0, 1.0], (len(fit.draws), 1))
-        sizes = lists.cut(depth).filled.sum(axis=1)
+        sizes = lists.first(depth).filled.sum(axis=1)
         shown = np.flatnonzero(sizes)  # a list without candidates has no background
         ids = np.zeros(0, np.int64) if anchors is None else anchors[shown]
         ids, first = np.unique(ids, return_index=True)
@@ -151,23 +156,23 @@ class Model:
 
         A list of an unknown anchor shows its own background if it is about as long as those that were fitted.
         """
-        sizes = lists.cut(self.depth).filled.sum(axis=1)
-        found = np.where(sizes >= _LONG_ENOUGH * self.length, np.nan, self.level)
+        sizes = lists.first(self.depth).filled.sum(axis=1)
+        levels = np.where(sizes >= _LONG_ENOUGH * self.length, np.nan, self.level)
         if len(self.anchors) and anchors.ndim == 1:
             place = np.minimum(np.searchsorted(self.anchors, anchors), len(self.anchors) - 1)
-            found = np.where(self.anchors[place] == anchors, self.levels[place], found)
-        return found
+            levels = np.where(self.anchors[place] == anchors, self.levels[place], levels)
+        return levels
 
     def log_odds(self, lists: Lists, levels: Floats | None = None) -> Floats:
         """(A, W) logit p of the first candidates; NaN where a list has ended. For `levels` see `features`."""
         scores = lists.scores[:, : self.depth]
-        found = np.empty(scores.shape)
+        odds = np.empty(scores.shape)
         step = max(1, _BLOCK // max(1, scores.shape[1]))
-        for start in range(0, len(found), step):
+        for start in range(0, len(odds), step):
             rows = slice(start, start + step)
             features = self.features(scores[rows], None if levels is None else levels[rows])
-            found[rows] = curves(features, self.knots[-1], self.weights[-1])
-        return found
+            odds[rows] = curves(features, self.knots[-1], self.weights[-1])
+        return odds
 
     def vectors_count(self, odds: Floats) -> Mask:
         """(A, W): where similarities count: elsewhere not even the most similar candidate is likely to be positive."""
@@ -179,27 +184,27 @@ class Model:
 
     def evidence(self, odds: Floats, lists: Lists) -> Floats:
         """(A, W) the log-ratio of densities of each slot, 0 where there is no evidence, or where it does not count."""
-        found = np.zeros(odds.shape)
+        log_ratios = np.zeros(odds.shape)
         if lists.alike is None or not len(self.similar):
-            return found
+            return log_ratios
         scores, alike = lists.scores[:, : odds.shape[1]], lists.alike[:, : odds.shape[1]]
         known = self.vectors_count(odds) & ~np.isnan(alike + lists.positives[:, None] + scores)
         rows, columns = np.nonzero(known)
         v = alike[rows, columns] - predicted(self.similar, self.scale, scores[rows, columns], lists.positives[rows])
-        found[rows, columns] = self.ratios[np.searchsorted(self.edges, v, side="right")]
-        return found
+        log_ratios[rows, columns] = self.ratios[np.searchsorted(self.edges, v, side="right")]
+        return log_ratios
 
     def of_odds(self, odds: Floats, lists: Lists) -> Floats:
         """(A, M) the posterior of all candidates from what `log_odds` returned, 0 where a list has ended."""
-        found = np.full(lists.scores.shape, np.float64(np.float32(min(self.beyond, LARGEST))))
+        posterior = np.full(lists.scores.shape, np.float64(np.float32(min(self.beyond, LARGEST))))
         width = odds.shape[1]
         step = max(1, _BLOCK // max(1, width))
-        for start in range(0, len(found), step):
+        for start in range(0, len(posterior), step):
             rows = slice(start, start + step)
             raised = odds[rows] + self.evidence(odds[rows], lists.take(rows))
-            found[rows, :width] = probability(self.slope * raised + self.shift)
-        found[np.isnan(lists.scores)] = 0.0
-        return found
+            posterior[rows, :width] = probability(self.slope * raised + self.shift)
+        posterior[np.isnan(lists.scores)] = 0.0
+        return posterior
 
     def of_lists(self, lists: Lists) -> Floats:
         """`of_odds` of the log-odds."""
@@ -251,18 +256,24 @@ def model_of_state(parts: dict[str, NDArray[Any]]) -> Model:
 
 def probability(odds: Floats) -> Floats:
     """The probability of log-odds, below 1, rounded to 32 bits: thresholds mean the same in both."""
-    found = 1 / (1 + np.exp(-np.clip(odds, -_LARGEST_ODDS, _LARGEST_ODDS)))
-    return np.asarray(np.minimum(found, LARGEST).astype(np.float32).astype(np.float64))
+    exact = 1 / (1 + np.exp(-np.clip(odds, -_LARGEST_ODDS, _LARGEST_ODDS)))
+    return np.asarray(np.minimum(exact, LARGEST).astype(np.float32).astype(np.float64))
 
 
 def beyond_of(model: Model, lists: Lists, odds: Floats) -> float:
     """The mean posterior of the last ten ranks that are fitted."""
     last = (lists.nearest(model.depth) & ~lists.nearest(model.depth - _LAST_RANKS))[:, : odds.shape[1]]
-    posterior = model.of_odds(odds, lists.cut(odds.shape[1]))
+    posterior = model.of_odds(odds, lists.first(odds.shape[1]))
     return float(posterior[last].mean()) if last.any() else float(posterior[~np.isnan(odds)].min(initial=1.0))
 
 
 # ---- estimates of sets ----------------------------------------------------------------------------------
+
+
+def posterior_rate(estimate: float, low: float, high: float, n: int) -> RateEstimate:
+    """A rate by the posterior. A lower end far below the estimate has a note."""
+    notes = (_IMPURE,) if low * _VAGUE < estimate else ()
+    return RateEstimate("false negatives", estimate, low, high, CONFIDENCE, n, _ASSUMPTIONS, notes)
 
 
 def rate_of(model: Model, lists: Lists, posterior: Floats, mask: Mask) -> RateEstimate:
@@ -303,7 +314,7 @@ def _drawn_ends(model: Model, lists: Lists, mask: Mask) -> tuple[float, float]:
         return 0.0, 0.0
     rows = np.flatnonzero(mask.any(axis=1))
     rows = rows[:: max(1, -(-int(np.count_nonzero(mask)) // _DRAWN_SLOTS))]
-    part, chosen = lists.take(rows).cut(model.depth), mask[rows][:, : model.depth]
+    part, chosen = lists.take(rows).first(model.depth), mask[rows][:, : model.depth]
     if not chosen.any():
         return 0.0, 0.0
     features = model.features(part.scores)
@@ -476,6 +487,38 @@ def tail_of(v: Floats, posterior: Floats, k: int) -> tuple[float, float, float]:
         parts += sign * (hits - part * slots) / slots.sum()
     low = excess - 1.645 * float(np.sqrt((parts**2).sum()))
     return float(np.median(shares)) if shares else np.nan, excess, low
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class LabelCheck:
+    """Whether labelled positives look like a random part of all positives, by item vectors.
+
+    Args:
+        by_labels: The false share of the nearest k by the posterior as fitted.
+        by_vectors: The same by candidates that are unusually similar to a labelled positive. NaN: cannot be told.
+        excess: The share of unusually similar candidates among the nearest k, above that at ranks 31 to 50.
+        low: The 95 % lower limit of the excess over anchors.
+        shift: What was added to the log-odds of the posterior, 0 if nothing.
+    """
+
+    by_labels: float
+    by_vectors: float
+    excess: float
+    low: float
+    shift: float
+
+    @property
+    def verdict(self) -> str:
+        """The result in words."""
+        if np.isnan(self.by_vectors):
+            return "labels could not be checked"
+        if self.shift:
+            return "corrected: labels are not random, by item vectors"
+        if self.by_vectors > self.by_labels and self.low > 0:
+            return "not corrected, but item vectors show more: label about 100 candidates to be sure"
+        return "labels agree with item vectors"
 
 
 def check_labels(

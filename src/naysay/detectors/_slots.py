@@ -1,4 +1,8 @@
-"""What detectors share: checked scores and anchors, suspicion by a threshold, and the truth about slots."""
+"""What detectors share: checked slots, scores and pairs, suspicion by a threshold, and the truth about slots.
+
+A detector checks what it gets in `suspicion`. Those that mining makes also have `unchecked_suspicion`, and
+`suspicion_of_made` asks for that: a query and negatives that naysay made are not checked again.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats, is_torch, to_numpy, to_torch
+from naysay.arrays import Floats, is_torch, to_numpy, to_torch, without_gradients
 from naysay.checks import (
     as_array,
     check_all,
@@ -21,10 +25,14 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
+from naysay.errors import NaysayError
 from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query
 
 # (B, K) bool; or truth(anchors (B,), ids (B, K)) -> (B, K) bool; or the class of each sample (n_samples,)
 Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | Any
+# of_pairs(anchors (n,), ids (n,)) -> (n,) or (n, f);  for triples of_pairs(triples (n, 3), corrupted (n, 3))
+OfPairs = Callable[[Array, Array], Any]
+Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 # Every detector maps its own threshold to this suspicion. Policies act on slots at or above it by default.
 SUSPICION_THRESHOLD = 0.5
@@ -40,6 +48,17 @@ def check_query_and_negatives(query: Any, negatives: Any) -> None:
         raise_invalid("negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
 
 
+def check_scored(query: Any, negatives: Any) -> None:
+    """The same, and that all filled slots have a finite score."""
+    check_query_and_negatives(query, negatives)
+    if negatives.scores is None:
+        advice = "Use a sampler that scores, or pass dataclasses.replace(negatives, scores=...)."
+        raise_invalid("negatives.scores", "given", None, advice)
+    scores = np.asarray(to_numpy(negatives.scores))
+    check_exact("negatives.scores", scores)
+    check_all("negatives.scores", scores, np.isfinite(scores) | ~filled_slots(negatives), "finite")
+
+
 def query_anchors(query: Query, size: int | None = None, what: str = "anchors", advice: str = "") -> NDArray[np.int64]:
     """(B,) the anchors, checked to be below `size`. Triples raise an error."""
     anchors = anchor_ids(query)
@@ -50,22 +69,21 @@ def query_anchors(query: Query, size: int | None = None, what: str = "anchors", 
     return anchors
 
 
+def one_of_each(anchors: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+    """(m,) the position of one random pair of each anchor, by anchor; of pairs with these anchors (n,), unchecked."""
+    order = rng.permutation(len(anchors))
+    _, first = np.unique(anchors[order], return_index=True)
+    return order[first]
+
+
 def filled_slots(negatives: Negatives) -> NDArray[np.bool_]:
     """(B, K): slots that hold an id, whatever their relation."""
     return np.asarray(to_numpy(negatives.ids)) >= 0
 
 
 def slot_scores(negatives: Negatives) -> Floats:
-    """(B, K) the scores of the slots as float64, 0 where a slot is empty. NaN and infinity elsewhere are an error."""
-    if negatives.scores is None:
-        advice = "Use a sampler that scores, or pass dataclasses.replace(negatives, scores=...)."
-        raise_invalid("negatives.scores", "given", None, advice)
-    given = np.asarray(to_numpy(negatives.scores))
-    check_exact("negatives.scores", given)
-    scores = given.astype(np.float64)
-    filled = filled_slots(negatives)
-    check_all("negatives.scores", scores, np.isfinite(scores) | ~filled, "finite")
-    return np.where(filled, scores, 0.0)
+    """(B, K) the scores of the slots as float64, 0 where a slot is empty."""
+    return np.where(filled_slots(negatives), np.asarray(to_numpy(negatives.scores), np.float64), 0.0)
 
 
 def as_scores(parameter: str, values: Any, *dimensions: int) -> Floats:
@@ -194,6 +212,12 @@ def suspicion_of(parameter: str, detector: object, query: Query, negatives: Nega
     return suspicion.astype(np.float64)
 
 
+def suspicion_of_made(parameter: str, detector: object, query: Query, negatives: Negatives) -> Floats:
+    """The same for a query and negatives that naysay made: its own detectors do not check them."""
+    unchecked = getattr(detector, "unchecked_suspicion", None)
+    return suspicion_of(parameter, detector, query, negatives) if unchecked is None else unchecked(query, negatives)
+
+
 class SlotTruth(NamedTuple):
     """(B, K) whether a slot holds a false negative, and whether that is known: it is filled, with known classes."""
 
@@ -218,3 +242,59 @@ def slot_truth(query: Query, negatives: Negatives, truth: Truth) -> SlotTruth:
     theirs = classes[np.maximum(ids, 0)] if len(classes) else np.full(ids.shape, -1)
     known = filled & (own >= 0) & (theirs >= 0)
     return SlotTruth((own == theirs) & known, known)
+
+
+# ---- pairs for users' functions -------------------------------------------------------------------------
+
+
+def slot_pairs(query: Query, negatives: Negatives, rows: NDArray[np.intp], slots: NDArray[np.intp]) -> Sides:
+    """The anchors and ids of some slots, (S,) each; for triples the triples and corrupted triples, (S, 3) each."""
+    anchors, ids = anchor_ids(query)[rows], np.asarray(to_numpy(negatives.ids))[rows, slots].astype(np.int64)
+    if anchors.ndim == 1:
+        return anchors, ids
+    if negatives.side is None:
+        raise_invalid("negatives.side", "given with triples", None)
+    corrupted = anchors.copy()
+    corrupted[np.arange(len(ids)), np.asarray(to_numpy(negatives.side))[rows, slots]] = ids
+    return anchors, corrupted
+
+
+def numbers_of(parameter: str, function: OfPairs, query: Query, sides: Sides, rule: str) -> Floats:
+    """Call a user's function with pairs in the array type of the query, without gradients; return float64."""
+    arguments = [like(np.ascontiguousarray(side), query.anchors) for side in sides]
+    try:
+        with without_gradients(query.anchors):
+            output = function(*arguments)
+    except Exception as error:
+        ends = f"from {pair_name(sides, 0)} to {pair_name(sides, -1)}"
+        message = f"`{parameter}` must be {rule}, got {type(error).__name__}: {error}, {ends}."
+        raise NaysayError(message) from error
+    if isinstance(output, np.ndarray) and output.dtype == np.float64:
+        return output
+    numbers = as_array(parameter, to_numpy(output))
+    if numbers.dtype.kind not in "biuf":
+        raise_invalid(parameter, rule, f"{shown(output)}, from {pair_name(sides, 0)} on")
+    check_exact(parameter, numbers)
+    return numbers.astype(np.float64)
+
+
+def check_each(parameter: str, sides: Sides, values: Floats, good: NDArray[np.bool_], rule: str) -> None:
+    """Raise unless all rows of values (n,) or (n, f) are good: with the first bad value, its pair, and the count."""
+    bad = ~good.reshape(len(good), -1)
+    if bad.any():
+        rows = bad.any(axis=1)
+        first = int(rows.argmax())
+        value = values.reshape(bad.shape)[first][bad[first]][0]
+        raise_invalid(parameter, rule, f"{value} for {pair_name(sides, first)} ({rows.sum()} such)")
+
+
+def pair_name(sides: Sides, place: int) -> str:
+    """One pair, for a message."""
+    anchor, item = (side[place].tolist() for side in sides)
+    return f"triple {anchor} corrupted to {item}" if sides[0].ndim == 2 else f"anchor {anchor}, id {item}"
+
+
+def check_function(parameter: str, function: object, rule: str = "a function from ids to vectors") -> None:
+    """Raise unless `function` is None or callable."""
+    if function is not None and not callable(function):
+        raise_invalid(parameter, rule, type(function).__name__)

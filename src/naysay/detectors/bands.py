@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_all, check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_query_and_negatives, in_precision_of, like, rounded, slot_scores
+from naysay.detectors._slots import as_suspicion, check_scored, in_precision_of, like, rounded, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
@@ -67,8 +67,12 @@ class Bands:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): 1 for slots that score at or above `high`, else 0. Empty slots are 0."""
-        check_query_and_negatives(query, negatives)
+        check_scored(query, negatives)
+        return as_suspicion(self.unchecked_suspicion(query, negatives), negatives)
+
+    def unchecked_suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """`suspicion` without checks, for negatives that naysay made."""
         high = in_precision_of(negatives.scores, self.high)
-        return as_suspicion((slot_scores(negatives) >= high).astype(np.float64), negatives)
+        return (slot_scores(negatives) >= high).astype(np.float64)
 
     __repr__ = described

@@ -9,8 +9,13 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import public, raise_invalid, shown, with_parameter
-from naysay.detectors._pairs import slot_pairs
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_query_and_negatives, filled_slots
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    as_suspicion,
+    check_query_and_negatives,
+    filled_slots,
+    slot_pairs,
+)
 from naysay.detectors.llm import LLM
 from naysay.detectors.reviewer import AnswerFile, CrossEncoder, Encoder, Function, Pairs, People, Reviewer, ask
 from naysay.text import described

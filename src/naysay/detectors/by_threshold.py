@@ -29,7 +29,7 @@ from naysay.checks import (
 from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
-    check_query_and_negatives,
+    check_scored,
     filled_slots,
     finite_scores,
     in_precision_of,
@@ -37,7 +37,7 @@ from naysay.detectors._slots import (
     slot_scores,
 )
 from naysay.text import described
-from naysay.types import Array, MadeOf, Negatives, Query, check_query
+from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids, check_query
 
 # The score of a row's positive: a function of the query -> (B,), or (n_anchors,) the lowest of each anchor, by id.
 PositiveScores = Callable[[Query], Any] | Floats
@@ -71,10 +71,12 @@ class MaxScore:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above `high`, which is rounded to the precision of the scores."""
-        check_query_and_negatives(query, negatives)
-        scores = slot_scores(negatives)
-        high = in_precision_of(negatives.scores, self.high)
-        return as_suspicion(by_distance(scores, high), negatives)
+        check_scored(query, negatives)
+        return as_suspicion(self.unchecked_suspicion(query, negatives), negatives)
+
+    def unchecked_suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """`suspicion` without checks, for negatives that naysay made."""
+        return by_distance(slot_scores(negatives), in_precision_of(negatives.scores, self.high))
 
     __repr__ = described
 
@@ -110,11 +112,22 @@ class Margin(MadeOf):
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
+        _check_positives(self.positive_scores, query)
+        return self.unchecked_threshold(query)
+
+    def unchecked_threshold(self, query: Query) -> Floats:
+        """`threshold` without checks, for a query that naysay made."""
         return _scores_of_positives(self.positive_scores, query) - self.margin
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
-        return _suspicion_above(self.threshold, query, negatives)
+        check_scored(query, negatives)
+        _check_positives(self.positive_scores, query)
+        return as_suspicion(self.unchecked_suspicion(query, negatives), negatives)
+
+    def unchecked_suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """`suspicion` without checks, for a query and negatives that naysay made."""
+        return by_distance(slot_scores(negatives), self.unchecked_threshold(query)[:, None])
 
     def describe(self) -> str:
         """What is suspected, in a sentence."""
@@ -130,8 +143,7 @@ class ShareOfPositive(MadeOf):
 
     For s+ >= 0 the threshold is share * s+. For s+ < 0 that product would be *above* the positive, and keep candidates
     that are closer than it; with |s+| the threshold is below it for either sign. A score equal to the threshold is
-    kept. Over five encoders, 95 % misses from none to more than a third of unlabelled positives; `Calibrated` keeps
-    its bound on each.
+    kept. `docs/detectors.md` compares it with `Calibrated` over five encoders.
 
     Args:
         positive_scores: The scores s+, as for `Margin`.
@@ -151,12 +163,23 @@ class ShareOfPositive(MadeOf):
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
+        _check_positives(self.positive_scores, query)
+        return self.unchecked_threshold(query)
+
+    def unchecked_threshold(self, query: Query) -> Floats:
+        """`threshold` without checks, for a query that naysay made."""
         positive = _scores_of_positives(self.positive_scores, query)
         return positive - np.abs(positive) * (1 - self.share)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
-        return _suspicion_above(self.threshold, query, negatives)
+        check_scored(query, negatives)
+        _check_positives(self.positive_scores, query)
+        return as_suspicion(self.unchecked_suspicion(query, negatives), negatives)
+
+    def unchecked_suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """`suspicion` without checks, for a query and negatives that naysay made."""
+        return by_distance(slot_scores(negatives), self.unchecked_threshold(query)[:, None])
 
     def describe(self) -> str:
         """What is suspected, in a sentence."""
@@ -172,7 +195,7 @@ class RankWindow:
 
     Suspicion is skip / (skip + rank), with ranks from 1: 0.5 at rank `skip`, below it for later ranks. Equal scores are
     ranked by id, the lower first. Ranks count all slots with an id, so rows should hold the *nearest* candidates of an
-    anchor; in a row with `skip` candidates or fewer all are suspected. A sort of each row.
+    anchor; in a row with `skip` candidates or fewer all are suspected.
 
     Args:
         skip: The number of nearest candidates that are suspected.
@@ -189,10 +212,10 @@ class RankWindow:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 for the nearest `skip` of each row."""
-        check_query_and_negatives(query, negatives)
-        scores, filled = slot_scores(negatives), filled_slots(negatives)
+        check_scored(query, negatives)
         ids = np.asarray(to_numpy(negatives.ids))
-        order = np.lexsort((ids, np.where(filled, -scores, np.inf)))  # by score, then by id; empty slots last
+        by_score = np.where(filled_slots(negatives), -slot_scores(negatives), np.inf)  # empty slots last
+        order = np.lexsort((ids, by_score))
         ranks = np.argsort(order, axis=1) + 1
         return as_suspicion(self.skip / (self.skip + ranks), negatives)
 
@@ -202,8 +225,6 @@ class RankWindow:
 @public
 def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Floats:
     """The lowest score of each anchor with any of its positives, as `Margin` and `ShareOfPositive` use it.
-
-    A candidate below the lowest is below all of them.
 
     Args:
         anchors: (n,) the anchor of each labelled pair.
@@ -227,12 +248,6 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
     return np.where(np.isinf(lowest), np.nan, lowest)
 
 
-def _suspicion_above(threshold: Callable[[Query], Floats], query: Query, negatives: Negatives) -> Array:
-    """(B, K) suspicion by the distance of each score from its row's threshold: see `by_distance`."""
-    check_query_and_negatives(query, negatives)
-    return as_suspicion(by_distance(slot_scores(negatives), threshold(query)[:, None]), negatives)
-
-
 def _read_positive_scores(given: Any) -> PositiveScores | None:
     """A function as it is, or a table as float64, NaN for an anchor without positives."""
     if given is None or callable(given):
@@ -246,23 +261,29 @@ def _read_positive_scores(given: Any) -> PositiveScores | None:
     return table.astype(np.float64)
 
 
-def _scores_of_positives(given: PositiveScores | None, query: Query) -> Floats:
-    """(B,) the score of each row's positive. A row without one is an error."""
+def _check_positives(given: PositiveScores | None, query: Query) -> None:
+    """Raise unless each row of a query has a positive's score."""
     check_query(query)
     if given is None:
         raise_invalid("positive_scores", "given outside of `mine`", None, "Pass lowest_scores(anchors, scores).")
-    if len(query) == 0:
+    if len(query) == 0 or callable(given):
+        return
+    advice = "Triples have no table: pass a function of the query as `positive_scores`."
+    scores = given[query_anchors(query, len(given), "anchors in positive_scores", advice)]
+    advice = "An anchor without a labelled positive has no threshold; leave it out."
+    check_all("positive_scores", scores, ~np.isnan(scores), "known for each anchor of the query", advice)
+
+
+def _scores_of_positives(given: PositiveScores | None, query: Query) -> Floats:
+    """(B,) the score of each row's positive. Only what a function returns is checked."""
+    if len(query) == 0 or given is None:
         return np.zeros(0)
     if not callable(given):
-        advice = "Triples have no table: pass a function of the query as `positive_scores`."
-        found = given[query_anchors(query, len(given), "anchors in positive_scores", advice)]
-        advice = "An anchor without a labelled positive has no threshold; leave it out."
-        check_all("positive_scores", found, ~np.isnan(found), "known for each anchor of the query", advice)
-        return found
-    found = as_array("positive_scores", to_numpy(given(query)))
-    if found.shape != (len(query),) or found.dtype.kind not in "iuf":
+        return given[anchor_ids(query)]
+    scores = as_array("positive_scores", to_numpy(given(query)))
+    if scores.shape != (len(query),) or scores.dtype.kind not in "iuf":
         rule = f"a function that returns numbers of shape ({len(query)},)"
-        raise_invalid("positive_scores", rule, f"{found.dtype} of shape {found.shape}")
-    check_exact("positive_scores", found)
-    check_all("positive_scores", found, np.isfinite(found), "a function that returns finite numbers")
-    return found.astype(np.float64)
+        raise_invalid("positive_scores", rule, f"{scores.dtype} of shape {scores.shape}")
+    check_exact("positive_scores", scores)
+    check_all("positive_scores", scores, np.isfinite(scores), "a function that returns finite numbers")
+    return scores.astype(np.float64)

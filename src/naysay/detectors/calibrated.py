@@ -25,8 +25,9 @@ from naysay.checks import (
 )
 from naysay.detectors._slots import (
     as_suspicion,
-    check_query_and_negatives,
+    check_scored,
     finite_scores,
+    one_of_each,
     query_anchors,
     slot_scores,
 )
@@ -63,9 +64,7 @@ def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0
     part = check_number("share", share, above=0, at_most=1)
     if len(ids) == 0:
         raise_invalid("anchors", "at least one", "none")
-    order = rng.permutation(len(ids))
-    _, first = np.unique(ids[order], return_index=True)
-    chosen = order[first]
+    chosen = one_of_each(ids, rng)
     if part < 1:
         chosen = rng.permutation(chosen)[: max(1, round(part * len(chosen)))]
     return np.sort(chosen)
@@ -189,11 +188,15 @@ class Calibrated:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 from the threshold on, by the rank that a score would have among the positives."""
-        check_query_and_negatives(query, negatives)
+        check_scored(query, negatives)
+        return as_suspicion(self.unchecked_suspicion(query, negatives), negatives)
+
+    def unchecked_suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """`suspicion` without checks, for a query and negatives that naysay made."""
         fit, scores = self._fitted(), slot_scores(negatives)
         if fit.background is not None:
             scores = fit.background.standardised(scores, query_anchors(query))
-        return as_suspicion(fit.suspicion(np.searchsorted(fit.scores, scores, side="right")), negatives)
+        return fit.suspicion(np.searchsorted(fit.scores, scores, side="right"))
 
     def describe(self) -> str:
         """The threshold and its bound in a sentence."""

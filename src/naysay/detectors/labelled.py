@@ -12,14 +12,20 @@ from numpy.typing import NDArray
 from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import check_bool, check_number, public, raise_invalid
-from naysay.detectors._logistic import Logistic
-from naysay.detectors._pairs import OfPairs, check_each, check_function, numbers_of, pair_name, slot_pairs
+from naysay.detectors._posterior_fit import Logistic
 from naysay.detectors._slots import (
+    OfPairs,
     Truth,
     as_suspicion,
     by_log_odds,
+    check_each,
+    check_function,
     check_query_and_negatives,
+    check_scored,
     filled_slots,
+    numbers_of,
+    pair_name,
+    slot_pairs,
     slot_scores,
     slot_truth,
 )
@@ -154,7 +160,10 @@ class Labelled(MadeOf):
 
     def _features(self, query: Query, negatives: Negatives, rows: NDArray[np.intp], slots: NDArray[np.intp]) -> Floats:
         """(S, f) the features of some slots, the score first."""
-        parts = [slot_scores(negatives)[rows, slots][:, None]] if self.scores else []
+        parts = []
+        if self.scores:
+            check_scored(query, negatives)
+            parts.append(slot_scores(negatives)[rows, slots][:, None])
         if self.features is not None:
             sides, n = slot_pairs(query, negatives, rows, slots), len(rows)
             rule = f"a function that returns finite numbers of shape ({n},) or ({n}, f) for {n} pairs"

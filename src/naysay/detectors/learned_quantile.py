@@ -16,7 +16,7 @@ from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
     check_bounds,
-    check_query_and_negatives,
+    check_scored,
     filled_slots,
     query_anchors,
     slot_scores,
@@ -107,7 +107,7 @@ class LearnedQuantile:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above its anchor's threshold; 0 before `start`."""
-        check_query_and_negatives(query, negatives)
+        check_scored(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
         with self._lock:
             thresholds = self._thresholds[anchors]
@@ -122,7 +122,7 @@ class LearnedQuantile:
             positive_scores: Ignored, like `vectors`. Every part that learns takes both.
             vectors: Ignored.
         """
-        check_query_and_negatives(query, negatives)
+        check_scored(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
         if query.step < self.start:
             return

@@ -15,7 +15,7 @@ from naysay.checks import check_all, check_bool, check_number, check_one_of, che
 from naysay.detectors._slots import (
     as_suspicion,
     check_bounds,
-    check_query_and_negatives,
+    check_scored,
     like,
     masked_scores,
     slot_scores,
@@ -194,7 +194,7 @@ class Mixture:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) the posterior probability that each slot is a false negative."""
-        check_query_and_negatives(query, negatives)
+        check_scored(query, negatives)
         components = self._fitted()
         return as_suspicion(components.posterior(slot_scores(negatives), monotone=self.monotone), negatives)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._state import read_state
+from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints, to_numpy
 from naysay.checks import (
     as_array,
@@ -19,37 +19,289 @@ from naysay.checks import (
     check_lengths,
     check_number,
     check_whole,
+    first_bad,
     public,
     raise_invalid,
     shown,
     whole_numbers,
 )
-from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
-from naysay.detectors._posterior_fit import Lists, fit_scores, in_place, numbers, read_lists, read_mask, sorted_by
+from naysay.detectors._posterior_fit import (
+    FINE,
+    MIN_LABELLED,
+    Lists,
+    Mask,
+    Whole,
+    fit_scores,
+    lists_of,
+    mean_of,
+    read_lists,
+    read_numbers,
+)
 from naysay.detectors._posterior_model import (
     MODEL_STATE,
+    LabelCheck,
     Model,
     balance_of,
     check_labels,
     corrected,
     model_of_state,
+    posterior_rate,
     rate_of,
 )
-from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, slot_scores
-from naysay.detectors.posterior_summary import (
-    EMPTY,
-    SUMMARY_STATE,
-    PosteriorSummary,
-    cut_at,
-    first_of,
-    summary_of_state,
-    with_cut,
-)
+from naysay.detectors._slots import as_suspicion, check_scored, filled_slots, numbers_of, slot_pairs, slot_scores
 from naysay.detectors.rate import RateEstimate
-from naysay.text import described
+from naysay.text import described, percent, with_interval
 from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
 
 DEPTH, MIN_DEPTH = 50, 20  # candidates of each list that are fitted to
+EMPTY = 2.0  # stands for the posterior of an empty slot: above any threshold
+OUT_OF_REACH, WEAK, BIASED = 3, 4, 5  # codes of `PosteriorSummary.reason`, after those of a fit
+
+_MOST_SHORT = 0.5  # of the anchors: with more that are short of k, the cut is out of reach
+_MOST_FALSE = 0.5  # an estimate above it says more about the encoder than about the candidates
+_MOST_FALSE_IF_VAGUE = 0.38  # the same, where the interval reaches below half the estimate
+_EASIEST, _HARDEST = 0.6, 1.4  # of the balance: beyond them, labels are clearly not a random part of the positives
+_EASY = 0.9  # of the balance: below it, the interval is widened
+_AGREE = 1.3  # times: two estimates that differ by less agree
+
+
+# ---- the cut --------------------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """The largest threshold of the posterior at which the returned set has the wanted share of false negatives.
+
+    Args:
+        tau: Candidates with a posterior of at most tau are kept. 1 if nothing need be dropped.
+        kept: (A, M): the k nearest candidates of each anchor with a posterior of at most tau.
+        before: The mean posterior of the k nearest.
+        after: The mean posterior of the kept.
+        hardness_before: The mean score of the k nearest; NaN without scores.
+        hardness_after: The mean score of the kept; NaN without scores.
+        dropped: How many of the k nearest have a posterior above tau.
+        short: How many anchors have fewer than k kept.
+    """
+
+    tau: float
+    kept: Mask
+    before: float
+    after: float
+    hardness_before: float
+    hardness_after: float
+    dropped: int
+    short: int
+
+
+@public
+def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cut:
+    """Find the largest tau such that the mean posterior of "the k nearest with posterior <= tau" is at most a target.
+
+    One tau for all anchors. The mean never falls with tau: what a larger tau adds has a larger posterior than all that
+    is kept, and replaces something smaller. So a bisection over the posteriors is exact.
+
+    Args:
+        posterior: (A, M) from 0 to 1, nearest first; NaN where a slot is empty.
+        k: Negatives per anchor.
+        false_share: The target.
+        scores: (A, M) scores of the slots, to report hardness.
+
+    Returns:
+        The cut. If even the smallest posterior is above the target, tau is 0 and nothing is kept.
+
+    Examples:
+        >>> found = cut([[0.5, 0.1, 0.0], [0.25, 0.0, 0.0]], k=2, false_share=0.1)
+        >>> found.tau, round(found.before, 4), round(found.after, 4), found.kept.tolist()
+        (0.25, 0.2125, 0.0875, [[False, True, True], [True, True, False]])
+    """
+    chances = read_numbers("posterior", posterior, 2)
+    filled = ~np.isnan(chances)
+    bad = filled & ~((chances >= 0) & (chances <= 1))
+    if bad.any():
+        raise_invalid("posterior", "from 0 to 1, or NaN where a slot is empty", first_bad(chances, bad))
+    count = check_whole("k", k, 1)
+    target = check_number("false_share", false_share, at_least=0, at_most=1)
+    values = None if scores is None else read_numbers("scores", scores, 2)
+    if values is not None and values.shape != chances.shape:
+        raise_invalid("scores", f"of shape {chances.shape}, like `posterior`", f"shape {values.shape}")
+    return cut_at(np.where(filled, chances, EMPTY), count, target, values)
+
+
+def cut_at(posterior: Floats, k: int | Whole, target: float, scores: Floats | None) -> Cut:
+    """The cut of (A, M) posteriors, 2 where a slot is empty; k is one number, or (A,) one for each row."""
+    nearest = nearest_below(posterior, k, 1.0)
+    levels = np.unique(posterior[posterior <= 1])
+    tau, kept = 1.0, nearest
+    if mean_of(posterior, nearest) > target:
+        # Bisection: the mean at levels[fits] is at most the target, that at levels[exceeds] is not.
+        fits, exceeds = -1, len(levels) - 1
+        while exceeds - fits > 1:
+            middle = (fits + exceeds) // 2
+            if mean_of(posterior, nearest_below(posterior, k, levels[middle])) <= target:
+                fits = middle
+            else:
+                exceeds = middle
+        if fits >= 0:
+            tau = float(levels[fits])
+            kept = nearest_below(posterior, k, tau)
+        else:
+            tau = 0.0
+            kept = np.zeros(posterior.shape, bool)
+    hardness = [mean_of(scores, mask) if scores is not None else np.nan for mask in (nearest, kept)]
+    return Cut(
+        tau=tau,
+        kept=kept,
+        before=mean_of(posterior, nearest),
+        after=mean_of(posterior, kept),
+        hardness_before=hardness[0],
+        hardness_after=hardness[1],
+        dropped=int((nearest & (posterior > tau)).sum()),
+        short=int((kept.sum(axis=1) < k).sum()),
+    )
+
+
+def nearest_below(posterior: Floats, k: int | Whole, tau: float) -> Mask:
+    """(A, M): the first k slots of each row with a posterior of at most tau."""
+    return first_of(posterior <= tau, k)
+
+
+def first_of(mask: Mask, k: int | Whole) -> Mask:
+    """(A, M): the first k slots of each row that are in a mask; k is one number, or (A,) one for each row."""
+    return np.asarray(mask & (np.cumsum(mask, axis=1) <= np.reshape(k, (-1, 1))))
+
+
+# ---- the summary ----------------------------------------------------------------------------------------
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class PosteriorSummary:
+    """The result of `Posterior.fit`.
+
+    Args:
+        code: Which `reason`, 0 for none.
+        labelled: How many labelled positives are in the lists.
+        gain: The log-likelihood of the labels above that of a constant, in standard errors of what chance gives.
+        c: P(labelled | positive).
+        tau: Candidates with a posterior of at most tau are kept.
+        hardness_before: The mean score of the k nearest.
+        hardness_after: The mean score of the kept.
+        dropped: How many of the k nearest have a posterior above tau.
+        short: How many anchors have fewer than k kept.
+        before: The estimated share of false negatives among the k nearest, or None.
+        after: That among the k nearest that are kept, or None.
+        check: The check of the labels by item vectors, or None.
+        balance: How much of the posterior is above the labelled positives, as a share of a half: 1 if they are a random
+            part of all positives, less if they are the easiest. NaN if it does not matter.
+        balance_error: Its standard error.
+    """
+
+    code: int = FINE
+    labelled: int = 0
+    gain: float = 0.0
+    c: float = np.nan
+    tau: float = 1.0
+    hardness_before: float = np.nan
+    hardness_after: float = np.nan
+    dropped: int = 0
+    short: int = 0
+    before: RateEstimate | None = None
+    after: RateEstimate | None = None
+    check: LabelCheck | None = None
+    balance: float = np.nan
+    balance_error: float = np.nan
+
+    @property
+    def biased(self) -> bool:
+        """Whether labels are clearly not a random part of the positives, and item vectors do not set the level."""
+        check = self.check
+        looks_easiest = self.balance + 2 * self.balance_error < _EASIEST
+        if looks_easiest and check is not None and not np.isnan(check.by_vectors):
+            looks_easiest = not check.shift and check.by_vectors > _AGREE * check.by_labels
+        looks_hardest = self.balance - 2 * self.balance_error > _HARDEST
+        return bool(looks_easiest or looks_hardest)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """By what the ends of the intervals are multiplied.
+
+        Labels that look easier may be easier, so that more candidates are false; or the others are no positives.
+        """
+        looks_easy = self.balance + 2 * self.balance_error < _EASY
+        return (0.0, 1 / max(self.balance, 0.1)) if looks_easy else (1.0, 1.0)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no posterior, or why not to trust the cut; empty if all is well."""
+        return (
+            "",
+            f"only {self.labelled} labelled positives are among the nearest candidates, and {MIN_LABELLED} are needed",
+            "scores do not tell labelled positives from other candidates",
+            "no cut reaches the target: candidates far down the lists look as likely to be positives",
+            "the encoder hardly separates positives, so these estimates are upper bounds and the cut is too strict",
+            f"the labelled positives look like the {'easiest' if self.balance < 1 else 'hardest'} of their anchors, so "
+            "more candidates are false than can be estimated: label about 100 of them, or state the labelled share",
+        )[self.code]
+
+    @property
+    def threshold(self) -> float:
+        """The smallest suspicion, in 32 bits, that is dropped. No suspicion is 1, so 1 drops nothing."""
+        return min(1.0, float(np.nextafter(np.float32(self.tau), np.float32(2))))
+
+    def describe(self, k: int, target: float) -> str:
+        """The estimates and the cut in a sentence, or the reason why there is none."""
+        if self.before is None or self.after is None:
+            return f"Cannot estimate false negatives: {self.reason}."
+        share = with_interval(self.before.estimate, self.before.low, self.before.high)
+        text = f"Estimated false negatives among the {k} nearest: {share}"
+        if self.tau >= 1:
+            text = f"{text}, within the target of {100 * target:g} %: nothing is dropped."
+        else:
+            after = f"{percent(self.after.estimate)} of the {k} nearest that are kept"
+            text = f"{text}. Posteriors above {self.tau:.3g} are dropped: {after}."
+        return f"{text} Note: {self.reason}." if self.reason else text
+
+    def state(self) -> dict[str, Any]:
+        """All of it but c, which is the model's: numbers by name, and arrays for the parts; NaN for what is None."""
+        numbers = {name: getattr(self, name) for name in SUMMARY_STATE}
+        for name in ("before", "after"):
+            rate = numbers[name]
+            numbers[name] = np.array([np.nan] * 4 if rate is None else [rate.estimate, rate.low, rate.high, rate.n])
+        numbers["check"] = np.array([np.nan] * 5 if self.check is None else astuple(self.check))
+        return numbers
+
+
+SUMMARY_STATE = {
+    "code": Entry(whole=True),
+    "labelled": Entry(whole=True),
+    "gain": Entry(),
+    "tau": Entry(),
+    "hardness_before": Entry(),
+    "hardness_after": Entry(),
+    "dropped": Entry(whole=True),
+    "short": Entry(whole=True),
+    "before": Entry((4,)),
+    "after": Entry((4,)),
+    "check": Entry((5,)),
+    "balance": Entry(),
+    "balance_error": Entry(),
+}
+
+
+def _summary_of_state(parts: dict[str, NDArray[Any]], c: float) -> PosteriorSummary:
+    """The summary from the entries of its state."""
+    values: dict[str, Any] = {name: part.tolist() for name, part in parts.items()}
+    for name in ("before", "after"):
+        estimate, low, high, n = values[name]
+        values[name] = None if np.isnan(estimate) else posterior_rate(estimate, low, high, int(n))
+    values["check"] = None if np.isnan(values["check"][0]) else LabelCheck(*values["check"])
+    return PosteriorSummary(**values, c=c)
+
+
+# ---- the detector ---------------------------------------------------------------------------------------
 
 
 @final
@@ -74,7 +326,6 @@ class Posterior(MadeOf):
         false_share: The largest estimated share of false negatives among those.
         depth: How many candidates of each list are fitted to, at least 20.
         labelled_share: The share of all positives that are labelled, if it is known. With it, `alike` is not used.
-            None: estimated.
         positive_scores: (n_anchors,) the score of one labelled positive of each anchor by id, NaN without one, for
             `suspicion`, which needs it for `alike` only.
         alike: alike(anchors (n,), ids (n,)) -> (n,) the largest cosine of an item to its anchor's labelled positives,
@@ -108,7 +359,7 @@ class Posterior(MadeOf):
         depth: int = DEPTH,
         labelled_share: float | None = None,
         positive_scores: Any = None,
-        alike: OfPairs | None = None,
+        alike: Any = None,
         seed: int = 0,
     ) -> None:
         self.k = check_whole("k", k, 1)
@@ -121,7 +372,7 @@ class Posterior(MadeOf):
         if alike is not None and not callable(alike):
             raise_invalid("alike", "a function alike(anchors, ids)", type(alike).__name__)
         self.alike = alike
-        self.positive_scores = None if positive_scores is None else numbers("positive_scores", positive_scores, 1)
+        self.positive_scores = None if positive_scores is None else read_numbers("positive_scores", positive_scores)
         self._learnt: tuple[Model | None, PosteriorSummary | None] = None, None  # replaced as one, for other threads
 
     def fit(
@@ -138,7 +389,34 @@ class Posterior(MadeOf):
             anchors: (A,) the ids of the anchors, each once: `suspicion` then knows the background of each. By default 0
                 to A - 1 if `positive_scores` are those of the constructor, which are by id; else unknown.
         """
-        self._learnt = self._fitted_to(read_lists(scores, positive_scores, alike)[0], n_labelled, anchors)
+        lists = read_lists(scores, positive_scores, alike)
+        ids = None if anchors is None else _checked_anchors(anchors, len(lists.scores))
+        mean_labelled = 1.0 if self.labelled_share is None else _mean_labelled(n_labelled)
+        return self.fit_lists(lists, ids, mean_labelled)
+
+    def fit_lists(self, lists: Lists, anchors: Whole | None = None, mean_labelled: float = 1.0) -> Posterior:
+        """`fit` without checks, for lists that naysay made."""
+        if anchors is None and self.positive_scores is not None:
+            lists_are_all_anchors = np.array_equal(self.positive_scores, lists.positives, equal_nan=True)
+            anchors = np.arange(len(lists.scores)) if lists_are_all_anchors else None
+        c = None
+        if self.labelled_share is not None:
+            # Of an anchor's labelled positives all but one are left out of its list.
+            c = 1 / (1 + mean_labelled * (1 - self.labelled_share) / self.labelled_share)
+            lists = replace(lists, alike=None)
+        fit = fit_scores(lists, self.depth, self.seed, c)
+        summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
+        if fit.code:
+            self._learnt = None, summary
+            return self
+        model = Model.of(fit, lists, self.depth, anchors)
+        model, posterior, check = check_labels(model, lists, model.log_odds(lists), self.k, self.false_share)
+        summary = replace(summary, check=check)
+        if self.labelled_share is None:
+            balance, error = balance_of(lists, posterior, self.depth)
+            summary = replace(summary, balance=balance, balance_error=error)
+            model = replace(model, reach=model.reach * summary.reach)
+        self._learnt = model, _with_cut(summary, model, lists, posterior, self.false_share, self.k)
         return self
 
     def correct(self, scores: Any, positive_scores: Any, truth: Any, *, alike: Any = None) -> Posterior:
@@ -150,21 +428,20 @@ class Posterior(MadeOf):
             truth: (A, M) whole numbers: 1 for a false negative, 0 for a true one, -1 for a candidate without a label.
             alike: (A, M)
         """
-        lists, order = read_lists(scores, positive_scores, alike)
+        lists = read_lists(scores, positive_scores, alike)
         labels = as_array("truth", to_numpy(truth))
         is_label = labels.dtype.kind in "iu" and np.isin(labels, (-1, 0, 1)).all()
         if labels.shape != lists.scores.shape or not is_label:
             rule = f"1, 0 or -1 of shape {lists.scores.shape}"
             raise_invalid("truth", rule, f"{labels.dtype} of shape {labels.shape}")
-        labels = sorted_by(labels, order)
+        labels = lists.sorted(labels)
         labelled = (labels >= 0) & lists.filled
         if not labelled.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
         before, summary = self._model_and_summary()
         model = corrected(before, before.of_lists(lists)[labelled], labels[labelled] == 1, self.seed)
         summary = replace(summary, balance=np.nan, balance_error=np.nan)
-        summary = _with_cut(model, lists, summary, self.false_share, model.of_lists(lists), lists.filled, self.k)
-        self._learnt = model, summary
+        self._learnt = model, _with_cut(summary, model, lists, model.of_lists(lists), self.false_share, self.k)
         return self
 
     def recut(
@@ -180,45 +457,25 @@ class Posterior(MadeOf):
             free: (A, M) bool: candidates that may become negatives; by default all.
             counts: (A,) how many negatives each anchor gets; by default k.
         """
-        lists, order = read_lists(scores, positive_scores, alike)
-        eligible = lists.filled if free is None else read_mask("free", free, lists, order)
+        lists = read_lists(scores, positive_scores, alike)
+        eligible = lists.filled if free is None else lists.read_mask("free", free)
         k_of_anchors = self.k if counts is None else _checked_counts(counts, len(lists.scores))
         model, summary = self._model_and_summary()
         other = copy(self)
         other.false_share = check_number("to", to, above=0, below=1)
         posterior = model.of_lists(lists)
-        other._learnt = model, _with_cut(model, lists, summary, other.false_share, posterior, eligible, k_of_anchors)
+        summary = _with_cut(summary, model, lists, posterior, other.false_share, k_of_anchors, eligible)
+        other._learnt = model, summary
         return other
-
-    def _fitted_to(self, lists: Lists, n_labelled: Any, anchors: Any) -> tuple[Model | None, PosteriorSummary]:
-        """The model of lists, or None, and what to say about it."""
-        ids = None if anchors is None else _checked_anchors(anchors, len(lists.scores))
-        if anchors is None and self.positive_scores is not None:
-            lists_are_all_anchors = np.array_equal(self.positive_scores, lists.positives, equal_nan=True)
-            ids = np.arange(len(lists.scores)) if lists_are_all_anchors else None
-        c = None
-        if self.labelled_share is not None:
-            mean_labelled = _mean_labelled(n_labelled)
-            # Of an anchor's labelled positives all but one are left out of its list.
-            c = 1 / (1 + mean_labelled * (1 - self.labelled_share) / self.labelled_share)
-            lists = replace(lists, alike=None)
-        fit = fit_scores(lists, self.depth, self.seed, c)
-        summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
-        if fit.code:
-            return None, summary
-        model = Model.of(fit, lists, self.depth, ids)
-        model, posterior, check = check_labels(model, lists, model.log_odds(lists), self.k, self.false_share)
-        summary = replace(summary, check=check)
-        if self.labelled_share is None:
-            balance, error = balance_of(lists, posterior, self.depth)
-            summary = replace(summary, balance=balance, balance_error=error)
-            model = replace(model, reach=model.reach * summary.reach)
-        return model, _with_cut(model, lists, summary, self.false_share, posterior, lists.filled, self.k)
 
     def posterior(self, scores: Any, positive_scores: Any = None, *, alike: Any = None) -> Floats:
         """(A, M) the posterior of lists as `fit` takes them, in their order; 0 where a slot is empty."""
-        lists, order = read_lists(scores, positive_scores, alike)
-        return in_place(self._model_and_summary()[0].of_lists(lists), order)
+        lists = read_lists(scores, positive_scores, alike)
+        return lists.in_place(self.of_lists(lists))
+
+    def of_lists(self, lists: Lists) -> Floats:
+        """`posterior` without checks, for lists that naysay made."""
+        return self._model_and_summary()[0].of_lists(lists)
 
     def share(
         self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0
@@ -236,15 +493,12 @@ class Posterior(MadeOf):
             behind: How many more are in the set and in no list.
         """
         n_behind = check_whole("behind", behind, 0)
-        lists, order = read_lists(scores, positive_scores, alike)
-        chosen = read_mask("mask", mask, lists, order)
-        model = self._model_and_summary()[0]
-        rate = rate_of(model, lists, model.of_lists(lists), chosen)
+        rate = self.shares(scores, positive_scores, [mask], alike=alike)[0]
         if not n_behind:
             return rate
-        n = int(np.count_nonzero(chosen))
+        n = int(np.count_nonzero(read_lists(scores, positive_scores).read_mask("mask", mask)))
         estimate, low, high = (
-            (n * end + n_behind * model.beyond) / (n + n_behind) for end in (rate.estimate, rate.low, rate.high)
+            (n * end + n_behind * self.beyond) / (n + n_behind) for end in (rate.estimate, rate.low, rate.high)
         )
         return replace(rate, estimate=estimate, low=low, high=high)
 
@@ -252,10 +506,11 @@ class Posterior(MadeOf):
         self, scores: Any, positive_scores: Any, masks: Sequence[Any], *, alike: Any = None
     ) -> list[RateEstimate]:
         """The shares of several sets of the same candidates, as `share` gives them."""
-        lists, order = read_lists(scores, positive_scores, alike)
+        lists = read_lists(scores, positive_scores, alike)
+        chosen = [lists.read_mask("mask", mask) for mask in masks]
         model = self._model_and_summary()[0]
         posterior = model.of_lists(lists)
-        return [rate_of(model, lists, posterior, read_mask("mask", mask, lists, order)) for mask in masks]
+        return [rate_of(model, lists, posterior, mask) for mask in chosen]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior of each candidate.
@@ -266,27 +521,32 @@ class Posterior(MadeOf):
         itself, and must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the
         typical one.
         """
-        check_query_and_negatives(query, negatives)
+        check_scored(query, negatives)
+        anchors, table = anchor_ids(query), self.positive_scores
+        if table is not None and (
+            anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table)))
+        ):
+            raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
+        return as_suspicion(self.unchecked_suspicion(query, negatives), negatives)
+
+    def unchecked_suspicion(self, query: Query, negatives: Negatives) -> Floats:
+        """`suspicion` without checks, for a query and negatives that naysay made."""
         model, _ = self._model_and_summary()
         filled, anchors = filled_slots(negatives), anchor_ids(query)
-        own, table = None, self.positive_scores
-        if table is not None:
-            if anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table))):
-                raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
-            own = table[anchors]
-        lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), own)
+        own = np.full(len(query), np.nan) if self.positive_scores is None else self.positive_scores[anchors]
+        lists = lists_of(np.where(filled, slot_scores(negatives), np.nan), own)
         odds = model.log_odds(lists, model.learnt_levels(anchors, lists))
         if self.alike is not None:
             vectors_count = np.zeros(filled.shape, bool)
             vectors_count[:, : odds.shape[1]] = model.vectors_count(odds)
-            similar = self._similar(query, negatives, in_place(vectors_count, order) & filled)
-            lists = replace(lists, alike=sorted_by(similar, order))
-        return as_suspicion(in_place(model.of_odds(odds, lists), order), negatives)
+            asked = lists.in_place(vectors_count) & filled
+            lists = replace(lists, alike=lists.sorted(self._similar(query, negatives, asked)))
+        return lists.in_place(model.of_odds(odds, lists))
 
-    def _similar(self, query: Query, negatives: Negatives, chosen: NDArray[np.bool_]) -> Floats:
+    def _similar(self, query: Query, negatives: Negatives, asked: Mask) -> Floats:
         """(B, K) what `alike` says of some slots, NaN elsewhere."""
-        similar = np.full(chosen.shape, np.nan)
-        rows, slots = np.nonzero(chosen)
+        similar = np.full(asked.shape, np.nan)
+        rows, slots = np.nonzero(asked)
         if self.alike is None or not len(rows):
             return similar
         rule = f"a function that returns ({len(rows)},) numbers"
@@ -312,6 +572,11 @@ class Posterior(MadeOf):
         if self._learnt[1] is None:
             raise_invalid("scores", "fitted first", "none", "Call fit(scores, positive_scores).")
         return self._learnt[1]
+
+    @property
+    def beyond(self) -> float:
+        """The posterior of all candidates behind the lists that were fitted."""
+        return self._model_and_summary()[0].beyond
 
     @property
     def threshold(self) -> float:
@@ -342,7 +607,7 @@ class Posterior(MadeOf):
         parts = read_state(state, SUMMARY_STATE, MODEL_STATE)
         if len(state) > len(SUMMARY_STATE):
             model = model_of_state(read_state(state, MODEL_STATE, SUMMARY_STATE))
-        self._learnt = model, summary_of_state(parts, np.nan if model is None else model.c)
+        self._learnt = model, _summary_of_state(parts, np.nan if model is None else model.c)
 
     def _model_and_summary(self) -> tuple[Model, PosteriorSummary]:
         """The model and its summary, or an error."""
@@ -358,22 +623,39 @@ class Posterior(MadeOf):
 
 
 def _with_cut(
+    summary: PosteriorSummary,
     model: Model,
     lists: Lists,
-    summary: PosteriorSummary,
-    target: float,
     posterior: Floats,
-    eligible: NDArray[np.bool_],
-    k: int | NDArray[np.int64],
+    target: float,
+    k: int | Whole,
+    eligible: Mask | None = None,
 ) -> PosteriorSummary:
-    """The summary with tau, and with the rates before and after: of the k nearest that are eligible."""
-    cut = cut_at(np.where(eligible, posterior, EMPTY), k, target, lists.scores)
+    """The summary with tau, with the rates before and after of the k nearest that are eligible, and what to trust."""
+    if eligible is None:
+        eligible = lists.filled
+    best = cut_at(np.where(eligible, posterior, EMPTY), k, target, lists.scores)
     before = rate_of(model, lists, posterior, first_of(eligible, k))
-    after = rate_of(model, lists, posterior, cut.kept)
-    return with_cut(summary, model.c, cut, before, after)
+    is_vague = before.low < 0.5 * before.estimate
+    is_weak = before.estimate > (_MOST_FALSE_IF_VAGUE if is_vague else _MOST_FALSE)
+    code = BIASED if summary.biased else WEAK if is_weak else FINE
+    if best.short > _MOST_SHORT * len(best.kept):
+        code = OUT_OF_REACH
+    return replace(
+        summary,
+        code=code,
+        c=model.c,
+        tau=best.tau,
+        hardness_before=best.hardness_before,
+        hardness_after=best.hardness_after,
+        dropped=best.dropped,
+        short=best.short,
+        before=before,
+        after=rate_of(model, lists, posterior, best.kept),
+    )
 
 
-def _checked_anchors(anchors: Any, rows: int) -> NDArray[np.int64]:
+def _checked_anchors(anchors: Any, rows: int) -> Whole:
     """(rows,) the ids of anchors, each once."""
     ids = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64)
     check_lengths(anchors=len(ids), scores=rows)
@@ -383,7 +665,7 @@ def _checked_anchors(anchors: Any, rows: int) -> NDArray[np.int64]:
     return ids
 
 
-def _checked_counts(counts: Any, rows: int) -> NDArray[np.int64]:
+def _checked_counts(counts: Any, rows: int) -> Whole:
     """(rows,) how many negatives each anchor gets."""
     k_of_anchors = whole_numbers("counts", to_numpy(counts), "(A,)").astype(np.int64)
     check_lengths(counts=len(k_of_anchors), scores=rows)

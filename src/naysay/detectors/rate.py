@@ -19,8 +19,8 @@ from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_kind, check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._pairs import OfPairs, slot_pairs
 from naysay.detectors._slots import (
+    OfPairs,
     as_flags,
     check_confidence,
     check_query_and_negatives,
@@ -29,6 +29,7 @@ from naysay.detectors._slots import (
     like,
     masked_scores,
     query_anchors,
+    slot_pairs,
     suspicion_of,
     threshold_of,
 )

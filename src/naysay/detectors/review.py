@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import Floats
-from naysay.detectors._logistic import Logistic, chance
-from naysay.detectors.posterior_summary import EMPTY, cut_at, first_of, nearest_below
+from naysay.detectors._posterior_fit import Logistic, chance
+from naysay.detectors.posterior import EMPTY, cut_at, first_of, nearest_below
 from naysay.errors import raise_invalid
 
 Ids = NDArray[np.int64]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.detectors.calibrated import Calibrated, least_positives
-from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
-from naysay.detectors.posterior_summary import OUT_OF_REACH
+from naysay.detectors.posterior import DEPTH, MIN_DEPTH, OUT_OF_REACH, Posterior
 from naysay.mining.candidates import Candidates, Floats32, Ids
 from naysay.mining.estimate import basis, by_labels, estimate_set, nearest, settled_by, stated
 from naysay.mining.exclude import within_limits
@@ -359,8 +358,9 @@ def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Pos
     help: the target is out of reach.
     """
     own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
-    labelled = np.bincount(problem.positive_pairs[0], minlength=problem.queries.n)
-    posterior.fit(lists.scores, own, alike=lists.alike, n_labelled=labelled[labelled > 0], anchors=lists.anchors)
+    labelled = problem.positive_pairs[0]
+    mean_labelled = len(labelled) / max(1, len(np.unique(labelled)))
+    posterior.fit_lists(lists.for_posterior(own), lists.anchors, mean_labelled)
     if not posterior.fitted:
         return posterior
     if problem.reviewed is not None:

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from naysay.detectors.posterior_summary import PosteriorSummary
+from naysay.detectors.posterior import PosteriorSummary
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Floats32, Ids
 from naysay.mining.fit import FittedPosterior

@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 
 from naysay.arrays import Floats
-from naysay.detectors.posterior import Posterior
-from naysay.detectors.posterior_summary import first_of
+from naysay.detectors._posterior_fit import Lists
+from naysay.detectors.posterior import Posterior, first_of
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, Ids, Mask
 from naysay.search._scores import norms_of, pair_scores, taken
@@ -57,6 +57,10 @@ class FitLists:
         names = [each.name for each in fields(FitLists)]
         return FitLists(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
+    def for_posterior(self, own: Floats) -> Lists:
+        """The lists with the score of one labelled positive of each anchor (A,), as a posterior takes them."""
+        return Lists(self.scores, own, self.alike)
+
     def contain(self, ids: Ids) -> Mask:
         """(A, M): which listed candidates are among the ids (A, k) of their anchor."""
         size = 1 + max(self.ids.max(initial=0), ids.max(initial=0))
@@ -86,7 +90,7 @@ class FittedPosterior:
 
     def probabilities(self) -> Floats:
         """(A, M) the probability that each listed candidate is a false negative."""
-        return self.posterior.posterior(self.lists.scores, self.own_scores, alike=self.lists.alike)
+        return self.posterior.of_lists(self.lists.for_posterior(self.own_scores))
 
     @property
     def before(self) -> RateEstimate | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, raise_invalid, shown, with_parameter
-from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side, suspicion_of, threshold_of
+from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side, suspicion_of, suspicion_of_made, threshold_of
 from naysay.detectors.bands import Bands
 from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive
 from naysay.detectors.calibrated import Calibrated, least_positives
@@ -73,10 +73,10 @@ class Judge:
             return candidates
         asked = candidates.eligible if _goes_by_rank(self.detector) else slots
         negatives = _negatives(candidates, asked)
-        suspicion = suspicion_of("judge", self.detector, query, negatives)
+        suspicion = suspicion_of_made("judge", self.detector, query, negatives)
         is_suspected = suspicion >= self.drop_at
         if self.share_limit is not None:
-            is_suspected |= negatives.scores > self.share_limit.threshold(query)[:, None]
+            is_suspected |= negatives.scores > self.share_limit.unchecked_threshold(query)[:, None]
         rounded = on_its_side(suspicion, suspicion >= SUSPICION_THRESHOLD)  # on the same side of 0.5 in float32
         stored = np.where(slots, rounded, candidates.suspicion).astype(np.float32)
         return replace(candidates, suspicion=stored).drop(slots & is_suspected, Reason.SUSPICIOUS)
@@ -106,7 +106,7 @@ class Judge:
         """Whether all candidates behind those that the detector reads are suspected, so that none is searched."""
         if not isinstance(self.detector, Posterior):
             return False
-        return bool(self.detector.state()["beyond"] >= self.drop_at)
+        return self.detector.beyond >= self.drop_at
 
     def limits(self, query: Query, lowest: Floats32) -> NDArray[np.float64]:
         """(n,) the score from which candidates are suspected, or above which; NaN if the detector has no such score.

@@ -12,10 +12,10 @@ import numpy as np
 
 from naysay.arrays import to_numpy
 from naysay.checks import MOST_ROWS, as_array, check_all, check_range, check_whole, raise_invalid, shown, whole_numbers
+from naysay.detectors._slots import one_of_each
 from naysay.detectors._text_hash import read_texts
 from naysay.detectors.bands import Bands
 from naysay.detectors.by_reviewer import check_reviewers, read_reviewers
-from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.posterior import DEPTH
 from naysay.detectors.reviewer import Reviewer
@@ -185,7 +185,7 @@ class Problem:
         if not len(positive):
             return positive
         rng = rng_for(self.options.seed, ONE_POSITIVE)
-        return positive[one_per_anchor(self.positive_pairs[0], rng=rng)]
+        return positive[np.sort(one_of_each(self.positive_pairs[0], rng))]
 
     def known_of(self, anchors: Ids) -> tuple[Positives, Ids]:
         """The known pairs of some anchors, which are numbered from 0, and the places of these pairs among all."""

@@ -15,8 +15,7 @@ from naysay._intervals import CONFIDENCE
 from naysay._options import takes_options
 from naysay.arrays import Floats
 from naysay.checks import check_lengths, public, raise_invalid, shown
-from naysay.detectors.posterior import Posterior
-from naysay.detectors.posterior_summary import EMPTY, cut_at, first_of, nearest_below
+from naysay.detectors.posterior import EMPTY, Posterior, cut_at, first_of, nearest_below
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.auto import RULE_95, lists_of
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason

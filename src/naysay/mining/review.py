@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
-from naysay.detectors.posterior_summary import first_of
+from naysay.detectors.posterior import first_of
 from naysay.mining.candidates import Ids
 from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.positives import Positives
