@@ -27,6 +27,7 @@ def option(
     written: str | None = None,
     record: bool = True,
     parameters: tuple[str, ...] = (),
+    check: Callable[[str, Any], object] | None = None,
 ) -> Any:
     """Declare an option as a field of a dataclass.
 
@@ -38,6 +39,7 @@ def option(
         written: The default as the command line shows it, where `read` is given.
         record: Whether the option decides the result of a job, and so belongs in its record.
         parameters: Parameters of other functions that stand for this option in errors.
+        check: check(name, value) raises if a value is invalid: see `check_options`.
     """
     metadata = {
         "help": help,
@@ -46,8 +48,17 @@ def option(
         "written": written,
         "record": record,
         "parameters": parameters,
+        "check": check,
     }
     return field(default=default, metadata=metadata)
+
+
+def check_options(options: Any) -> None:
+    """Run the check of each option whose value is not its default. Raises if a value is invalid."""
+    for one in fields(options):
+        value = getattr(options, one.name)
+        if one.metadata["check"] is not None and value is not one.default:
+            one.metadata["check"](one.name, value)
 
 
 def flag_of(declared: Field[Any]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.search import _products as engines
-from naysay.search._multiply import moved, product
+from naysay.search._products import moved, product
 
 FAST = ("int8", "float32")
 

@@ -63,7 +63,7 @@ def test_blocks_and_threads_do_not_change_the_result(metric, engine, monkeypatch
     right = search(queries, corpus, 12, metric=metric, exclude=exclude, engine="float64", threads=1)
     for columns, strip, threads in [(4096, 128, 1), (33, 7, 3), (100, 1, 2)]:
         monkeypatch.setattr(plan, "_SIZES", ((strip, columns),))
-        monkeypatch.setattr("naysay.search._plain._NUMBERS", 16 * max(columns, 100))
+        monkeypatch.setattr("naysay.search._scores._CACHED", 16 * max(columns, 100))
         same(search(queries, corpus, 12, metric=metric, exclude=exclude, engine=engine, threads=threads), right)
 
 

@@ -9,7 +9,7 @@ from search_world import METRICS, clustered, even, plain, plain_score, same
 
 import naysay as ns
 from naysay.search import Found, Index, Recall, check_recall, search
-from naysay.search.recall import recall_of
+from naysay.search.index import recall_of
 
 KINDS = ("ivf", "hnsw")
 CORPUS, QUERIES = clustered(3000, 1), clustered(40, 2)

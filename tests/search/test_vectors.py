@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from naysay.errors import NaysayError
-from naysay.search import _vector_files as vector_files
 from naysay.search import open_vectors, search
+from naysay.search import vectors as vector_files
 
 ROWS = np.random.default_rng(0).normal(size=(11, 4))
 IDS = np.array([0, 3, 4, 10])

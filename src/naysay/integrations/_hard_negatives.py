@@ -16,10 +16,10 @@ from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
 from naysay.mining.auto import judge_by_scores
 from naysay.mining.candidates import Candidates, Reason
-from naysay.mining.exclude import copies_of
 from naysay.mining.judge import Judge
 from naysay.mining.known import known_rows
 from naysay.mining.options import MiningOptions
+from naysay.mining.pipeline import copies_of
 from naysay.mining.problem import Problem, checked_problem
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.reviewing import choose_reviewed_judge
@@ -28,7 +28,7 @@ from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
 from naysay.search._scores import lowest_of, pair_scores
 from naysay.search.exact import Exact
-from naysay.search.vectors import Vectors
+from naysay.search.vectors import Vectors, of_array
 from naysay.types import Query
 
 Ids = NDArray[np.int64]
@@ -205,7 +205,7 @@ class _Search:
     def candidates(self, rows: Ids, depth: int) -> tuple[Candidates, dict[str, NDArray[np.bool_]]]:
         """Return the candidates of some queries with the negatives selected, and which of them broke which rule."""
         rules, vectors = self.rules, self.queries.take(rows)
-        found = self.exact.search(vectors, depth, exclude=known_rows(self.excluded, rows))
+        found = self.exact.search(of_array(vectors), depth, exclude=known_rows(self.excluded, rows))
         by_rank = self.judge.reads > 0  # a posterior reads a list beyond the last rank
         ids = found.ids if by_rank else np.where(np.arange(depth) < rules.last, found.ids, -1)
         candidates = Candidates.of(ids, found.scores, positive_scores=self.lowest[rows])

@@ -37,7 +37,7 @@ from naysay.mining.problem import (
 )
 from naysay.mining.reviewing import MiningReview, choose_reviewed_judge, review, review_of_state, review_state
 from naysay.positives import Positives
-from naysay.search._plan import open_pairs
+from naysay.search._scan import open_pairs
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.tables import check_memory
 

@@ -17,9 +17,8 @@ from naysay.checks import raise_invalid
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, thread_count
 from naysay.search._shards import Shard, known_in, merged, part_of
-from naysay.search._survey import Measured, Survey, check_measured, check_score_range, measured, survey
-from naysay.search.exact import Exact, Found
-from naysay.search.vectors import Vectors, as_vectors
+from naysay.search.exact import Exact, Found, Measured, Survey, check_measured, check_score_range, measured, survey
+from naysay.search.vectors import Vectors, as_vectors, of_array
 
 RESULT_BYTES = 8 << 20  # that a worker returns for a block of queries
 MIN_BLOCK = 1024  # queries of a block: each block reads the corpus twice, to survey and to search it
@@ -78,7 +77,7 @@ def search_shard(file: CorpusFile, shard: Shard, block: QueryBlock) -> tuple[NDA
     part = part_of(file.open(), shard)
     exact = Exact(part, file.metric, engine=file.engine, budget=file.budget, threads=file.threads)
     known = known_in(block.known_indptr, block.known_items, shard)
-    found = exact.search(block.vectors, block.depth, exclude=known)
+    found = exact.search(of_array(block.vectors), block.depth, exclude=known)
     return np.where(found.filled, found.ids + shard.start, -1), found.scores
 
 

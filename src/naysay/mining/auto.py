@@ -19,10 +19,9 @@ from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, OUT_OF_REACH, Posterior
 from naysay.mining.candidates import Candidates, Floats32, Ids
 from naysay.mining.estimate import basis, by_labels, estimate_set, nearest, settled_by, stated
-from naysay.mining.exclude import within_limits
 from naysay.mining.fit import Alike, FitLists, FittedPosterior, is_vague, own_scores
 from naysay.mining.judge import Judge, Policy, anchors_without_positive, is_yet_to_fit, judge_of, rule_of
-from naysay.mining.pipeline import collect
+from naysay.mining.pipeline import collect, within_limits
 from naysay.mining.problem import FALSE_BAND, FIT_DEPTH, FITTED, Problem, is_auto
 from naysay.rng import rng_for
 from naysay.search.exact import Exact

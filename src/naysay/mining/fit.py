@@ -15,7 +15,7 @@ from naysay.detectors.posterior import Posterior, first_of
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, Ids, Mask
 from naysay.search._scores import norms_of, pair_scores, taken
-from naysay.search._survey import SMALLEST_NORM
+from naysay.search.exact import SMALLEST_NORM
 from naysay.search.vectors import Vectors
 
 _COMPARED_POSITIVES = 16  # of an anchor that candidates are compared with

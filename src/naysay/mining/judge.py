@@ -21,7 +21,7 @@ from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Floats32, Ids, Mask, Reason
 from naysay.mining.fit import FittedPosterior
 from naysay.positives import Positives
-from naysay.types import Detector, Negatives, Query
+from naysay.types import Detector, Negatives, Query, unchecked
 
 _NO_POSITIVE = float(np.finfo(np.float32).max)  # as the score of a positive where there is none: nothing is above it
 
@@ -144,7 +144,8 @@ def suspected(candidates: Candidates, detector: Any, query: Query) -> Mask:
 
 def _negatives(candidates: Candidates, mask: Mask) -> Negatives:
     """Some candidates as a detector reads them: -1 and score 0 in every other slot."""
-    return Negatives(np.where(mask, candidates.ids, -1), scores=np.where(mask, candidates.scores, np.float32(0)))
+    ids = np.where(mask, candidates.ids, -1)
+    return unchecked(Negatives, ids=ids, scores=np.where(mask, candidates.scores, np.float32(0)))
 
 
 def _goes_by_rank(detector: Any) -> bool:

@@ -56,15 +56,16 @@ def read_known(parameter: str, given: Any, n_anchors: int, n_items: int) -> Posi
     Given as Positives; (anchors, items), two arrays of one length; (n_anchors,) the one item of each anchor, -1 none;
     or None.
     """
-    no_pairs = Positives.from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_anchors, n_items)
-    if given is None:
-        return no_pairs
     if isinstance(given, Positives):
+        if (given.n_anchors, given.n_items) == (n_anchors, n_items):
+            return given
         sizes = (("anchors", "queries", given.n_anchors, n_anchors), ("items", "corpus", given.n_items, n_items))
         for what, like, size, limit in sizes:
             if size > limit:
                 raise_invalid(parameter, f"of at most {limit} {what}, like {like}", size)
-        return given if (given.n_anchors, given.n_items) == (n_anchors, n_items) else given.union(no_pairs)
+        return given.union(_no_pairs(n_anchors, n_items))
+    if given is None:
+        return _no_pairs(n_anchors, n_items)
     if _are_two_arrays(given):
         anchors, items = (whole_numbers(parameter, to_numpy(part)) for part in given)
         if len(anchors) != len(items):
@@ -74,6 +75,10 @@ def read_known(parameter: str, given: Any, n_anchors: int, n_items: int) -> Posi
         return Positives.from_pairs(anchors, items, n_anchors, n_items)
     rule = f"a Positives, two arrays (anchors, items), or ({n_anchors},) the one of each query"
     return _one_item_each(parameter, rule, given, n_anchors, n_items)
+
+
+def _no_pairs(n_anchors: int, n_items: int) -> Positives:
+    return Positives(np.zeros(n_anchors + 1, np.int64), np.empty(0, np.int32), n_items)
 
 
 def read_itself(given: Any, n_anchors: int, n_items: int) -> Positives | None:

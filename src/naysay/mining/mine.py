@@ -75,7 +75,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     problem = Problem.of(queries, corpus, positives, k, options)  # the only checks
     rescored = None
     if options.rescore is None:
-        judge = choose_reviewed_judge(problem)
+        judge = choose_judge(problem) if options.reviewer is None else choose_reviewed_judge(problem)
         lists = mine_blocks(problem, judge)  # search, exclude, judge: each anchor by itself
     else:
         rescored = rescore_all(problem)  # search, exclude, rescore

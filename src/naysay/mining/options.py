@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from naysay._options import option
+from naysay._options import check_options, option
 from naysay.checks import check_bool, check_device, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
 from naysay.mining.judge import check_judge_text
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.take import METHODS, ON_SHORT, check_method_options
+from naysay.search._products import NAMES as ENGINES
 from naysay.search._scores import METRICS
 
 INDEX_KINDS = ("auto", "ivf", "hnsw")
@@ -48,6 +50,35 @@ def read_method(flag: str, text: str) -> str:
     """A method of `select` whose options can be written as text."""
     check_one_of(flag, text, [name for name in METHODS if name != "groups"])
     return text
+
+
+def check_judge(parameter: str, judge: Any) -> None:
+    """Raise if a judge that is given as text names none."""
+    if isinstance(judge, str):
+        check_judge_text(parameter, judge)
+
+
+def check_ranks(parameter: str, ranks: Any) -> None:
+    """Raise unless these are (first, last)."""
+    if not isinstance(ranks, tuple) or len(ranks) != 2:
+        raise_invalid(parameter, "(first, last), last may be None", shown(ranks))
+    first = check_whole(parameter, ranks[0], 1)
+    if ranks[1] is not None:
+        check_whole(parameter, ranks[1], first)
+
+
+def check_function(parameter: str, function: Any) -> None:
+    """Raise unless this can be called with pairs."""
+    if not callable(function):
+        raise_invalid(parameter, f"a function {parameter}(anchors, ids)", type(function).__name__)
+
+
+def _one_of(*names: str) -> Any:
+    return partial(check_one_of, options=names)
+
+
+_NOT_NEGATIVE, _AT_LEAST_1 = partial(check_whole, least=0), partial(check_whole, least=1)
+_SHARE = partial(check_number, above=0, below=1)
 
 
 @final
@@ -112,90 +143,96 @@ class MiningOptions:
         threads: Number of threads. The result is the same.
     """
 
-    metric: str = option("cosine", "Score of a pair: cosine, dot or l2.")
+    metric: str = option("cosine", "Score of a pair: cosine, dot or l2.", check=_one_of(*METRICS))
     judge: Any = option(
         "auto",
         "Which candidates to drop as suspected false negatives: auto, none, calibrated:0.02, margin:0.05, share:0.95, "
         "max_score:0.8 or bands:0.3,0.7.",
         read=lambda flag, text: text,
         written="auto",
+        check=check_judge,
     )
-    false_share: float = option(0.05, "The largest estimated share of false negatives, with --judge auto.")
-    labelled_share: float | None = option(None, "The share of all positives that are labelled, if it is known.")
+    false_share: float = option(
+        0.05, "The largest estimated share of false negatives, with --judge auto.", check=_SHARE
+    )
+    labelled_share: float | None = option(
+        None, "The share of all positives that are labelled, if it is known.", check=_SHARE
+    )
     reviewed: Any = option(None)
     reviewer: Any = option(None)
-    review: int = option(0)
+    review: int = option(0, check=_NOT_NEGATIVE)
     answers: str | Path | None = option(None)
     texts: Any = option(None)
-    false_negatives: str = option("drop", "False negatives that a reviewer finds: drop, positive or keep.")
-    seed: int = option(0, "Seed of all random choices.")
+    false_negatives: str = option(
+        "drop",
+        "False negatives that a reviewer finds: drop, positive or keep.",
+        check=_one_of("drop", "positive", "keep"),
+    )
+    seed: int = option(0, "Seed of all random choices.", check=_NOT_NEGATIVE)
     ignore: Any = option(None)
     same_ids: Any = option(False)
-    keep_own_text: bool = option(False, "Keep documents whose text or vector is that of the anchor.")
+    keep_own_text: bool = option(False, "Keep documents whose text or vector is that of the anchor.", check=check_bool)
     duplicates: Any = option(None)
-    depth: int | None = option(None, "Candidates to search for each anchor. Default: as many as the negatives need.")
+    depth: int | None = option(
+        None, "Candidates to search for each anchor. Default: as many as the negatives need.", check=_AT_LEAST_1
+    )
     sources: Mapping[str, Any] | None = option(None)
-    rank_range: tuple[int, int | None] | None = option(None, "Keep these ranks only: 10-100, or 10-.",
-                                                       read=read_rank_range)  # fmt: skip
-    min_score: float | None = option(None, "The lowest score of a negative.")
-    rescore: ScorePairs | None = option(None)
-    rescore_budget: int | None = option(None)
-    rescore_batch: int = option(256)
+    rank_range: tuple[int, int | None] | None = option(
+        None, "Keep these ranks only: 10-100, or 10-.", read=read_rank_range, check=check_ranks
+    )
+    min_score: float | None = option(None, "The lowest score of a negative.", check=check_number)
+    rescore: ScorePairs | None = option(None, check=check_function)
+    rescore_budget: int | None = option(None, check=_NOT_NEGATIVE)
+    rescore_batch: int = option(256, check=_AT_LEAST_1)
     select: str = option(
         "top",
         "Which candidates become negatives: top, random, softmax, spread or mmr.",
         read=read_method,
         written="top",
+        check=_one_of(*METHODS),
     )
     temperature: float | None = option(None, "Softmax temperature; only with --select softmax.")
     groups: Any = option(None)
     mmr_lambda: float | None = option(None, "MMR relevance weight, 0 to 1; only with --select mmr.")
     quotas: Mapping[str, int] | None = option(None, "Negatives from each source: search=4,bm25=2.", read=read_quotas)
-    max_per_item: int | None = option(None, "No document is the negative of more than so many anchors.")
-    on_short: str = option("pad", "For anchors with fewer than k negatives: pad, drop, relax, random or raise.")
-    max_k: int = option(32, "The largest k of an anchor; only with -k auto.")
-    approximate: str | None = option(None, "Use an index in place of the exact search: auto, ivf or hnsw.")
-    min_recall: float = option(0.9, "The smallest recall of an index; a smaller one is an error.")
-    engine: str = option("auto")
-    budget: int | None = option(None)
-    device: Any = option(None)
-    threads: int | None = option(None, "Number of threads. The result does not depend on it.", record=False)
+    max_per_item: int | None = option(
+        None, "No document is the negative of more than so many anchors.", check=_AT_LEAST_1
+    )
+    on_short: str = option(
+        "pad",
+        "For anchors with fewer than k negatives: pad, drop, relax, random or raise.",
+        check=_one_of(*ON_SHORT),
+    )
+    max_k: int = option(32, "The largest k of an anchor; only with -k auto.", check=_AT_LEAST_1)
+    approximate: str | None = option(
+        None, "Use an index in place of the exact search: auto, ivf or hnsw.", check=_one_of(*INDEX_KINDS)
+    )
+    min_recall: float = option(
+        0.9,
+        "The smallest recall of an index; a smaller one is an error.",
+        check=partial(check_number, at_least=0, at_most=1),
+    )
+    engine: str = option("auto", check=_one_of(*ENGINES))
+    budget: int | None = option(None, check=_AT_LEAST_1)
+    device: Any = option(None, check=check_device)
+    threads: int | None = option(
+        None, "Number of threads. The result does not depend on it.", record=False, check=check_threads
+    )
 
     def __post_init__(self) -> None:
-        """Check what does not need data."""
-        check_one_of("metric", self.metric, tuple(METRICS))
-        check_whole("seed", self.seed, 0)
-        check_number("false_share", self.false_share, above=0, below=1)
-        check_bool("keep_own_text", self.keep_own_text)
+        """Check what does not need data: each option by itself, and those that depend on each other."""
+        check_options(self)
+        if self.judge == "none":
+            object.__setattr__(self, "judge", None)
         self._check_review()
-        if self.labelled_share is not None:
-            check_number("labelled_share", self.labelled_share, above=0, below=1)
-        if isinstance(self.judge, str):
-            check_judge_text("judge", self.judge)
-            if self.judge == "none":
-                object.__setattr__(self, "judge", None)
-        self._check_ranks()
-        if self.min_score is not None:
-            check_number("min_score", self.min_score)
         self._check_rescore()
-        check_one_of("select", self.select, tuple(METHODS))
-        check_method_options(
-            self.select, {"temperature": self.temperature, "groups": self.groups, "mmr_lambda": self.mmr_lambda}
-        )
-        check_one_of("on_short", self.on_short, ON_SHORT)
         self._check_max_per_item()
-        check_whole("max_k", self.max_k, 1)
-        if self.approximate is not None:
-            check_one_of("approximate", self.approximate, INDEX_KINDS)
-        check_number("min_recall", self.min_recall, at_least=0, at_most=1)
-        if self.device is not None:
-            check_device("device", self.device)
-        if self.threads is not None:
-            check_threads("threads", self.threads)
+        own = {"temperature": self.temperature, "groups": self.groups, "mmr_lambda": self.mmr_lambda}
+        check_method_options(self.select, own)
+        if self.depth is not None and self.rank_range is not None:
+            check_whole("depth", self.depth, self.rank_range[0])
 
     def _check_review(self) -> None:
-        check_one_of("false_negatives", self.false_negatives, ("drop", "positive", "keep"))
-        check_whole("review", self.review, 0 if self.reviewer is None else 1)
         if self.reviewer is None:
             given = {"review": self.review, "answers": self.answers, "texts": self.texts}
             for name, value in given.items():
@@ -205,34 +242,18 @@ class MiningOptions:
             raise_invalid("reviewer", "left out unless the judge is 'auto', without `rescore`", shown(self.judge))
         elif self.reviewed is not None:
             raise_invalid("reviewed", "left out with `reviewer`", "both", "Pass reviewer=People(file).")
+        else:
+            check_whole("review", self.review, 1)
 
     def _check_max_per_item(self) -> None:
         if self.max_per_item is None:
             return
-        check_whole("max_per_item", self.max_per_item, 1)
         if self.select != "top" or self.quotas is not None:
             raise_invalid("max_per_item", "left out unless the highest scores are selected", self.max_per_item)
         if self.on_short in ("relax", "random"):
             rule = f"left out with on_short={self.on_short!r}, which could exceed it"
             raise_invalid("max_per_item", rule, self.max_per_item)
 
-    def _check_ranks(self) -> None:
-        first = 1
-        if self.rank_range is not None:
-            if not isinstance(self.rank_range, tuple) or len(self.rank_range) != 2:
-                raise_invalid("rank_range", "(first, last), last may be None", shown(self.rank_range))
-            first = check_whole("rank_range", self.rank_range[0], 1)
-            if self.rank_range[1] is not None:
-                check_whole("rank_range", self.rank_range[1], first)
-        if self.depth is not None:
-            check_whole("depth", self.depth, first)
-
     def _check_rescore(self) -> None:
-        check_whole("rescore_batch", self.rescore_batch, 1)
-        if self.rescore is not None:
-            if not callable(self.rescore):
-                raise_invalid("rescore", "a function rescore(anchors, ids)", type(self.rescore).__name__)
-            if self.rescore_budget is not None:
-                check_whole("rescore_budget", self.rescore_budget, 0)
-        elif self.rescore_budget is not None:
+        if self.rescore is None and self.rescore_budget is not None:
             raise_invalid("rescore_budget", "left out without `rescore`", shown(self.rescore_budget))

@@ -30,8 +30,8 @@ from naysay.positives import IGNORE, POSITIVE, Positives
 from naysay.rng import rng_for
 from naysay.search._scores import lowest_of, pair_scores
 from naysay.search.exact import Exact, Found
-from naysay.search.vectors import Vectors, as_vectors
-from naysay.types import Query
+from naysay.search.vectors import Vectors, as_vectors, of_array
+from naysay.types import Query, unchecked
 
 # Steps of the seed, so that one random choice does not move another; 5 and 6 are those of reviews.
 ONE_POSITIVE, SAMPLED, SELECTED, FILLED, FITTED = range(5)
@@ -119,7 +119,8 @@ class Problem:
         if options.reviewed is not None and not is_auto(options):  # a job measures any judge by what was reviewed
             raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
         problem = checked_problem(query_vectors, corpus_vectors, known, itself, k, sources, options)
-        check_reviewers(problem.reviewers, has_texts=problem.texts is not None)
+        if options.reviewer is not None:
+            check_reviewers(problem.reviewers, has_texts=problem.texts is not None)
         problem = problem.with_exact_search()
         problem = problem.with_known_scores(problem.score_known())
         return with_index(problem)
@@ -246,7 +247,8 @@ class Problem:
         positives = None if self._first_positives is None else self._first_positives[anchors]
         reads_vectors = self.duplicates is not None or is_detector(self.options.judge)
         queries = self.queries_of(anchors)
-        return Query(anchors, positives=positives, vectors=queries.rows(0, queries.n) if reads_vectors else None)
+        vectors = queries.rows(0, queries.n) if reads_vectors else None
+        return unchecked(Query, anchors=anchors, positives=positives, vectors=vectors)
 
     @cached_property
     def _first_positives(self) -> Ids | None:
@@ -330,8 +332,8 @@ class Problem:
         if len(anchors) == self.queries.n:
             return self.queries
         if len(anchors) and anchors[-1] - anchors[0] == len(anchors) - 1:
-            return as_vectors("queries", self.queries.rows(int(anchors[0]), int(anchors[-1]) + 1))
-        return as_vectors("queries", self.queries.take(anchors))
+            return of_array(self.queries.rows(int(anchors[0]), int(anchors[-1]) + 1))
+        return of_array(self.queries.take(anchors))
 
 
 def is_auto(options: MiningOptions) -> bool:
@@ -417,7 +419,7 @@ def checked_problem(
         largest_k=largest_k,
         sources=sources,
         duplicates=_duplicates(options.duplicates, known, itself, shared=options.same_ids is True),
-        reviewed=read_reviewed(options.reviewed, queries.n, corpus.n),
+        reviewed=None if options.reviewed is None else read_reviewed(options.reviewed, queries.n, corpus.n),
         reviewers=(None, None) if options.reviewer is None else read_reviewers(options.reviewer),
         texts=_read_texts(options, queries.n, corpus.n),
     )

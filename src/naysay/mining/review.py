@@ -49,10 +49,8 @@ class Reviewed:
         return f"{yes:,} of {n:,} reviewed pairs are false negatives: {found}."
 
 
-def read_reviewed(given: Any, n_anchors: int, n_items: int) -> Reviewed | None:
-    """`reviewed` of `mine`: (anchors, items, truth), three arrays of one length, or None."""
-    if given is None:
-        return None
+def read_reviewed(given: Any, n_anchors: int, n_items: int) -> Reviewed:
+    """`reviewed` of `mine`: (anchors, items, truth), three arrays of one length."""
     if not isinstance(given, tuple | list) or len(given) != 3:
         raise_invalid("reviewed", "three arrays (anchors, items, truth)", shown(given))
     anchors, items = (whole_numbers("reviewed", to_numpy(part)).astype(np.int64) for part in given[:2])

@@ -34,8 +34,7 @@ from naysay.pools._slots import (
 )
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, thread_count
-from naysay.search._survey import survey
-from naysay.search.exact import Exact
+from naysay.search.exact import Exact, survey
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Negatives, Query, positive_ids
 

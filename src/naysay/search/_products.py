@@ -25,6 +25,7 @@ query's norm and the largest of the corpus, L2 by the largest of all.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -35,10 +36,9 @@ from numpy.typing import NDArray
 from naysay.arrays import need_torch
 from naysay.checks import raise_invalid
 from naysay.kernels.dots import DOT, L2
-from naysay.search._multiply import int8_is_exact, torch_is_loaded
 
 NAMES = ("auto", "int8", "float32", "float64")
-_SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
+SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
 _QUICK = 1 << 35  # products that float32 makes in the time in which torch is loaded, about
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
@@ -48,7 +48,9 @@ SLACK = 2.0**-18
 _UP = 1 + 2.0**-20  # a float64 number times this, rounded to float32, is not below it
 _UNDERFLOW, _DENORMAL = 2.0**-100, 2.0**-147  # of float32 arithmetic in our units; of a score rounded to float32
 _HUGE = 1e30
+_STEP, _LEAST = 8, 32  # a GPU multiplies 8-bit integers in steps of so many, and at least so many rows
 Rows = NDArray[Any]
+Product = Callable[[Any, Any], NDArray[Any]]
 Terms = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -63,7 +65,7 @@ class Engine:
     result_error: float = 0.0  # the relative rounding of a product after it was summed
 
 
-PLAIN = Engine("float64", np.float64)  # no products: `_plain.search` scores every pair
+PLAIN = Engine("float64", np.float64)  # no products: every pair is scored
 _INT8 = Engine("int8", np.int8)
 _FLOAT32 = Engine("float32", np.float32, sum_error=2.0**-24)
 # On a device a sum is off by more in each step, in an order of its own, and products of float32 may have inputs of 10
@@ -71,24 +73,18 @@ _FLOAT32 = Engine("float32", np.float32, sum_error=2.0**-24)
 _DEVICE_FLOAT32 = replace(_FLOAT32, sum_error=2.0**-21, result_error=2.0**-9 * (1 + 2.0**-7))
 
 
-def is_small(work: int) -> bool:
-    """Whether all pairs are scored exactly; `work` is queries x corpus rows x width."""
-    return work <= _SMALL
+def choose(name: str, total_work: int, width: int, sample: Callable[[], Rows], device: Any = None) -> Engine:
+    """Return the engine of that name, or by the rule of "auto" for searches that are not small.
 
-
-def choose(name: str, work: int, total_work: int, width: int, sample: Callable[[], Rows], device: Any = None) -> Engine:
-    """Return the engine of that name, or by the rule of "auto".
-
-    auto    float64 where there are at most 2^27 products of numbers; float32 where all searches together have at most
-            2^35 and torch is not loaded, which takes as long; else int8 if torch and the processor have it (VNNI, AMX)
-            and its bound is at most half the standard deviation of the cosines within a sample of the corpus: vectors
-            with one huge coordinate need a fine grid; else float32. On a device: int8 if its bound is small enough,
-            whatever the size, else float32.
+    auto    float32 where all searches together have at most 2^35 products of numbers and torch is not loaded, which
+            takes as long; else int8 if torch and the processor have it (VNNI, AMX) and its bound is at most half the
+            standard deviation of the cosines within a sample of the corpus: vectors with one huge coordinate need a
+            fine grid; else float32. On a device: int8 if its bound is small enough, else float32.
     """
     if device is not None:
         return _on_device(name, width, sample, device)
     if name == "auto":
-        return _automatic(work, total_work, width, sample)
+        return _automatic(total_work, width, sample)
     if name == "float64":
         return PLAIN
     widest = _WIDEST_INT8 if name == "int8" else _WIDEST_FLOAT
@@ -99,8 +95,8 @@ def choose(name: str, work: int, total_work: int, width: int, sample: Callable[[
     return _INT8 if name == "int8" else _FLOAT32
 
 
-def _automatic(work: int, total_work: int, width: int, sample: Callable[[], Rows]) -> Engine:
-    if is_small(work) or width > _WIDEST_INT8:
+def _automatic(total_work: int, width: int, sample: Callable[[], Rows]) -> Engine:
+    if width > _WIDEST_INT8:
         return PLAIN
     if not torch_is_loaded() and (total_work <= _QUICK or importlib.util.find_spec("torch") is None):
         return _FLOAT32
@@ -237,3 +233,76 @@ def corpus_terms(engine: Engine, units: Units, rounded: Rounded) -> Terms:
 
 def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return (values * _UP).astype(np.float32)
+
+
+# ---- products by torch or NumPy, on the processor or on another device ----------------------------------------------
+
+
+def torch_is_loaded() -> bool:
+    """Whether something has loaded torch, which takes a second."""
+    return "torch" in sys.modules
+
+
+def int8_is_exact(torch: Any, width: int, device: Any = None) -> bool:
+    """Whether torch has the product and does not saturate: a processor without VNNI may add in 16 bits."""
+    if not hasattr(torch, "_int_mm"):
+        return False
+    width = max(2, width)  # as in `Rounded`
+    codes = np.where(np.arange(40 * width).reshape(40, width) % 7 < 5, 127, -127).astype(np.int8)
+    codes[:8] = 127
+    given = torch.from_numpy(codes)
+    try:
+        products = (torch._int_mm(given, given.T) if device is None else on_device(*[given.to(device)] * 2)).cpu()
+    except RuntimeError:
+        return False
+    return bool((products.numpy() == codes.astype(np.int64) @ codes.astype(np.int64).T).all())
+
+
+def moved(codes: NDArray[Any], device: Any) -> Any:
+    """Codes as `product` takes them: themselves, or as a tensor on the device."""
+    if device is None:
+        return codes
+    return need_torch().from_numpy(codes).to(device)
+
+
+def on_device(queries: Any, corpus: Any) -> Any:
+    """(n, m) the products of two tensors (n, d) and (m, d): int32 of 8-bit integers, float32 of float32."""
+    torch = need_torch()
+    if queries.dtype != torch.int8:
+        return queries @ corpus.T
+    (n, width), m = queries.shape, len(corpus)
+    more, pad = (_STEP - width % _STEP) % _STEP, torch.nn.functional.pad
+    if more or n < _LEAST:
+        queries = pad(queries, (0, more, 0, max(0, _LEAST - n)))
+    if more or m % _STEP:
+        corpus = pad(corpus, (0, more, 0, (_STEP - m % _STEP) % _STEP))
+    return torch._int_mm(queries, corpus.T)[:n, :m]
+
+
+def product(name: str, rows: int, columns: int, device: Any = None) -> Product:
+    """Return a function (query codes, corpus codes) -> products that reuses its buffers, for the engine of that name.
+
+    Make one for each thread: a result is valid until the next call. On a device it takes what `moved` returns.
+    """
+    size = rows * columns
+    if device is not None:
+        return lambda queries, corpus: np.ascontiguousarray(on_device(queries, corpus).cpu().numpy())
+    if name == "float32" and not torch_is_loaded():
+        numbers = np.empty(size, np.float32)
+
+        def multiply_plainly(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
+            out = numbers[: len(queries) * len(corpus)].reshape(len(queries), len(corpus))
+            return np.matmul(queries, corpus.T, out=out)
+
+        return multiply_plainly
+    torch = need_torch()
+    function, kind = (torch._int_mm, torch.int32) if name == "int8" else (torch.mm, torch.float32)
+    buffer = torch.empty(size, dtype=kind)
+
+    def multiply(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
+        shape = (len(queries), len(corpus))
+        out = buffer[: shape[0] * shape[1]].view(shape)
+        product = function(torch.from_numpy(queries), torch.from_numpy(corpus).T, out=out)
+        return np.asarray(product.numpy())
+
+    return multiply

@@ -11,14 +11,92 @@ from numpy.typing import NDArray
 
 from naysay.arrays import Floats
 from naysay.kernels import bounds_scan
-from naysay.search._multiply import moved, product
-from naysay.search._plain import top
-from naysay.search._plan import Plan
-from naysay.search._products import Engine, Rounded, Terms, Units, corpus_terms, query_terms, round_rows
-from naysay.search._scores import Ids, Workers, listed_scores, norms_of
-from naysay.search.vectors import Vectors, floats
+from naysay.search._products import (
+    Engine,
+    Rounded,
+    Terms,
+    Units,
+    corpus_terms,
+    moved,
+    product,
+    query_terms,
+    round_rows,
+)
+from naysay.search._scores import (
+    BUDGET,
+    FETCHED,
+    SLOT_BYTES,
+    Ids,
+    Workers,
+    check_memory,
+    listed_scores,
+    norms_of,
+    result_bytes,
+    top,
+)
+from naysay.search.vectors import WINDOW, Vectors, floats
 
 _NO_ID = np.iinfo(np.int32).max  # sorts behind all ids
+_LIBRARIES = 8 << 20  # bytes that torch and others take for themselves
+# Queries that a thread multiplies at a time, and the corpus rows of the block that they meet: the first that fit.
+_SIZES = ((128, 8192), (64, 4096), (32, 2048), (32, 1024))
+_PRODUCT = 4  # bytes of a product
+# Open pairs for each wanted one. If a query has more, they are scored early: slow where the rows are in a file.
+_OPEN, _OPEN_IN_FILE = 6, 10
+_OPEN_MORE = 256
+_BLOCK = 14 << 20  # bytes of the open pairs of a block of queries where no budget is given
+_PART = 3  # or a third of the corpus, if that is more
+_SMALL_BLOCK = 6 << 20  # bytes of the same where the rounded corpus is kept, and reading it again costs little
+_KEPT_SHARE = 4  # a rounded corpus is kept if it takes at most a quarter of the corpus, and of the budget
+
+
+def open_pairs(corpus: Vectors, depth: int) -> int:
+    """How many open pairs of a query are held."""
+    each = _OPEN if corpus.whole is not None else _OPEN_IN_FILE
+    return min(corpus.n, each * min(depth, corpus.n) + _OPEN_MORE)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sizes of blocks."""
+
+    threads: int  # as many as were asked for, or as fit
+    rows: int  # queries whose open pairs are held at once
+    strip: int  # queries that one thread multiplies at once
+    columns: int  # corpus rows of a block
+    capacity: int  # open pairs of a query
+    at_once: int  # queries that one thread scores exactly at once
+    keeps: bool  # whether the whole corpus is rounded once, and not again for each block of queries
+
+
+def plan(n_queries: int, corpus: Vectors, depth: int, engine: Engine, threads: int, budget: int | None) -> Plan:
+    """Return the largest blocks within the budget; raise if not even small ones fit."""
+    total = BUDGET if budget is None else budget
+    capacity = open_pairs(corpus, depth)
+    stored, code = corpus.dtype.itemsize, np.dtype(engine.codes).itemsize
+    as_float = max(4, stored)
+    fixed = result_bytes(n_queries, corpus, depth) + _LIBRARIES
+    per_query = capacity * SLOT_BYTES + corpus.width * (8 + 8 + code) + 96
+    scored_at_once = min(capacity, FETCHED) * corpus.width * 3 * as_float
+    for strip, columns in _SIZES:
+        block = columns * (corpus.width * (stored + as_float + code) + 64)
+        per_thread = strip * (columns * _PRODUCT + 64) + (WINDOW if corpus.whole is None else 0)
+        free = total - fixed - scored_at_once - block
+        fitting_threads = min(threads, max(1, (free - per_query) // per_thread))
+        rows = (free - fitting_threads * per_thread) // per_query
+        if fitting_threads == threads and rows >= min(n_queries, threads * strip):
+            break
+    check_memory(budget, total - free + per_thread + per_query, n_queries, corpus, depth)
+    rows, keeps = min(rows, max(1, n_queries)), False
+    if budget is None and corpus.whole is not None:
+        keeps = _KEPT_SHARE * corpus.n * corpus.width * code <= min(total, corpus.whole.nbytes)
+        open_bytes = _SMALL_BLOCK if keeps else max(_BLOCK, corpus.whole.nbytes // _PART)
+        full_strips = fitting_threads * strip  # a strip that is not full takes nearly as long as a full one
+        rows = min(rows, -(-open_bytes // (per_query * full_strips)) * full_strips)
+    left = free - fitting_threads * per_thread - rows * per_query
+    at_once = max(1, min(strip, left // fitting_threads // (scored_at_once + 48 * capacity)))
+    return Plan(fitting_threads, rows, min(strip, rows), columns, capacity, at_once, keeps)
 
 
 @final

@@ -13,25 +13,24 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import CONFIDENCE, exact_interval
 from naysay._packages import need_faiss
-from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_kind, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.errors import NaysayError
 from naysay.files import as_path, draft_of, raise_unreadable
+from naysay.kernels.threads import check_threads, threads
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.search._plain import top
-from naysay.search._scores import METRICS, norms_of, pair_scores, thread_count
-from naysay.search._survey import Survey, check_score_range, survey
-from naysay.search.exact import Exact, Found, excluded_rows
-from naysay.search.recall import Recall, recall_of
-from naysay.search.vectors import Vectors, as_vectors, floats
+from naysay.search._scores import METRICS, norms_of, pair_scores, top
+from naysay.search.exact import Exact, Found, Survey, check_exclude, check_score_range, survey
+from naysay.search.vectors import Vectors, as_vectors, floats, of_array
 
 _KINDS = ("auto", "ivf", "hnsw")
 _LEAST_ROWS = 1000  # of a corpus; an exact search of fewer is faster
@@ -47,6 +46,80 @@ _ROWS_PER_STEP = 512  # rows of an exact search that cost as much as one candida
 _FILE, _FORMAT = "index.npz", 3
 _COMPARED = 1024  # rows of the corpus that are compared when an index is opened
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Recall@depth: the mean over queries of the share of the exact top `depth` that was found.
+
+    The 95 % confidence interval (Clopper and Pearson) treats each query as one observation. It is conservative: a
+    share between 0 and 1 varies no more than a yes or no.
+
+    Args:
+        value: The mean, from 0 to 1.
+        low: The lower end of the 95 % CI.
+        high: The upper end of the 95 % CI.
+        n: Queries that were measured.
+        depth: How many of the best were needed for each query.
+        setting: The setting of the index: "nprobe 16" or "efSearch 64".
+        note: Why `Index.tune` ended below its target, or "".
+
+    Examples:
+        >>> print(Recall(0.97, 0.9511, 0.9831, 500, 100, "nprobe 16"))
+        recall@100 0.970 (95 % CI 0.951 to 0.983, 500 queries) with nprobe 16
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    depth: int
+    setting: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        numbers = f"{self.value:.3f} (95 % CI {self.low:.3f} to {self.high:.3f}, {self.n} queries)"
+        return f"recall@{self.depth} {numbers} with {self.setting}" + (f". {self.note}" if self.note else "")
+
+
+def recall_of(found: Found, exact: Found, setting: str, note: str = "") -> Recall:
+    """Return the recall of `found` against the exact result for the same queries. O(n depth).
+
+    A row counts if its score reaches the last of the exact ones: of rows with equal scores one is as good as another.
+    Queries without a result (an empty corpus) are left out.
+    """
+    wanted = exact.filled.sum(axis=1)
+    some = wanted > 0
+    last = exact.scores[np.arange(len(exact)), np.maximum(wanted, 1) - 1]
+    hits = (found.filled & (found.scores >= last[:, None])).sum(axis=1)
+    shares = hits[some] / wanted[some]
+    n, value = len(shares), float(shares.mean())
+    low, high = exact_interval(value * n, n, CONFIDENCE)
+    return Recall(value, low, high, n, exact.ids.shape[1], setting, note)
+
+
+@public
+def check_recall(recall: Recall, min_recall: float) -> None:
+    """Raise unless the measured recall is at least `min_recall`.
+
+    Args:
+        recall: What `Index.measure` or `Index.tune` returned.
+        min_recall: From 0 to 1.
+
+    Raises:
+        NaysayError: If the recall is lower, with what was measured.
+
+    Examples:
+        >>> check_recall(Recall(0.97, 0.951, 0.983, 500, 100, "nprobe 8"), 0.9)
+    """
+    check_kind("recall", recall, Recall, "a Recall, of Index.measure or Index.tune")
+    target = check_number("min_recall", min_recall, at_least=0, at_most=1)
+    if recall.value < target:
+        rule = f"at most {recall.value:.3f}, what the index reaches ({recall})"
+        raise_invalid("min_recall", rule, target, "Search exactly, or let Index.tune raise the setting.")
 
 
 @final
@@ -104,7 +177,7 @@ class Index:
         check_one_of("metric", metric, tuple(METRICS))
         check_one_of("kind", kind, _KINDS)
         check_whole("seed", seed, 0)
-        count, vectors = thread_count(threads), as_vectors("corpus", corpus)
+        count, vectors = _checked_threads(threads), as_vectors("corpus", corpus)
         if vectors.n < _LEAST_ROWS:
             advice = "Use an exact search: it is faster there."
             raise_invalid("corpus", f"of at least {_LEAST_ROWS} rows for an index", vectors.n, advice)
@@ -138,7 +211,10 @@ class Index:
         depth, vectors = check_whole("depth", depth, 1), as_vectors("queries", queries)
         if vectors.width != self.corpus.width:
             raise_invalid("queries", f"of width {self.corpus.width}, like the corpus", vectors.width)
-        n_excluded = np.diff(excluded_rows(exclude, vectors.n, self.corpus.n)[0])
+        check_exclude(exclude, vectors.n, self.corpus.n)
+        n_excluded = np.zeros(vectors.n, np.int64)
+        if exclude is not None:
+            n_excluded[: exclude.n_anchors] = np.diff(exclude.indptr)
         largest = survey("queries", vectors, METRICS[self.metric], self._threads).largest
         check_score_range(METRICS[self.metric], largest, self._measured.largest)
         found = Found.empty(vectors.n, depth)
@@ -211,7 +287,7 @@ class Index:
             raise_invalid("queries", "of at least one row", 0)
         rows = vectors.take(np.sort(rng_for(seed).choice(vectors.n, min(sample, vectors.n), replace=False)))
         exact = Exact(self.corpus, self.metric, threads=self._threads, measured=self._measured)
-        return rows, exact.search(rows, depth)
+        return rows, exact.search(of_array(rows), depth)
 
     @property
     def setting(self) -> str:
@@ -242,7 +318,8 @@ class Index:
             NaysayError: If the folder is damaged, or if the corpus has another shape, another dtype, or other values in
                 a sample of its rows.
         """
-        count, vectors, file = thread_count(threads), as_vectors("corpus", corpus), as_path("path", path) / _FILE
+        count, vectors = _checked_threads(threads), as_vectors("corpus", corpus)
+        file = as_path("path", path) / _FILE
         try:
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:  # a zip file has checksums
                 about = json.loads(str(saved["about"]))
@@ -287,6 +364,10 @@ class Index:
         faiss = need_faiss()
         with ThreadPoolExecutor(1, initializer=faiss.omp_set_num_threads, initargs=(self._threads,)) as pool:
             return pool.submit(function, *arguments).result()
+
+
+def _checked_threads(given: int | None) -> int:
+    return threads() if given is None else check_threads("threads", given)
 
 
 def _lists(n: int) -> int:
