@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.search import _products as engines
-from naysay.search._products import moved, product
 
 FAST = ("int8", "float32")
 
 
 def engine_of(name, width, device=None):
-    return engines.choose(name, 1, 1, width, lambda: np.empty((0, width), np.float32), device)
+    return engines.choose(name, 1, width, lambda: np.empty((0, width), np.float32), device)
 
 
 def rounded(engine, rows):
@@ -32,8 +31,8 @@ def limits(name, metric, queries, corpus, device=None):
     units = engines.Units(metric, norms[1].max() or 1.0, max(norms[0].max(), norms[1].max()) or 1.0)
     a, b, c, slack = (term[:, None] for term in engines.query_terms(units, one))
     scale, size, lost, offset = engines.corpus_terms(engine, units, two)
-    multiply = product(engine.name, len(queries), len(corpus), device)
-    products = multiply(moved(one.codes, device), moved(two.codes, device)).astype(np.float32)
+    multiply = engines.product(engine.name, len(queries), len(corpus), device)
+    products = multiply(engines.moved(one.codes, device), engines.moved(two.codes, device)).astype(np.float32)
     upper = products * (a * scale) + (b * size + c * lost) + offset + slack
     lower = upper - np.float32(2) * ((b * size + c * lost) + slack) + np.float32(2.0**-17) * offset
     assert upper.dtype == lower.dtype == np.float32

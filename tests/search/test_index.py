@@ -1,18 +1,19 @@
 """Index: exact scores in the canonical order, exclusion, measured recall, and a folder on disk."""
 
-import math
-
-import faiss
 import numpy as np
 import pytest
 from search_world import METRICS, clustered, even, plain, plain_score, same
 
 import naysay as ns
-from naysay.search import Found, Index, Recall, check_recall, search
-from naysay.search.index import recall_of
+from naysay.search import Index, Recall, check_recall, search
 
 KINDS = ("ivf", "hnsw")
 CORPUS, QUERIES = clustered(3000, 1), clustered(40, 2)
+
+
+def recall(found, exact):
+    rows = zip(found.ids.tolist(), exact.ids.tolist(), strict=True)
+    return np.mean([len({*one} & {*other}) / len(other) for one, other in rows])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -27,7 +28,7 @@ def test_scores_are_those_of_plain_loops_and_order_is_canonical(kind, metric):
         for i, score in zip(found.ids[row], found.scores[row], strict=True):
             sides = queries[row].astype(float).tolist(), corpus[i].astype(float).tolist()
             assert plain_score(metric, *sides).tobytes() == score.tobytes()
-    assert recall_of(found, plain(queries, corpus, 7, metric), "").value > 0.9
+    assert recall(found, plain(queries, corpus, 7, metric)) > 0.9
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -42,14 +43,6 @@ def test_asked_for_all_rows_it_is_the_exact_search(metric, dtype, tmp_path):
         same(Index.build(source, metric=metric).search(queries, 1100, exclude=exclude), right)
 
 
-def test_largest_dot_products_are_found_though_norms_differ():
-    rng = np.random.default_rng(8)
-    corpus = even(2000, 9) * rng.lognormal(0, 1, (2000, 1)).astype(np.float32)
-    index = Index.build(corpus, metric="dot")
-    index.effort = 64
-    assert index.measure(even(50, 10), 10).value > 0.9
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_excluded_never_comes_back_and_its_place_is_filled(built, kind):
     """The 30 best of 30 queries are taken away, some as positives, some as ignored: the next 10 come."""
@@ -60,7 +53,7 @@ def test_what_is_excluded_never_comes_back_and_its_place_is_filled(built, kind):
     found = built[kind].search(QUERIES, 10, exclude=exclude)
     assert found.filled.all()
     assert not any(np.isin(found.ids[row], best[row, :30]).any() for row in range(30))
-    assert recall_of(found, search(QUERIES, CORPUS, 10, exclude=exclude), "").value > 0.9
+    assert recall(found, search(QUERIES, CORPUS, 10, exclude=exclude)) > 0.9
 
 
 def test_exclusion_may_leave_a_query_with_nothing():
@@ -74,60 +67,27 @@ def test_exclusion_may_leave_a_query_with_nothing():
     assert Index.build(corpus).search(corpus[:0], 4).ids.shape == (0, 4)
 
 
-def test_no_setting_of_faiss_changes(built):
-    before = faiss.omp_get_max_threads()
-    Index.build(clustered(1000, 3), threads=before + 1).search(QUERIES, 3)
-    assert faiss.omp_get_max_threads() == before
-
-
 # ---- recall ---------------------------------------------------------------------------------------------
 
 
 def test_the_same_setting_finds_all_on_one_corpus_and_a_part_on_another():
-    near = Index.build(clustered(4000, 12)).measure(clustered(300, 13), 20)
-    far = Index.build(even(4000, 12)).measure(even(300, 13), 20)
+    near = Index.build(clustered(2000, 12)).measure(clustered(200, 13), 20)
+    far = Index.build(even(2000, 12)).measure(even(200, 13), 20)
     assert near.setting == far.setting == "nprobe 8"
     assert near.value > 0.95
     assert far.value < 0.7
     assert near.low > far.high
 
 
-def test_measured_recall_is_that_of_sets_in_loops(built):
-    recall = built["ivf"].measure(QUERIES, 15, sample=10, seed=5)
+def test_measured_recall_is_that_of_sets_in_loops_with_the_interval_of_clopper_and_pearson(built):
+    measured = built["ivf"].measure(QUERIES, 15, sample=10, seed=5)
     rows = sorted(ns.rng_for(5).choice(40, 10, replace=False).tolist())
     right = plain(QUERIES[rows], CORPUS, 15, "cosine")
-    found = built["ivf"].search(QUERIES[rows], 15)
-    shares = [len(set(a) & set(b)) / 15 for a, b in zip(right.ids.tolist(), found.ids.tolist(), strict=True)]
-    assert recall.value == pytest.approx(sum(shares) / 10, abs=1e-12)
-    assert (recall.n, recall.depth, recall.note) == (10, 15, "")
-    assert built["ivf"].measure(QUERIES, 15, sample=1000).n == 40
-
-
-def found_of(ids, scores):
-    return Found(np.array(ids, np.int64), np.array(scores, np.float32))
-
-
-def test_recall_counts_ties_as_found_and_short_rows_by_what_there_is():
-    exact = found_of([[1, 2]], [[0.9, 0.5]])
-    assert recall_of(found_of([[1, 7]], [[0.9, 0.5]]), exact, "").value == 1
-    assert recall_of(found_of([[1, 7]], [[0.9, 0.4]]), exact, "").value == 0.5
-    assert recall_of(found_of([[1, -1]], [[0.9, -np.inf]]), exact, "").value == 0.5
-    short = found_of([[1, -1], [3, 4]], [[0.9, -np.inf], [0.8, 0.7]])
-    assert recall_of(found_of([[1, -1], [3, -1]], [[0.9, -np.inf], [0.8, -np.inf]]), short, "").value == 0.75
-
-
-def test_the_interval_is_that_of_clopper_and_pearson():
-    """With all found the lower end is 0.025^(1/n); of 485 in 500 the tails of the binomial are 2.5 % each."""
-    ones = Found(np.zeros((500, 1), np.int64), np.ones((500, 1), np.float32))
-    recall = recall_of(ones, ones, "")
-    assert (recall.value, recall.high) == (1, 1)
-    assert recall.low == pytest.approx(0.025 ** (1 / 500), abs=1e-12)
-    missing = ones.ids.copy()
-    missing[:15] = -1
-    recall = recall_of(Found(missing, ones.scores), ones, "")
-    tail = sum(math.comb(500, i) * recall.low**i * (1 - recall.low) ** (500 - i) for i in range(485, 501))
-    assert tail == pytest.approx(0.025, abs=1e-9)
-    assert (round(recall.low, 4), round(recall.high, 4)) == (0.9510, 0.9831)
+    assert measured.value == pytest.approx(recall(built["ivf"].search(QUERIES[rows], 15), right), abs=1e-12)
+    assert (measured.n, measured.depth, measured.note) == (10, 15, "")
+    whole = built["ivf"].measure(QUERIES, 1, sample=1000)
+    assert (whole.n, whole.value, whole.high) == (40, 1, 1)
+    assert whole.low == pytest.approx(0.025 ** (1 / 40), abs=1e-12)
     check_recall(Recall(0.22, 0.1843, 0.259, 500, 100, "nprobe 8"), 0.22)
 
 
@@ -187,7 +147,7 @@ def test_another_corpus_and_other_folders_are_refused(saved, tmp_path):
     assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "gone", "no index"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "gone", "no index"])
 def test_a_damaged_file_is_refused(saved, damage):
     file = saved / "index.npz"
     data = bytearray(file.read_bytes())
@@ -197,5 +157,5 @@ def test_a_damaged_file_is_refused(saved, damage):
     elif damage == "no index":
         np.savez(file, vectors=CORPUS)
     else:
-        file.write_bytes({"cut": data[: len(data) // 2], "flipped": data, "empty": b""}[damage])
+        file.write_bytes(data[: len(data) // 2] if damage == "cut" else data)
     refused(saved)

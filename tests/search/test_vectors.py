@@ -12,7 +12,6 @@ import torch
 
 from naysay.errors import NaysayError
 from naysay.search import open_vectors, search
-from naysay.search import vectors as vector_files
 
 ROWS = np.random.default_rng(0).normal(size=(11, 4))
 IDS = np.array([0, 3, 4, 10])
@@ -200,8 +199,8 @@ def test_rows_near_each_other_and_far_apart(tmp_path, monkeypatch, kind):
     ids = np.array([0, 1, 2, 7, 8, 60, 61, 61, 63, 200, 498, 499])
     for gap in (0, 20, 1 << 20):
         for window in (1, 40, 1 << 20):
-            monkeypatch.setattr(vector_files, "_GAP", gap)
-            monkeypatch.setattr(vector_files, "WINDOW", window)
+            monkeypatch.setattr("naysay.search.vectors._GAP", gap)
+            monkeypatch.setattr("naysay.search.vectors.WINDOW", window)
             assert (vectors.take(ids) == array[ids]).all()
     assert vectors.take(ids[:0]).shape == (0, 3)
 
