@@ -10,8 +10,8 @@ import naysay as ns
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.jobs import shards
 from naysay.jobs.shards import CorpusFile, ShardedCorpus
+from naysay.search import search
 from naysay.search._shards import shards_of
-from naysay.search.exact import Exact
 from naysay.search.vectors import open_vectors
 
 
@@ -56,7 +56,7 @@ def test_a_search_in_shards_is_one_search(corpus, monkeypatch, metric, count):
     progress = []
     whole = sharded(path, rows, count, metric)
     found = whole.search(queries, 20, exclude=known, on_progress=progress.append)
-    expected = Exact(rows, metric).search(queries, 20, exclude=known)
+    expected = search(queries, rows, 20, metric=metric, exclude=known)
     assert np.array_equal(found.ids, expected.ids)
     assert np.array_equal(found.scores, expected.scores)
     assert sum(progress) == pytest.approx(50)
