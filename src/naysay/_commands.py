@@ -94,10 +94,19 @@ class AuditOptions:
     fix: Path | None = option(None, "Write the set without what was found, in its own format, to this file.")
     fix_reasons: str = option(
         "",
-        "Which negatives --fix drops: own text, known elsewhere, duplicate, transitive, suspected, repeated; "
+        "Which negatives --fix drops: own text, known elsewhere, duplicate, transitive, reviewed, suspected, repeated; "
         "separated by commas. Default: all.",
         parameters=("reasons",),
     )
+    reviewer: str | None = option(
+        None, "Who answers about --review negatives: cross-encoder:PATH, encoder:PATH, llm:MODEL@URL or people."
+    )
+    review: int | None = option(None, "Negatives that --reviewer is asked about; 100 are enough for most sets.")
+    answers: Path | None = option(None, "File that keeps the answers of --reviewer. Default: beside the set.")
+    review_file: Path | None = option(
+        None, "File in which people answer: .csv, .jsonl or .parquet. Default: beside the set."
+    )
+    false_negatives: str = option("drop", "False negatives that --reviewer finds: --fix makes them drop or positive.")
     json: Place | None = option(None, "Write all results to this file.")
     report: Place | None = option(None, "Write the results as one .html file.")
 

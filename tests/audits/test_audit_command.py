@@ -1,7 +1,9 @@
 """The command `audit`: what it prints and writes, when it fails, and its errors."""
 
+import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -322,3 +324,58 @@ def test_files_are_written_before_printing_which_a_closed_pipe_ends(files, tmp_p
     with pytest.raises(RuntimeError, match="closed"):
         audit_command(options, console=Console(file=Closed()))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.json"]
+
+
+# ---- a reviewer -----------------------------------------------------------------------------------------------------
+
+
+def test_people_answer_in_a_file_and_the_next_call_reads_it(files, tmp_path):
+    train = tmp_path / "train.jsonl"
+    corpus = [f"document {row}" for row in range(500)]
+    mined = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 8, judge=None)
+    mined.write(train, "flagembedding", query_texts=[f"query {row}" for row in range(200)], corpus_texts=corpus)
+    _, text = printed(train, reviewer="people", review=100)
+    assert "train.review.csv" in text
+    assert "--fix OUT would change nothing" in text
+    head, *rows = csv.reader((tmp_path / "train.review.csv").read_text().splitlines())
+    assert len(rows) == 100
+    false = [WORLD.truth.contains([int(row[1].split()[1])], [int(row[3].split()[1])])[0] for row in rows]
+    with (tmp_path / "train.review.csv").open("w", newline="") as stream:
+        answered = [[*row[:-1], "yes" if one else "no"] for row, one in zip(rows, false, strict=True)]
+        csv.writer(stream).writerows([head, *answered])
+    options = {"reviewer": "people", "review": 100, "fix": tmp_path / "fixed.jsonl", "false_negatives": "positive"}
+    _, text = printed(train, **options, width=200)
+    assert f"reviewed     100 negatives, {sum(false)} false; of what --fix leaves" in text
+    changes = [json.loads(line) for line in (tmp_path / "fixed.changes.jsonl").read_text().splitlines()]
+    assert [change["now"] for change in changes if change["reason"] == "reviewed"] == ["positive"] * sum(false)
+    positives = [len(json.loads(line)["pos"]) for line in (tmp_path / "fixed.jsonl").read_text().splitlines()]
+    assert sum(positives) == 200 + sum(false)
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        ({"reviewer": "people"}, "`--review`"),
+        ({"reviewer": "people", "review": 0}, "`--review`"),
+        ({"review": 10}, "`--review`"),
+        ({"answers": Path("a.jsonl")}, "--answers"),
+        ({"reviewer": "someone", "review": 10}, "--reviewer"),
+        ({"reviewer": "encoder:./no such folder", "review": 10}, "no such folder"),
+        ({"reviewer": "llm:m@http://127.0.0.1:9/v1", "review": 10}, "--reviewer"),
+        ({"reviewer": "people", "review": 10, "review_file": Path("a.txt")}, "--review-file"),
+        ({"false_negatives": "positive"}, "--false-negatives"),
+        ({"reviewer": "people", "review": 9, "fix": Path("x.jsonl"), "false_negatives": "positive"}, "one positive"),
+    ],
+)
+def test_a_review_that_cannot_be_done_ends_the_command_before_it_reads(files, monkeypatch, options, option):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.chdir(files)
+    assert option in refusal(printed, files / "train.jsonl", **options)
+    assert not (files / "x.jsonl").exists()
+
+
+def test_a_reviewer_of_texts_needs_texts(files, monkeypatch):
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    text = refusal(printed, files / "train.parquet", reviewer="llm:m@http://127.0.0.1:9/v1", review=10)
+    assert "given with texts" in text

@@ -47,6 +47,8 @@ def _on_copies(audit: Audit) -> list[str]:
     if audit.proven:
         what = counted(audit.proven, "negative")
         sentences.append(f"Remove {what} equal to the anchor or to a known positive: certainly false.")
+    if reviewed := by.get("reviewed", 0):
+        sentences.append(f"Remove {counted(reviewed, 'negative')} that a reviewer calls positive.")
     if near := sum(by.get(name, 0) for name in NEAR):
         what = counted(near, "negative")
         sentences.append(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,11 @@ from naysay.audits.advice import advice_on, commands_for, notes_on
 from naysay.audits.false_share import Judged, Mask, Trade, false_share, half_false, judged_set, trade_of
 from naysay.audits.findings import gradient_share, k_verdict, random_scores, repeats
 from naysay.audits.result import Audit
+from naysay.audits.review import ReviewPlan, SetReview, review_set
 from naysay.audits.suspects import (
+    BY_SCORE,
+    REVIEWED,
+    UNCHECKED,
     copies,
     count_reasons,
     is_proven,
@@ -55,14 +61,18 @@ def audit(
     alpha: float = 0.05,
     top: int = 10,
     seed: int = 0,
+    reviewer: Any = None,
+    review: int = 0,
+    answers: str | Path | None = None,
 ) -> Audit:
     """Audit the negatives of a training set: false, too easy, copied or repeated ones, whether k fits, what to do.
 
     Vectors allow all checks: a `detectors.Posterior` is fitted to the nearest candidates of at most 2,000 anchors with
     a labelled positive, and the mean posterior of the negatives is the estimated share of false ones. For `Mined` the
     same is done with what it was mined from. With scores alone there is at most an upper bound, and no check of
-    k. With neither, copies, duplicates and repeated documents are found. `Audit.fix` writes the set without what was
-    found. Cost: O(d) per pair of the set, a search for 2,000 anchors, a pass over the texts, and at most 2^19 random
+    k. With neither, copies, duplicates and repeated documents are found. A reviewer is asked about some negatives; its
+    answers give the share of false ones, with or without vectors. `Audit.fix` writes the set without what was found.
+    Cost: O(d) per pair of the set, a search for 2,000 anchors, a pass over the texts, and at most 2^19 random
     pairs; about 40 bytes per slot and 264 per text.
 
     Args:
@@ -81,7 +91,13 @@ def audit(
         alpha: The miss rate of the suggested threshold "calibrated": the share of unlabelled positives below it
             (`detectors.Calibrated`).
         top: How many of the worst rows to keep.
-        seed: Seed for the positive drawn per anchor, the random documents, and the fit.
+        seed: Seed for the positive drawn per anchor, the random documents, the fit, and the pairs to review.
+        reviewer: Who can answer whether a document answers a query: a function of pairs (.anchors, .items, .queries,
+            .documents) -> (n,) from 0 to 1, a reviewer such as `CrossEncoder`, `LLM` or `People`, a text such as
+            "cross-encoder:PATH", or a list [cheap, trusted]: the second checks the yes answers of the first.
+        review: The largest number of answers about negatives, at most one for each anchor. Beside them, a reviewer
+            other than people is asked about max(15, review / 10) labelled positives, to know how many it finds.
+        answers: A file that keeps the answers, so that no pair is asked about twice.
 
     Examples:
         >>> import naysay as ns
@@ -91,6 +107,9 @@ def audit(
         >>> share = result.false_share
         >>> result.negatives, result.proven, share.low <= share.estimate <= share.high
         (800, 0, True)
+        >>> result = ns.audit(mined, reviewer=lambda pairs: world.truth.contains(pairs.anchors, pairs.items), review=80)
+        >>> 0 < result.review.false == result.suspected_by["reviewed"] < result.review.reviewed <= 80
+        True
     """
     check_one_of("metric", metric, tuple(METRICS))
     settings: dict[str, Any] = {
@@ -107,8 +126,11 @@ def audit(
         "corpus_ids": corpus_ids,
     }
     _check_one_source(inputs, scores)
+    plan = ReviewPlan.of(reviewer, review, answers)
     with with_parameter("negatives", instead_of="path"):
         given = training_set(negatives, format)
+    if plan is not None:
+        plan.check(given)
     if query_vectors is None:
         problem = None
         known_scores = scores_as_given(given, scores, positive_scores, rng_for(seed))
@@ -124,16 +146,31 @@ def audit(
     if problem is not None and known_scores is not None and metric == "cosine":
         reasons = with_near_vectors(reasons, given, known_scores, problem.corpus)
     filled, proven = given.ids >= 0, is_proven(reasons)
+    sure = float(proven.sum() / filled.sum())
     share = false_share(known_scores, judged, proven, filled)
-    trade, half = _trade(known_scores, judged, proven, share)
+    reviewed, by_review = None, None
+    if plan is not None:
+        reviewed = review_set(plan, given, known_scores, judged, proven, seed)
+        by_review = reviewed.rate(filled & ~proven, sure, fixed=False)
+        share = by_review or share
+    decides = reviewed if by_review is not None else None  # too few answers decide nothing about other negatives
+    trade, half = _trade(known_scores, judged, decides, filled & ~proven, sure, share)
     threshold = score_threshold(known_scores, random, settings["alpha"], half)
-    by_score = np.zeros_like(filled) if known_scores is None else known_scores.negatives >= threshold.value
-    suspected = by_score | (reasons > 0)
-    counts = count_reasons(reasons) | {"score": int((by_score & (reasons == 0)).sum())}
+    if known_scores is not None:
+        reasons[(known_scores.negatives >= threshold.value) & (reasons == 0)] = BY_SCORE
+    after = None
+    if reviewed is not None:
+        after = reviewed.rate(filled & (reasons == 0), 0.0, fixed=True)
+        reasons[reviewed.slots(0)] = 0
+        reasons[reviewed.slots(1)] = REVIEWED
+        reasons[reviewed.slots(nan)] = UNCHECKED
+    suspected = reasons > 0
     n_documents = given.positives.n_items if problem is None else problem.n_items
     verdict = k_verdict(given.k, random, known_scores)
     gradient = None
     notes = [*notes_on(share)]
+    if plan is not None:
+        notes += plan.notes()
     if problem is not None and problem.n_items == given.positives.n_items and given.corpus_names is not None:
         notes.append(_SMALL_CORPUS)
     if known_scores is not None and len(known_scores.one_each):
@@ -146,16 +183,17 @@ def audit(
         documents=n_documents,
         proven=int(proven.sum()),
         duplicates=given.duplicates,
-        suspected_by={name: count for name, count in counts.items() if count},
+        suspected_by=count_reasons(reasons),
         suspected=int(suspected.sum()),
         false_share=share,
+        review=None if reviewed is None else reviewed.summary(after),
         trade=trade,
         rule=threshold.rule,
         gradient_share=gradient,
         repeats=repeats(given.ids, n_documents, given.corpus_label),
         k_verdict=verdict,
         thresholds=threshold.suggested,
-        worst=worst_rows(given, known_scores, reasons, threshold.value, top),
+        worst=worst_rows(given, known_scores, reasons, top),
         advice=(),
         commands=commands_for(given, metric, inputs, verdict),
         notes=tuple(notes),
@@ -170,16 +208,30 @@ def audit(
 
 
 def _trade(
-    scores: SetScores | None, judged: Judged | None, proven: Mask, share: RateEstimate
+    scores: SetScores | None,
+    judged: Judged | None,
+    reviewed: SetReview | None,
+    rest: Mask,
+    sure: float,
+    share: RateEstimate,
 ) -> tuple[Trade | None, float | None]:
-    """What dropping would cost, and from which score on half are false; None where that cannot be estimated."""
-    if scores is None or judged is None or share.bound or not (scores.filled & ~proven).any():
+    """What dropping would cost, and from which score on half are false; None where that cannot be estimated.
+
+    `rest` (n, k) are the negatives that are not proven to be false, which are a share `sure` of all.
+    """
+    if scores is None or not (scores.filled & rest).any():
         return None, None
-    rest, sure = scores.filled & ~proven, share.low
-    estimate = (share.estimate - sure) / (1 - sure) if sure < 1 else 0.0
-    probability = judged.slots(rest, estimate)
-    own = scores.negatives[judged.anchors].astype(np.float64)
-    return trade_of(probability, own, estimate, int(rest.sum())), half_false(probability, own)
+    rest = scores.filled & rest
+    estimate = (share.estimate - sure) / (1 - sure)
+    if reviewed is not None:
+        anchors, probability = reviewed.anchors, reviewed.probability()
+    elif judged is not None and not share.bound:
+        anchors, probability = judged.anchors, judged.slots(rest, estimate)
+    else:
+        return None, None
+    own = scores.negatives[anchors].astype(np.float64)
+    trade = None if share.bound else trade_of(probability, own, estimate, int(rest.sum()))
+    return trade, half_false(probability, own)
 
 
 def _check_one_source(inputs: dict[str, Any], scores: Any) -> None:

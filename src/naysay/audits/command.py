@@ -23,8 +23,10 @@ from naysay.audits.fix import Fixed, changes_beside, check_reasons
 from naysay.audits.report import report_audit
 from naysay.audits.result import Audit
 from naysay.audits.suspects import Worst
-from naysay.checks import check_one_of, raise_invalid, with_option_names, with_parameter
-from naysay.formats._rewriting import check_rewritable
+from naysay.checks import check_one_of, check_whole, raise_invalid, shown, with_option_names, with_parameter
+from naysay.detectors.by_reviewer import reviewer_of_text
+from naysay.detectors.reviewer import People
+from naysay.formats._rewriting import check_rewritable, check_several_positives
 from naysay.places import Place, Url, check_apart, check_page, check_target
 from naysay.text import counted, percent
 
@@ -50,6 +52,7 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
     check_one_of("--fail-on", options.fail_on, tuple(_ENDS))
     vectors: dict[str, Any] = {name: getattr(options, name) for name in _VECTORS}
     _check_files(options, vectors)
+    review = _review(options)
     errors = SafeConsole(stderr=True, quiet=out.quiet)
     with progress_on(errors, (SpinnerColumn("line"), TextColumn("{task.description}"))) as progress:
         step = progress.add_task("reading", total=None)
@@ -59,14 +62,14 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
             vectors = _encoded(given, options, show=not out.quiet)
             progress.start()
         progress.update(step, description="auditing")
-        result = audit(given, **vectors, **{name: getattr(options, name) for name in _SETTINGS})
+        result = audit(given, **vectors, **review, **{name: getattr(options, name) for name in _SETTINGS})
     if options.json is not None:  # before printing, which a closed pipe ends
         with with_option_names("audit", {"path": "--json"}):
             result.write(options.json)
     fixed = None
     if options.fix is not None:
         with with_option_names("audit", {"path": "--fix"}):
-            fixed = result.fix(options.fix, _reasons(options))
+            fixed = result.fix(options.fix, _reasons(options), false_negatives=options.false_negatives)
     if options.report is not None:
         files = {name: file for name, file in vectors.items() if file is not None}
         with with_option_names("audit", {"path": "--report"}):
@@ -84,15 +87,21 @@ def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> 
         check_target("json", options.json)
     if options.report is not None:
         check_page("report", options.report)
-    outputs = {"json": options.json, "report": options.report}
+    outputs = {"json": options.json, "report": options.report, "answers": options.answers}
+    outputs["review_file"] = options.review_file
     for fixed in (None,) if options.fix is None else (options.fix, changes_beside(options.fix)):
         check_apart({**outputs, "fix": fixed}, {"negatives": options.negatives, **vectors})
     if options.fix_reasons and options.fix is None:
         raise_invalid("fix_reasons", "left out without --fix", repr(options.fix_reasons))
     check_reasons(_reasons(options) or ())
+    check_one_of("false_negatives", options.false_negatives, ("drop", "positive"))
+    if options.false_negatives == "positive" and (options.fix is None or options.reviewer is None):
+        raise_invalid("false_negatives", "'drop' without --fix and --reviewer", "'positive'")
     if options.fix is not None and isinstance(options.negatives, Path):
         with with_parameter("fix", instead_of="path"):
             check_rewritable(options.negatives, options.fix)
+        if options.false_negatives == "positive":
+            check_several_positives(options.negatives, options.format or None)
     if options.model and any(value is not None for value in vectors.values()):
         raise_invalid("model", "left out where vectors are given", repr(options.model))
     if isinstance(options.encoded, Url):
@@ -101,6 +110,26 @@ def _check_files(options: AuditOptions, vectors: Mapping[str, Place | None]) -> 
         value = getattr(options, name)
         if value and not options.model:
             raise_invalid(name, "left out without --model", repr(str(value)))
+
+
+def _review(options: AuditOptions) -> dict[str, Any]:
+    """The keywords of `audit` for a reviewer: people, or a model whose yes answers people can check in a file."""
+    if options.reviewer is None:
+        for name in ("review", "answers", "review_file"):
+            if getattr(options, name) is not None:
+                raise_invalid(name, "left out without --reviewer", shown(str(getattr(options, name))))
+        return {}
+    if options.review is None:
+        raise_invalid("review", "given with --reviewer, such as --review 100", "nothing")
+    check_whole("review", options.review, 1)
+    home = options.negatives if isinstance(options.negatives, Path) else Path(options.negatives.name)
+    stem = home.name.partition(".")[0]
+    with with_parameter("review_file", instead_of="path"):
+        reviewer: Any = People(options.review_file or home.with_name(f"{stem}.review.csv"))
+    if options.reviewer != "people":
+        reviewer = [reviewer_of_text("reviewer", options.reviewer), reviewer]
+    answers = options.answers or home.with_name(f"{stem}.answers.jsonl")
+    return {"reviewer": reviewer, "review": options.review, "answers": answers}
 
 
 def _reasons(options: AuditOptions) -> list[str] | None:

@@ -120,13 +120,28 @@ class Judged:
         found = self.fit.posterior.share(lists.scores, self.fit.own_scores, in_set, alike=lists.alike, behind=behind)
         return found.estimate, found.high
 
+    def listed(self, beyond: float) -> Floats:
+        """(b, k) the probability that each negative of these anchors is false; `beyond` behind the lists."""
+        probability = np.take_along_axis(self.probability, np.maximum(self.places, 0), axis=1)
+        return np.where(self.places >= 0, probability, beyond)
+
+    def alike(self, ids: Ids) -> Floats | None:
+        """(b, k) the cosine of each negative of these anchors to a labelled positive; None without item vectors."""
+        cosine = self.fit.posterior.alike
+        if cosine is None:
+            return None
+        of_anchors = ids[self.anchors]
+        rows, slots = np.nonzero(of_anchors >= 0)
+        values = np.full(of_anchors.shape, np.nan)
+        values[rows, slots] = cosine(self.anchors[rows], of_anchors[rows, slots])
+        return values
+
     def slots(self, rest: Mask, estimate: float) -> Floats:
         """(b, k) the probability that each of `rest` is false, scaled to the estimate; NaN for others."""
         rows = rest[self.anchors]
-        found = np.take_along_axis(self.probability, np.maximum(self.places, 0), axis=1)
-        found = np.where(self.places >= 0, found, min(estimate, self.beyond))
-        mean = float(found[rows].mean()) if rows.any() else 0.0
-        scaled = np.minimum(found * (estimate / mean if mean else 0.0), 1.0)
+        probability = self.listed(min(estimate, self.beyond))
+        mean = float(probability[rows].mean()) if rows.any() else 0.0
+        scaled = np.minimum(probability * (estimate / mean if mean else 0.0), 1.0)
         return np.where(rows, scaled, np.nan)
 
 

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from naysay.audits._training_set import SetScores, TrainingSet
-from naysay.audits.suspects import Reasons
+from naysay.audits.suspects import KINDS, Reasons
 from naysay.checks import check_one_of, public, raise_invalid
-from naysay.detectors.duplicates import REASONS
 from naysay.files import as_path, check_target, draft_of
 from naysay.formats._formats import Read, ReadRow
-from naysay.formats._rewriting import check_rewritable, json_as_read, rewrite
+from naysay.formats._rewriting import check_rewritable, check_several_positives, json_as_read, rewrite
 from naysay.places import check_apart, local
 from naysay.rng import rng_for
 
 REPEATED = "repeated"
+REVIEWED = "reviewed"
 # {finding of an audit: the reason for which a negative goes}
 CHANGES = {
     "anchor": "own text",
@@ -29,6 +29,8 @@ CHANGES = {
     "near text": "duplicate",
     "near vector": "duplicate",
     "transitive": "transitive",
+    "reviewed": REVIEWED,
+    "unchecked": "suspected",
     "score": "suspected",
 }
 CHANGE_REASONS = tuple(dict.fromkeys((*CHANGES.values(), REPEATED)))
@@ -43,7 +45,8 @@ class Fixed:
 
     Args:
         path: The new training file, in the format of the old one.
-        changes_path: JSON lines beside it: the row, anchor, negative, reason and score of each negative that went.
+        changes_path: JSON lines beside it: the row, anchor, negative, reason and score of each negative that went, and
+            "now": "positive" for one that became a positive.
         rows: The rows of the old file.
         kept: The rows of the new one. A row whose only negatives went is left out.
         changes: {reason: negatives that went}.
@@ -68,17 +71,13 @@ class Slot(NamedTuple):
     score: float
 
 
-def slots_to_drop(
-    given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float
-) -> dict[tuple[int, int], Slot]:
+def slots_to_drop(given: TrainingSet, scores: SetScores | None, reasons: Reasons) -> dict[tuple[int, int], Slot]:
     """{(anchor, document): why it would go}."""
-    by_score = np.zeros(given.ids.shape, np.bool_) if scores is None else scores.negatives >= threshold
-    found = {}
-    for row, slot in zip(*np.nonzero((reasons > 0) | by_score), strict=True):
-        name = REASONS[reasons[row, slot]] if reasons[row, slot] else "score"
+    slots = {}
+    for row, slot in zip(*np.nonzero(reasons), strict=True):
         score = float("nan") if scores is None else float(scores.negatives[row, slot])
-        found[int(row), int(given.ids[row, slot])] = Slot(CHANGES[name], score)
-    return found
+        slots[int(row), int(given.ids[row, slot])] = Slot(CHANGES[KINDS[reasons[row, slot]]], score)
+    return slots
 
 
 def fix_file(
@@ -87,8 +86,10 @@ def fix_file(
     path: Any,
     reasons: Collection[str] | None,
     seed: int,
+    false_negatives: str,
 ) -> Fixed:
     """Write the set without some of its negatives, and the list of changes."""
+    check_one_of("false_negatives", false_negatives, ("drop", "positive"))
     if given.path is None:
         raise_invalid("negatives", "a training file to be fixed", given.name, "Write it first.")
     reasons = CHANGE_REASONS if reasons is None else reasons
@@ -100,8 +101,10 @@ def fix_file(
     check_target("path", changes_path)
     with local("negatives", given.path) as source:
         check_rewritable(source, target)
+        if false_negatives == "positive":
+            check_several_positives(source, given.format)
         with draft_of(changes_path, "path") as draft, draft.open("wb") as stream:
-            fixer = _Fixer(given, slots, reasons, seed, stream)
+            fixer = _Fixer(given, slots, reasons, seed, stream, relabels=false_negatives == "positive")
             done = rewrite(source, target, given.format, fixer.choose, fixer.other_document)
     return Fixed(target, changes_path, done.rows, done.kept, dict(fixer.changes), done.filled)
 
@@ -128,8 +131,11 @@ class _Fixer:
         reasons: Collection[str],
         seed: int,
         stream: Any,
+        *,
+        relabels: bool,
     ) -> None:
         self.given, self.slots, self.reasons, self.seed, self.stream = given, slots, reasons, seed, stream
+        self.relabels = relabels  # whether reviewed ones become positives
         self.query_rows = _rows(given.query_names)
         self.corpus_rows = _rows(given.corpus_names)
         self.negatives = np.unique(given.ids[given.ids >= 0])
@@ -137,11 +143,11 @@ class _Fixer:
         self.changes = Counter[str]()
         self.fills: set[tuple[int, int]] = set()  # (number of a row, document)
 
-    def choose(self, number: int, row: ReadRow) -> list[int]:
-        """The places of the negatives that go; each is written down."""
+    def choose(self, number: int, row: ReadRow) -> dict[int, bool]:
+        """{place of a negative that goes: whether it becomes a positive}; each is written down."""
         anchor = _row(self.query_rows, row.query)
         positive = _row(self.corpus_rows, row.positives[0]) if row.positives else -1
-        chosen = []
+        chosen = {}
         for place, negative in enumerate(row.negatives):
             item = _row(self.corpus_rows, negative)
             slot = self.slots.get((anchor, item))
@@ -149,11 +155,11 @@ class _Fixer:
                 slot = Slot(REPEATED, negative.score if slot is None else slot.score)
             self.seen.add((anchor, positive, item))
             if slot is not None and slot.reason in self.reasons:
-                chosen.append(place)
-                self._write(number, anchor, item, slot)
+                chosen[place] = self.relabels and slot.reason == REVIEWED
+                self._write(number, anchor, item, slot, is_positive=chosen[place])
         return chosen
 
-    def _write(self, number: int, anchor: int, item: int, slot: Slot) -> None:
+    def _write(self, number: int, anchor: int, item: int, slot: Slot, *, is_positive: bool) -> None:
         self.changes[slot.reason] += 1
         change = {
             "row": number,
@@ -162,6 +168,8 @@ class _Fixer:
             "reason": slot.reason,
             "score": None if np.isnan(slot.score) else slot.score,
         }
+        if is_positive:
+            change["now"] = "positive"
         self.stream.write(json_as_read(change) + b"\n")
 
     def other_document(self, number: int, row: ReadRow) -> str | int | None:

@@ -10,9 +10,8 @@ import numpy as np
 
 from naysay.audits.findings import K_MAX
 from naysay.audits.result import Audit, k_text, repeats_text
-from naysay.audits.suspects import COPIES
+from naysay.audits.suspects import COPIES, KINDS
 from naysay.checks import check_kind, public
-from naysay.detectors.duplicates import REASONS
 from naysay.files import digest_of
 from naysay.places import Place, Url, as_place, check_page
 from naysay.quantity.effectiveness import auc, simulated
@@ -25,6 +24,8 @@ from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent, versions
 
 _MEANING = {
+    "reviewed": "A reviewer says that it is a positive.",
+    "unchecked": "A reviewer says that it is a positive; the second reviewer was not asked.",
     "score": "From its score on, at least half of the negatives are false by estimate.",
     "positive": "The set calls it a positive of the same anchor.",
     "anchor": "It is the anchor, or has the text of the anchor.",
@@ -101,14 +102,14 @@ def _scores(audit: Audit) -> Scores | None:
         return None
     threshold = audit._threshold
     low = audit.thresholds.get("low", np.nan)
-    why = np.where(audit._reasons > 0, audit._reasons, np.int8(len(REASONS)) * (scores.negatives >= threshold))
-    kept, suspected = scores.filled & (why == 0), scores.filled & (why > 0)
+    is_suspected = audit._reasons > 0
+    kept, suspected = scores.filled & ~is_suspected, scores.filled & is_suspected
     return Scores(
         scores.positives[scores.one_each],
         scores.negatives[kept],
         scores.negatives[suspected],
-        why[suspected].astype(np.int64) - 1,
-        (*REASONS[1:], "score"),
+        audit._reasons[suspected].astype(np.int64) - 1,
+        KINDS[1:],
         low=low if low < threshold else np.nan,
         high=threshold if np.isfinite(threshold) else np.nan,
     )
@@ -152,7 +153,7 @@ def _examples(audit: Audit) -> tuple[Examples, ...]:
         )
         for each in audit.worst
     )
-    note = "Some of each kind, at most one per anchor: proven ones first, then copies, then by score."
+    note = "Some of each kind, at most one per anchor: proven ones first, then reviewed ones, copies, and by score."
     return (Examples("The worst rows", "suspect", rows, note),) if rows else ()
 
 

@@ -13,6 +13,7 @@ from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.audits.false_share import Trade
 from naysay.audits.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
 from naysay.audits.fix import CHANGES, REPEATED, Fixed, fix_file, slots_to_drop
+from naysay.audits.review import AuditReview
 from naysay.audits.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.rate import RateEstimate
@@ -36,10 +37,12 @@ class Audit:
         documents: Documents in the corpus.
         proven: Slots that are false without doubt: "positive", "anchor" or "same text".
         duplicates: Slots that repeat a negative of the same anchor and positive.
-        suspected_by: {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; one reason per slot.
+        suspected_by: {reason: slots}: "reviewed", "unchecked", "score", or one of
+            `detectors.Duplicates.reason_names`; one reason per slot.
         suspected: Slots with a reason.
         false_share: The estimated share of false negatives (95 % CI): `low` is proven; if `bound` is True, only the
             upper bound `high` is claimed. The estimate is NaN if it is unknown; the last of its notes says why.
+        review: What a reviewer found; None without one.
         trade: What it would cost to come within a false share of 5 %; None where the share cannot be estimated.
         rule: How the score threshold was set, in a sentence.
         gradient_share: The share of the InfoNCE gradient by band; None without scores of positives and negatives.
@@ -64,6 +67,7 @@ class Audit:
     suspected_by: Mapping[str, int]
     suspected: int
     false_share: RateEstimate
+    review: AuditReview | None
     trade: Trade | None
     rule: str
     gradient_share: GradientShare | None
@@ -104,12 +108,14 @@ class Audit:
         easy, gradient = _gradient_texts(self.gradient_share)
         documents = counted(self.documents, "document")
         by_score, reached = self.suspected_by.get("score", 0), f"score {self._threshold:.4g} or higher"
+        reviewed = {} if self.review is None else {"reviewed": _review_text(self.review)}
         return {
             "set": f"{counted(self.negatives, 'negative')} of {counted(self.anchors, 'anchor')}, {documents}",
             "certain": _by_reason({name: self.suspected_by.get(name, 0) for name in PROVEN}, self.negatives),
             "copies": _by_reason({name: self.suspected_by.get(name, 0) for name in COPIES}, self.negatives),
             "duplicates": f"{self.duplicates:,}",
             "false": _false_text(self),
+            **reviewed,
             "by score": f"{by_score:,} ({percent(by_score / self.negatives)}) {reached}" if by_score else "none",
             "too easy": easy,
             "gradient": gradient,
@@ -131,7 +137,7 @@ class Audit:
             counts[REPEATED] += self.duplicates
         return dict(counts)
 
-    def fix(self, path: str | Path, reasons: Collection[str] | None = None) -> Fixed:
+    def fix(self, path: str | Path, reasons: Collection[str] | None = None, *, false_negatives: str = "drop") -> Fixed:
         r"""Write the training file without the negatives that were found, in its own format, and a list of the changes.
 
         All else stays as it is: the order of rows, other columns, the names of columns. Where each row must have k
@@ -142,8 +148,10 @@ class Audit:
         Args:
             path: The new file, of the kind of the old one.
             reasons: Which negatives go: of "own text", "known elsewhere" (the set calls it a positive of the same
-                anchor), "duplicate" (of a positive or the anchor), "transitive", "suspected" (by its score) and
-                "repeated". None means all.
+                anchor), "duplicate" (of a positive or the anchor), "transitive", "reviewed" (a reviewer says that it
+                is a positive), "suspected" (by its score) and "repeated". None means all.
+            false_negatives: What becomes of the reviewed ones: "drop" removes them, "positive" makes them positives of
+                their row, in formats that hold several. The list of changes says which they are.
 
         Examples:
             >>> from tempfile import mkdtemp
@@ -154,8 +162,8 @@ class Audit:
             >>> fixed.changes, fixed.path.read_text()
             ({'own text': 1}, '{"query": "cat", "pos": ["a cat"], "neg": ["a dog"]}\n')
         """
-        slots = slots_to_drop(self._set, self._scores, self._reasons, self._threshold)
-        return fix_file(self._set, slots, path, reasons, self.settings["seed"])
+        slots = slots_to_drop(self._set, self._scores, self._reasons)
+        return fix_file(self._set, slots, path, reasons, self.settings["seed"], false_negatives)
 
     def __repr__(self) -> str:
         """Return the settings, the numbers and the summary."""
@@ -215,6 +223,16 @@ def _false_text(audit: Audit) -> str:
     if share.bound:
         return f"at most {round(share.high * audit.negatives):,}, {percent(share.high)}"
     return f"about {count:,}, {percent(share.estimate)} ({_interval(share)})"
+
+
+def _review_text(review: AuditReview) -> str:
+    """How many were reviewed, and what is left after a fix."""
+    text = f"{counted(review.reviewed, 'negative')}, {review.false:,} false"
+    if review.after is None:
+        return text
+    after = review.after
+    left = f"at most {percent(after.high)}" if after.bound else f"{percent(after.estimate)} ({_interval(after)})"
+    return f"{text}; of what --fix leaves, {left} are false"
 
 
 def _by_reason(counts: Mapping[str, int], negatives: int) -> str:

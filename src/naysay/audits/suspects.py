@@ -20,7 +20,12 @@ from naysay.search._scores import pair_scores
 from naysay.search.vectors import Vectors
 from naysay.types import Negatives, Query
 
-Reasons = NDArray[np.int8]  # places in REASONS
+Reasons = NDArray[np.int8]  # places in KINDS
+# Why a negative is suspected, one reason each. "unchecked": the second reviewer was not asked about a yes.
+KINDS = (*REASONS, "reviewed", "unchecked", "score")
+REVIEWED = KINDS.index("reviewed")
+UNCHECKED = KINDS.index("unchecked")
+BY_SCORE = KINDS.index("score")
 # False without doubt: the set itself calls the pair positive, or the texts are equal.
 PROVEN = ("positive", "anchor", "same text")
 NEAR = ("near text", "near vector")
@@ -28,8 +33,7 @@ COPIES = (*NEAR, "transitive")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
 _SLOTS = 1 << 20  # slots in a block
-_BY_SCORE = len(REASONS)  # beside the reasons: suspected by its score
-_ORDER = (*(REASONS.index(name) for name in (*PROVEN, *COPIES)), _BY_SCORE)  # kinds of findings, the surest first
+_ORDER = tuple(KINDS.index(name) for name in (*PROVEN, "reviewed", *COPIES, "unchecked", "score"))  # the surest first
 
 
 def copies(given: TrainingSet) -> Reasons:
@@ -79,8 +83,8 @@ def with_near_vectors(reasons: Reasons, given: TrainingSet, scores: SetScores, c
 
 def count_reasons(reasons: Reasons) -> dict[str, int]:
     """Return {reason: slots}, without reasons that do not occur."""
-    counts = np.bincount(reasons.ravel(), minlength=len(REASONS)).tolist()
-    return {name: count for name, count in zip(REASONS[1:], counts[1:], strict=True) if count}
+    counts = np.bincount(reasons.ravel(), minlength=len(KINDS)).tolist()
+    return {name: count for name, count in zip(KINDS[1:], counts[1:], strict=True) if count}
 
 
 def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
@@ -138,7 +142,7 @@ class Worst:
         negative: Row of the negative.
         score: Score of the negative, NaN if there is none.
         positive_score: Score of the positive, NaN if there is none.
-        reason: One of `Duplicates.reason_names`, "score", or "none".
+        reason: One of `Duplicates.reason_names`, "reviewed", "unchecked", "score", "none".
         anchor_text: Text, or else name, or else row number, of the anchor.
         positive_text: The same of the positive; empty if there is none.
         negative_text: The same of the negative.
@@ -157,25 +161,23 @@ class Worst:
     negative_text: str
 
 
-def worst_rows(
-    given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float, top: int
-) -> tuple[Worst, ...]:
+def worst_rows(given: TrainingSet, scores: SetScores | None, reasons: Reasons, top: int) -> tuple[Worst, ...]:
     """Return at most one negative per anchor, and as many of each kind as there is place for.
 
-    Kinds are the reasons: proven ones first, then copies, then by score. They take turns, each with its highest score,
-    then the lowest anchor; slots without a reason come in only if there are fewer others. O(slots) per kind.
+    Kinds are the reasons: proven ones first, then reviewed ones, copies, and by score. They take turns, each with its
+    highest score, then the lowest anchor; slots without a reason come in only if there are fewer others. O(slots) per
+    kind.
     """
     values = np.full(given.ids.shape, -np.inf) if scores is None else np.nan_to_num(scores.negatives, nan=-np.inf)
     filled = given.ids >= 0
-    kinds = np.where(filled & (reasons == 0) & (values >= threshold), np.int8(_BY_SCORE), reasons)
-    unsuspected = filled & (kinds == 0) & (values > -np.inf)
-    masks = [filled & (kinds == kind) for kind in _ORDER]
+    unsuspected = filled & (reasons == 0) & (values > -np.inf)
+    masks = [filled & (reasons == kind) for kind in _ORDER]
     chosen = _in_turns([_best_slots(values, mask, 2 * top) for mask in masks], top)
     if len(chosen) < top:
         taken = {row for row, _ in chosen}
         others = [place for place in _best_slots(values, unsuspected, 2 * top) if place[0] not in taken]
         chosen += others[: top - len(chosen)]
-    return tuple(_worst(given, scores, reasons, threshold, row, slot) for row, slot in chosen)
+    return tuple(_worst(given, scores, reasons, row, slot) for row, slot in chosen)
 
 
 def _best_slots(values: NDArray[np.floating[Any]], mask: NDArray[np.bool_], most: int) -> list[tuple[int, int]]:
@@ -205,21 +207,18 @@ def _in_turns(kinds: list[list[tuple[int, int]]], top: int) -> list[tuple[int, i
     return [place for kind in found for place in kind]
 
 
-def _worst(
-    given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float, row: int, slot: int
-) -> Worst:
+def _worst(given: TrainingSet, scores: SetScores | None, reasons: Reasons, row: int, slot: int) -> Worst:
     first, last = given.positives.indptr[row], given.positives.indptr[row + 1]
     positive = int(given.positives.indices[first]) if last > first else -1
     negative = int(given.ids[row, slot])
     score = float("nan") if scores is None else float(scores.negatives[row, slot])
-    reason = REASONS[reasons[row, slot]]
     return Worst(
         anchor=row,
         positive=positive,
         negative=negative,
         score=score,
         positive_score=float("nan") if scores is None or positive < 0 else float(scores.positives[first]),
-        reason="score" if reason == "none" and score >= threshold else reason,
+        reason=KINDS[reasons[row, slot]],
         anchor_text=given.query_label(row),
         positive_text=given.corpus_label(positive) if positive >= 0 else "",
         negative_text=given.corpus_label(negative),

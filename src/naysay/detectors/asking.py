@@ -38,6 +38,7 @@ from naysay.text import described
 Ids = NDArray[np.int64]
 _FITTING_POSITIVES = 200  # by which an encoder chooses its threshold
 _RANDOM_PAIRS = 5  # asked about where nearly all answers are yes
+_FEWEST_RANDOM_PAIRS = 3  # in a small corpus most of them are labelled, and fewer answers show nothing
 _SUSPICIOUS_SHARE = 0.8  # of yes answers in the first round
 CANDIDATE, POSITIVE, RANDOM = range(3)  # what is asked about
 
@@ -101,8 +102,9 @@ class Asking:
         budget: int,
         false_share: float,
         sensitivity: Sensitivity,
+        is_fixed: bool = False,
     ) -> Asked:
-        """Ask about candidates of lists: those of `anchors` (A,), which are `ids` (A, M)."""
+        """Ask about candidates of lists: those of `anchors` (A,), which are `ids` (A, M); see `conduct`."""
         checker = None if isinstance(self.trusted, People) and not self.trusted.answers else self.trusted
 
         def ask_first(rows: Ids, slots: Ids) -> Floats:
@@ -124,6 +126,7 @@ class Asking:
             sensitivity=sensitivity,
             check=None if checker is None else ask_trusted,
             at_once=self.people is not None,  # their answers come later, and must be about the same pairs
+            is_fixed=is_fixed,
         )
         is_bound = not isinstance(self.first, People | Function) and checker is None
         return Asked(done, self._recorded(), is_bound)
@@ -180,7 +183,7 @@ class Asking:
         items = self.rng.integers(0, self.known.n_items, _RANDOM_PAIRS)
         is_free = ~self.known.contains(anchors, items, relation="any")
         answers = self._ask(self.first, anchors[is_free], items[is_free], RANDOM)
-        if len(answers) and (answers >= YES).all():
+        if len(answers) >= _FEWEST_RANDOM_PAIRS and (answers >= YES).all():
             raise_invalid("reviewer", "one that tells pairs apart", f"yes to all of {len(answers)} random pairs")
 
     def _recorded(self) -> ReviewedPairs:

@@ -373,6 +373,7 @@ def conduct(
     sensitivity: Sensitivity = CERTAIN,
     check: Ask | None = None,
     at_once: bool = False,
+    is_fixed: bool = False,
 ) -> Review:
     """Ask in rounds, recalibrate and cut after each, and stop where the interval is short or the budget is spent.
 
@@ -388,6 +389,8 @@ def conduct(
         sensitivity: The first reviewer's.
         check: A trusted reviewer, who is asked about yes answers. Without one they are believed.
         at_once: Whether all pairs are drawn in one round, for a person who answers later.
+        is_fixed: Whether the share of the k nearest is wanted, not of what is returned: all rounds draw among them, and
+            the whole budget is spent.
     """
     order = rng.permutation(np.flatnonzero(lists.free.any(axis=1)))
     to_ask = order[:budget]
@@ -400,13 +403,14 @@ def conduct(
     rounds: list[Answers] = []
     for first in starts:
         rows = to_ask[first : first + size]
-        region = Region(nearest if len(regions) % 2 == 0 else review.kept, len(rows))
+        region = Region(nearest if is_fixed or len(regions) % 2 == 0 else review.kept, len(rows))
         slots = region.draw(rows, rng)
         has_slot = slots >= 0
         regions.append(region)
         rounds.append(_asked(rows[has_slot], slots[has_slot], ask, check, -(-CHECKS // len(starts)), rng))
         review = _evaluated(lists, regions, rounds, start, false_share, sensitivity)
-        if len(regions) % 2 == 0 and first + len(rows) >= FEWEST and _is_enough(review.share, false_share):
+        may_stop = not is_fixed and len(regions) % 2 == 0 and first + len(rows) >= FEWEST
+        if may_stop and _is_enough(review.share, false_share):
             break
     return review
 

@@ -384,8 +384,7 @@ def write_review_file(parameter: str, path: Path, pairs: Sequence[Pairs], scores
         [text[:_CELL] for one in pairs for text in one.queries or [""] * len(one)],
         [document for _, document in names],
         [text[:_CELL] for one in pairs for text in one.documents or [""] * len(one)],
-        [round(score, 6) for score in scores.tolist()],
-        [None if np.isnan(one) else round(one, 6) for one in probability.tolist()],
+        *([None if np.isnan(one) else round(one, 6) for one in part.tolist()] for part in (scores, probability)),
         [""] * len(names),
     ]
     rows = list(zip(*columns, strict=True))

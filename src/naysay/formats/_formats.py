@@ -377,6 +377,37 @@ class Format:
         has_negatives = self.keeps or bool(self.read(changed, places).negatives)
         return changed if has_negatives else None
 
+    def holds_several_positives(self, places: Places) -> bool:
+        """Whether a negative of a row can become another positive of it."""
+        return any(
+            (column.of == POSITIVES and column.is_document and column.shape == "list") or column.value is LABELS
+            for column, names in places.items()
+            if names
+        )
+
+    def with_positives(
+        self, row: dict[str, Any], places: Places, chosen: Sequence[int]
+    ) -> tuple[dict[str, Any], Sequence[int]]:
+        """The row in which some negatives are positives, too, and which of them are yet to leave the negatives.
+
+        A label changes in its place; in formats with a list of positives, a negative is added to it with its score.
+        """
+        labels = next((names[0] for column, names in places.items() if column.value is LABELS and names), None)
+        if labels is not None and isinstance(row[labels], list):
+            new = [1 if place in chosen else label for place, label in enumerate(row[labels])]
+            return row | {labels: new}, []
+        if labels is not None:
+            return row | {labels: 1}, []
+        changed = dict(row)
+        by_kind = {(column.of, column.value is SCORES): column for column in self.columns if column.shape == "list"}
+        for is_score in (False, True):
+            columns = [by_kind.get((kind, is_score)) for kind in (POSITIVES, NEGATIVES)]
+            names = [places[column][0] if column is not None and places[column] else None for column in columns]
+            if columns[1] is not None and names[0] is not None and names[1] is not None:
+                cells = columns[1].cells(row, names[1])
+                changed[names[0]] = [*(row.get(names[0]) or []), *(cells[place] for place in chosen)]
+        return changed, chosen
+
     def _has_scores(self, row: Mapping[str, Any], places: Places) -> bool:
         """Whether a row has a column of scores, or cells of [number, score]."""
         has_column = any(places[each] for each in self.columns if each.value is SCORES)

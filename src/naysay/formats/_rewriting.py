@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,8 @@ from naysay.formats._formats import ReadRow
 from naysay.formats.read_negatives import format_of, open_rows
 from naysay.places import table_suffix
 
-Choose = Callable[[int, ReadRow], Collection[int]]  # (number of a row, the row) -> which of its negatives go
+# (number of a row, the row) -> {which of its negatives go: whether it becomes a positive}
+Choose = Callable[[int, ReadRow], Mapping[int, bool]]
 Fill = Callable[[int, ReadRow], Any]  # the same -> the cell of another document, None if there is none
 Row = dict[str, Any]
 _ROWS = 4096  # rows of a table that are written at a time
@@ -41,6 +42,15 @@ def check_rewritable(source: Path, target: Path) -> None:
     writing.check_place(target)
 
 
+def check_several_positives(source: Path, format: str | None) -> None:
+    """Raise unless rows of the file can hold several positives."""
+    file = open_rows(source)
+    chosen = format_of(file, format)
+    if not chosen.holds_several_positives(chosen.places(file.names)):
+        rule = f"'drop' for the format {chosen.name!r}, whose rows hold one positive"
+        raise_invalid("false_negatives", rule, "'positive'")
+
+
 def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill: Fill) -> Rewritten:
     """Write `target`, whole or not at all."""
     file = open_rows(source)
@@ -53,7 +63,10 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
         for number, row in file.rows:
             count += 1
             read = chosen.read(row, places)
-            dropped = [read.places[place] for place in choose(number, read)]
+            changed = {read.places[place]: is_positive for place, is_positive in choose(number, read).items()}
+            found = [place for place, is_positive in changed.items() if is_positive]
+            row, moved = chosen.with_positives(row, places, found) if found else (row, [])
+            dropped = [place for place in changed if place in moved or place not in found]
             new = chosen.without(row, places, dropped, partial(fill, number, read)) if dropped else row
             if new is not None:
                 kept += 1
