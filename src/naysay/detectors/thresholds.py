@@ -1,25 +1,48 @@
-"""Two thresholds by shares: above which score a negative is likely false, and above which it is hard."""
+"""Two thresholds by shares: from which score on a negative is likely false, and from which it is hard."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, inf
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import Floats
-from naysay.checks import as_floats, check_all, check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._scores import ReadScores, Scores, open_scores
+from naysay.arrays import Floats, to_numpy
+from naysay.checks import (
+    as_array,
+    as_floats,
+    at_row,
+    check_all,
+    check_exact,
+    check_number,
+    check_one_of,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    shown,
+    shown_names,
+)
 from naysay.detectors._slots import rounded
+from naysay.places import Url, check_table, local, shards, table_suffix
+from naysay.tables import open_parquet, parquet_schema, reading
 
 KINDS = ("positive", "false", "hard", "easy")
 Rows = NDArray[np.void]
 Counts = NDArray[np.int64]
+Scores = NDArray[Any]
+ReadScores = Callable[[], Iterator[Scores]]  # starts a pass over all scores: (n,) finite floats at a time
+_BLOCK = 1 << 18  # scores at a time: a block stays in the processor's cache
+_LISTS = 1 << 12  # rows of a column of lists that are decoded at a time
+_NAMES = ("score", "scores")  # of a column that is taken without being named
 _ROW = np.dtype(
     [("value", np.float64)]
     + [(kind, np.int64) for kind in KINDS]
@@ -99,16 +122,12 @@ def choose_thresholds(
         no grid   high leaves floor(false_share all) negatives at or above it,
                   low leaves  floor((false_share + hard_share) all)
 
-    Without a grid, equal scores at a threshold all stay below it, so fewer negatives are left, and a note says so. If
-    more than the share are equal at the top, `high` is the next float above them and no negative is false. A threshold
-    is compared in the precision of the scores, as NumPy and torch compare an array with a number.
-
-    The shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available. Files
-    are read in blocks, once for a grid, else twice, and everything is exact.
+    Without a grid, equal scores at a threshold all stay below it, and a note says so. Files are read in blocks, and
+    everything is exact. The shares are a guess: use `Calibrated` where scores of known positives are available.
 
     Args:
-        scores: Scores of the negatives, higher is closer: an array (n,) or (anchors, n) of NumPy or torch, a list or
-            anything else that NumPy can read; or the name of an .npy or .parquet file.
+        scores: Scores of the negatives, higher is closer: an array (n,) or (anchors, n), or the name of an .npy or
+            .parquet file.
         n_positives: The number of known positives, which count among all pairs.
         false_share: The share of all pairs that may score at or above `high`.
         hard_share: The share of all pairs that should score from `low` up to `high`.
@@ -133,7 +152,7 @@ def choose_thresholds(
         raise_invalid("hard_share", f"at most {float(1 - false):g}, what `false_share` leaves", float(hard))
     positives = check_whole("n_positives", n_positives, 0)
     values = None if grid is None else _grid(grid)
-    with open_scores(scores, column) as read:
+    with _open_scores(scores, column) as read:
         if values is None:
             choice = _by_quantiles(read, positives, false, hard, start)
         else:
@@ -253,7 +272,7 @@ def _largest_low(lows: Floats, hards: Counts, pairs: int, hard: Fraction, high: 
 
 
 def _by_quantiles(read: ReadScores, positives: int, false: Fraction, hard: Fraction, start: float) -> _Choice:
-    """Exact quantiles of all scores: a pass that counts them in bins, and one that reads two of the bins."""
+    """Exact quantiles of all scores: a pass that counts them in bins, and one that reads a few of the bins."""
     bins, at_start = _histogram(read, start)
     n = int(bins.sum())
     pairs = n + positives
@@ -303,54 +322,36 @@ def _keys(scores: Scores) -> NDArray[np.int64]:
 
 
 def _lowest_values(read: ReadScores, bins: Counts, allowed: tuple[int, int]) -> list[tuple[float, int]]:
-    """For each allowed number the lowest value that at most so many scores reach, and how many do.
+    """For each allowed number the lowest score that at most so many scores reach, and how many do.
 
-    It is a score of the last bin whose scores and those above it are too many, or of the next bin that has any.
+    It is in the last bin whose scores and those above are too many, or in the next bin that has any. Where even the
+    largest score is reached by too many, it is the next float above.
     """
-    from_top = np.cumsum(bins[::-1])[::-1]  # scores with at least each key
-    inside = [_Bin(int(np.count_nonzero(from_top > number)) - 1) for number in allowed]
+    from_key = np.append(np.cumsum(bins[::-1])[::-1], 0)  # scores with at least each key
+    read_bins: list[int] = []
+    for number in allowed:
+        last_too_many = int(np.count_nonzero(from_key > number)) - 1
+        next_bin = np.flatnonzero(bins[last_too_many + 1 :])[:1] + last_too_many + 1
+        read_bins += [last_too_many, *next_bin.tolist()]
+    values, counts = np.zeros(0), np.zeros(0, np.int64)
     for block in read():
-        keys = _keys(block)
-        for one in inside:
-            one.add(block, keys)
-    return [one.lowest(number) for one, number in zip(inside, allowed, strict=True)]
-
-
-class _Bin:
-    """The distinct scores of one bin and how often they come, and what is above it."""
-
-    def __init__(self, key: int) -> None:
-        self.key = key  # -1: below all bins
-        self.values = np.zeros(0)
-        self.counts = np.zeros(0, np.int64)
-        self.n_above, self.next_above = 0, inf
-        self.kind = np.dtype(np.float64)
-
-    def add(self, block: Scores, keys: NDArray[np.int64]) -> None:
-        """Count a block."""
-        self.kind = block.dtype
-        here, counts = np.unique(block[keys == self.key], return_counts=True)
-        values, places = np.unique(np.concatenate([self.values, here]), return_inverse=True)
-        together = np.concatenate([self.counts, counts])
-        self.values = values
-        self.counts = np.bincount(places, together, len(values)).astype(np.int64)
-        above = block[keys > self.key]
-        self.n_above += len(above)
-        self.next_above = min(self.next_above, float(above.min(initial=inf)))
-
-    def lowest(self, allowed: int) -> tuple[float, int]:
-        """The lowest value that at most `allowed` scores reach, and how many do."""
-        reached = np.cumsum(self.counts[::-1])[::-1] + self.n_above
-        few_enough = np.flatnonzero(reached <= allowed)
+        inside = block[np.isin(_keys(block), read_bins)]
+        values, places = np.unique(np.concatenate([values, inside]), return_inverse=True)
+        once = np.ones(len(inside), np.int64)
+        counts = np.bincount(places, np.concatenate([counts, once]), len(values)).astype(np.int64)
+        kind = block.dtype
+    keys = _keys(values.astype(kind))
+    from_value = np.append(np.cumsum(counts[::-1])[::-1], 0)
+    reached = from_value[:-1] - from_value[np.searchsorted(keys, keys, side="right")] + from_key[keys + 1]
+    lowest = []
+    for number in allowed:
+        few_enough = np.flatnonzero(reached <= number)
         if len(few_enough):
-            value, count = float(self.values[few_enough[0]]), int(reached[few_enough[0]])
-        elif self.n_above:
-            value, count = self.next_above, self.n_above
+            lowest.append((float(values[few_enough[0]]) + 0.0, int(reached[few_enough[0]])))  # -0 + 0 is 0
         else:
             with np.errstate(over="ignore"):  # above the largest float comes infinity
-                largest = self.kind.type(self.values[-1])
-                value, count = float(np.nextafter(largest, self.kind.type(inf))), 0
-        return value + 0.0, count  # -0 + 0 is 0
+                lowest.append((float(np.nextafter(kind.type(values[-1]), kind.type(inf))), 0))
+    return lowest
 
 
 # ---- tables ---------------------------------------------------------------------------------------------
@@ -403,3 +404,140 @@ def _aligned(lines: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     form = "  ".join(f"{{:{'>' if place else '<'}{width}}}" for place, width in enumerate(widths))
     return [form.format(*line).rstrip() for line in lines]
+
+
+# ---- scores as users pass them --------------------------------------------------------------------------
+
+
+class _Block(NamedTuple):
+    """Some rows of scores, not yet checked."""
+
+    scores: Scores  # a row for each row; of a column of lists, their values one after another
+    rows: int
+    row_of_score: NDArray[np.int64] | None = None  # (n,) of a column of lists
+
+
+@contextmanager
+def _open_scores(scores: Any, column: str | None = None) -> Iterator[ReadScores]:
+    """Give a function that reads the scores from the start. Errors of a file's header are raised here."""
+    if isinstance(scores, str | os.PathLike | Url):
+        with local("scores", scores) as path:
+            blocks = _file(path, column)
+            yield lambda: _checked(blocks())
+        return
+    _check_no_column(column)
+    table = as_array("scores", to_numpy(scores))
+    _check_dimensions(table)
+    yield lambda: _checked(_slices(table))
+
+
+def _checked(blocks: Iterator[_Block]) -> Iterator[Scores]:
+    """The scores as (n,), at most _BLOCK at a time: finite floats. Whole numbers become float64."""
+    first_row = 0
+    for block in blocks:
+        scores = _floats(block.scores)
+        bad = ~np.isfinite(scores)
+        if bad.any():
+            raise_invalid("scores", "finite", _first_bad(scores, bad, block, first_row), "Leave out such pairs.")
+        flat = scores.reshape(-1)
+        yield from (flat[start : start + _BLOCK] for start in range(0, len(flat), _BLOCK))
+        first_row += block.rows
+
+
+def _floats(scores: Scores) -> Scores:
+    if scores.dtype.kind not in "iuf":
+        raise_invalid("scores", "numbers", f"dtype {scores.dtype}")
+    check_exact("scores", scores)
+    wide = scores.dtype.kind != "f" or scores.dtype.itemsize > 8
+    return scores.astype(np.float64 if wide else scores.dtype.newbyteorder("="), copy=False)
+
+
+def _first_bad(scores: Scores, bad: NDArray[np.bool_], block: _Block, first_row: int) -> str:
+    """The first bad score and its row, also of a column of lists."""
+    if block.row_of_score is None:
+        return first_bad(scores, bad, first_row)
+    place = int(bad.argmax())
+    row = int(block.row_of_score[place])
+    slot = place - int(np.searchsorted(block.row_of_score, row))
+    n_rows = len(np.unique(block.row_of_score[bad]))
+    return at_row(scores[place], first_row + row, n_rows, f", slot {slot}")
+
+
+def _slices(table: Scores) -> Iterator[_Block]:
+    """An array in memory or memory-mapped, in blocks of rows."""
+    width = max(1, int(np.prod(table.shape[1:])))
+    step = max(1, _BLOCK // width)
+    for start in range(0, len(table), step):
+        rows = table[start : start + step]
+        yield _Block(rows, len(rows))
+
+
+def _file(path: Path, column: str | None) -> Callable[[], Iterator[_Block]]:
+    """Parquet, one file or several, or an .npy file, which is memory-mapped."""
+    suffix = table_suffix(path)
+    if suffix not in (".npy", ".parquet"):
+        raise_invalid("scores", "a file that ends in .npy or .parquet", shown(str(path)))
+    if suffix == ".npy":
+        _check_no_column(column)
+    check_table("scores", path)
+    if suffix == ".parquet":
+        with reading("scores", path, "a readable .parquet file"):
+            name = _chosen_column(parquet_schema(path, "scores"), column)
+        return lambda: _parquet_blocks(path, name)
+    with reading("scores", path, "a readable .npy file"):
+        table = np.lib.format.open_memmap(path, mode="r")
+    _check_dimensions(table)
+    return lambda: _slices(table)
+
+
+def _check_no_column(column: str | None) -> None:
+    if column is not None:
+        raise_invalid("column", "left out, unless scores is a .parquet file", shown(column))
+
+
+def _check_dimensions(table: Scores) -> None:
+    if table.ndim not in (1, 2):
+        raise_invalid("scores", "of shape (n,) or (anchors, n)", f"shape {table.shape}")
+
+
+def _chosen_column(schema: Any, wanted: str | None) -> str:
+    """The named column, else the one called score or scores, else the only column of numbers."""
+    import pyarrow as pa
+
+    def is_number(kind: Any) -> bool:
+        is_list = pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind)
+        inner = kind.value_type if is_list else kind
+        return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner))
+
+    unique = [field for field in schema if schema.names.count(field.name) == 1]
+    numeric = [field.name for field in unique if is_number(field.type)]
+    if wanted is not None:
+        check_one_of("column", wanted, schema.names)
+        if wanted not in numeric:
+            raise_invalid("column", "the name of one column of numbers", shown(wanted))
+        return wanted
+    named = [name for name in _NAMES if name in numeric]
+    if not named and len(numeric) != 1:
+        rule = "a file with one column of numbers, or with one of them named score"
+        raise_invalid("scores", rule, shown_names(schema.names), "Choose with `column`." if numeric else "")
+    return str((named or numeric)[0])
+
+
+def _parquet_blocks(path: Path, name: str) -> Iterator[_Block]:
+    """A column of numbers, or of lists of numbers. Nulls are an error."""
+    import pyarrow as pa
+
+    for part in shards(path):
+        with reading("scores", part, "a readable .parquet file"), open_parquet(part) as file:
+            step = _LISTS if pa.types.is_nested(file.schema_arrow.field(name).type) else _BLOCK
+            for batch in file.iter_batches(batch_size=step, columns=[name]):
+                column = batch.column(0)
+                is_list = hasattr(column, "flatten")
+                values = column.flatten() if is_list else column
+                if column.null_count or values.null_count:
+                    got = f"{column.null_count + values.null_count} in a block"
+                    raise_invalid("column", f"a column without nulls ({name!r})", got)
+                row_of_score = column.value_parent_indices().to_numpy() if is_list else None
+                yield _Block(values.to_numpy(zero_copy_only=False), len(column), row_of_score)
+                del batch, column, values
+                pa.default_memory_pool().release_unused()  # else freed pages stay resident
