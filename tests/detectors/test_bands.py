@@ -49,24 +49,6 @@ def test_a_threshold_is_compared_in_the_precision_of_the_scores(dtype):
     assert Bands(0.121, after).suspicion(ns.Query([0]), negatives).tolist() == [[0, 0, 0]]
 
 
-def test_other_kinds_of_scores():
-    bands = Bands(0.5, 1e9)
-    assert bands.flag([0, 1, 2]).tolist() == [0, 1, 1]
-    assert bands.flag(torch.tensor([0, 1])).tolist() == [0, 1]
-    assert bands.flag(torch.tensor([0.4, 0.5], dtype=torch.bfloat16, requires_grad=True)).tolist() == [0, 1]
-    assert bands.flag(np.array([0.4, 0.5], np.float16)).tolist() == [0, 1]  # 1e9 is beyond float16
-    assert bands.flag(torch.tensor([0.4, 0.5], dtype=torch.float16)).tolist() == [0, 1]
-    precise = torch.tensor([0.335], dtype=torch.bfloat16)  # 0.3359375, compared as float32
-    assert Bands(0, 0.33593751).flag(precise).tolist() == [2]
-    assert Bands(0, 0.336).flag(precise).tolist() == [1]
-
-
-def test_infinity_closes_a_band():
-    scores = [-1e300, 0.0, 1e300]
-    assert Bands(-math.inf, math.inf).count(scores) == {"easy": 0, "hard": 3, "false": 0}
-    assert Bands(math.inf, math.inf).count(scores) == {"easy": 3, "hard": 0, "false": 0}
-
-
 # ---- suspicion ------------------------------------------------------------------------------------------------------
 
 IDS = np.array([[3, -1, 5], [0, 1, -1], [2, 4, 6]])

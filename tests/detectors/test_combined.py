@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors import Combined, LearnedQuantile, Posterior, drop
+from naysay.detectors import Combined, LearnedQuantile, drop
 from naysay.errors import NaysayError
 
 
@@ -25,24 +25,6 @@ class Fixed:
         self.calls += 1
         found = np.where(to_numpy(negatives.ids) >= 0, self.values[: len(query)], 0.0)
         return torch.from_numpy(found) if isinstance(negatives.ids, torch.Tensor) else found
-
-
-class Learner(Fixed):
-    """One that learns, and refuses a state that is not its own."""
-
-    seen = 0
-
-    def observe(self, query, negatives, *, positive_scores=None, vectors=None):
-        self.seen += len(query)
-
-    def state(self):
-        return {"seen": self.seen}
-
-    def restore(self, state):
-        if state["seen"] < 0:
-            message = "Learner: `seen` must be at least 0, got less."
-            raise NaysayError(message)
-        self.seen = state["seen"]
 
 
 GRID = st.integers(0, 4).map(lambda value: value / 4)
@@ -87,24 +69,6 @@ def test_every_rule_as_in_loops_and_counts_by_blame_add_up(tables):
         assert sum(kept.dropped.values()) == (IDS >= 0).sum() - (kept.ids >= 0).sum()
 
 
-def test_parts_that_learn_are_taught_and_restored_together():
-    parts = {"a": Learner([[0] * 3] * 2), "b": Fixed([[0] * 3] * 2), "c": Learner([[0] * 3] * 2)}
-    both = Combined(parts)
-    both.observe(QUERY, NEGATIVES)
-    assert both.state() == {"a/seen": 2, "c/seen": 2}
-    state = both.state()
-    both.observe(QUERY, NEGATIVES)
-    both.restore(state)
-    assert both.state() == state
-    for bad in ({"a/seen": 9, "c/seen": -1}, {"a": {"seen": 1}}, {**state, "b/seen": 1}, 3):
-        with pytest.raises(NaysayError):
-            both.restore(bad)
-        assert both.state() == state  # the first was put back
-    with pytest.raises(KeyError):
-        both.restore({"a/seen": 9})  # whatever a part raises
-    assert both.state() == state
-
-
 def test_if_one_part_rejects_a_step_none_has_learnt_from_it():
     parts = {"wide": LearnedQuantile(2, bounds=(-9, 9)), "inner": Combined({"narrow": LearnedQuantile(2)})}
     both = Combined(parts)
@@ -137,21 +101,3 @@ def test_an_answer_that_is_no_suspicion_names_its_detector(answer):
     with pytest.raises(NaysayError) as caught:
         both.suspicion(QUERY, NEGATIVES)
     assert caught.value.parameter == "bad"
-
-
-def test_a_posterior_flags_at_its_own_cut_beside_others():
-    rng = np.random.default_rng(0)
-    scores, own = rng.normal(0, 1, (400, 60)), rng.normal(4, 1, 400)
-    scores[:, :2] += 4
-    scores = -np.sort(-scores, axis=1)
-    posterior = Posterior(k=10, positive_scores=own).fit(scores, own)
-    query, negatives = ns.Query(np.arange(400)), ns.Negatives(np.tile(np.arange(60), (400, 1)), scores=scores)
-    alone = posterior.suspicion(query, negatives)
-    flagged = alone >= posterior.threshold
-    assert posterior.threshold != 0.5
-    assert flagged.sum() != (alone >= 0.5).sum()
-    both = Combined({"posterior": posterior, "none": Fixed(np.zeros((400, 60)))}).judge(query, negatives)
-    np.testing.assert_array_equal(both.suspicion >= 0.5, flagged)
-    odds = alone / (1 - alone) / (posterior.threshold / (1 - posterior.threshold))
-    np.testing.assert_allclose(both.parts["posterior"], odds / (1 + odds), rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(Combined({"posterior": posterior}).judge(query, negatives).suspicion, alone)

@@ -7,15 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import naysay as ns
 from naysay.detectors import evaluate
-from naysay.detectors.rate import effective_size
-from naysay.testing import planted_world
-from naysay.types import anchor_ids
-
-WORLD = planted_world(300, 200, per_anchor=10, noise=0.5)
 
 
 class Answers:
@@ -26,14 +20,6 @@ class Answers:
 
     def suspicion(self, query, negatives):
         return self.answer
-
-
-class Close:
-    """Suspect what is close."""
-
-    def suspicion(self, query, negatives):
-        found = np.clip(WORLD.scores(anchor_ids(query), negatives.numpy().ids), 0, 1).astype(float)
-        return torch.tensor(found) if isinstance(negatives.ids, torch.Tensor) else found
 
 
 def plain(suspicion, false, known, threshold, bins):
@@ -133,56 +119,7 @@ def test_a_sample_without_a_class_is_not_judged():
     assert (found.mtpr, found.mtnr, found.precision) == (1.0, 0.0, 0.5)
 
 
-def test_no_detection_is_0_and_1_and_the_truth_is_1_and_1():
-    query = ns.Query(np.arange(300))
-    drawn = ns.pools.Everything(WORLD.known).draw(query, 30, rng=ns.rng_for(0))
-    false = WORLD.is_false_negative(query.anchors, drawn.ids)
-    none = evaluate(Answers(np.zeros(drawn.shape)), query, drawn, WORLD.is_false_negative)
-    assert (none.mtpr, none.mtnr, none.recall) == (0.0, 1.0, 0.0)
-    assert math.isnan(none.precision)
-    assert none.precision_interval == (0.0, 1.0)
-    assert none.mtpr_interval[0] == 0.0
-    assert none.mtnr_interval[1] == 1.0
-    perfect = evaluate(Answers(false.astype(float)), query, drawn, false)
-    assert (perfect.mtpr, perfect.mtnr, perfect.precision, perfect.recall) == (1.0, 1.0, 1.0, 1.0)
-    assert perfect.reliability.error == 0.0
-
-
-def test_torch_is_asked_in_torch():
-    query, ids = ns.Query(torch.arange(50)), torch.randint(0, 200, (50, 8), generator=torch.Generator().manual_seed(0))
-    found = evaluate(Close(), query, ns.Negatives(ids), WORLD.is_false_negative, threshold=0.3)
-    same = evaluate(Close(), ns.Query(np.arange(50)), ns.Negatives(ids.numpy()), WORLD.is_false_negative, threshold=0.3)
-    assert (found.mtpr, found.mtnr, found.flagged) == (same.mtpr, same.mtnr, same.flagged)
-
-
-def test_a_calibrated_suspicion_has_no_error_and_a_boast_has():
-    rng = np.random.default_rng(0)
-    chance = rng.choice([0.05, 0.25, 0.45, 0.65, 0.95], (4000, 10))
-    false = rng.random(chance.shape) < chance
-    query, negatives = ns.Query(np.arange(4000)), ns.Negatives(np.ones((4000, 10), np.int64))
-    fair = evaluate(Answers(chance), query, negatives, false).reliability
-    assert fair.error < 0.01
-    assert fair.count[[0, 2, 4, 6, 9]].sum() == 40_000
-    assert np.isnan(fair.observed[[1, 3, 5, 7, 8]]).all()
-    boast = evaluate(Answers(np.sqrt(chance)), query, negatives, false).reliability
-    assert boast.error == pytest.approx((np.sqrt(chance) - chance).mean(), abs=0.01)
-
-
 # ---- intervals ------------------------------------------------------------------------------------------------------
-
-
-def test_what_anchors_are_worth():
-    rng = np.random.default_rng(0)
-    alike = np.repeat(rng.random((5000, 1)) < 0.3, 8, axis=1)  # all slots of an anchor agree
-    apart = rng.random((5000, 8)) < 0.3  # slots have nothing to do with each other
-    whole = np.full(5000, 8)
-    assert effective_size(alike.sum(1), whole, 40_000, 0.025) == pytest.approx(5000, rel=0.01)
-    assert effective_size(apart.sum(1), whole, 40_000, 0.025) == pytest.approx(40_000, rel=0.05)
-    assert effective_size(np.zeros(50), whole[:50], 400, 0.025) == pytest.approx(50, rel=0.1)  # no hit at all
-    assert effective_size(np.full(50, 4), whole[:50], 400, 0.025) == pytest.approx(400, rel=0.1)
-    assert effective_size(np.ones(1), np.ones(1), 1, 0.025) == 0
-    few = effective_size(alike.sum(1)[:5], whole[:5], 40, 0.025)
-    assert few == pytest.approx(5 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 4)) ** 2, rel=0.3)
 
 
 def test_intervals_hold_as_often_as_they_say():
@@ -203,32 +140,3 @@ def test_intervals_hold_as_often_as_they_say():
             hits[place] += low <= truth <= high
             assert high - low < 0.25
     assert (hits / runs > 0.93).all(), hits / runs
-
-
-def test_more_confidence_is_a_wider_interval():
-    query, ids = ns.Query(np.arange(300)), ns.pools.Everything(WORLD.known)
-    drawn = ids.draw(query, 20, rng=ns.rng_for(0))
-    half, most = (
-        evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3, confidence=level)
-        for level in (0.5, 0.99)
-    )
-    for name in ("mtpr_interval", "mtnr_interval", "precision_interval", "recall_interval"):
-        (low, high), (lower, higher) = getattr(half, name), getattr(most, name)
-        assert lower < low < high < higher
-
-
-# ---- words ----------------------------------------------------------------------------------------------------------
-
-
-def test_it_says_what_is_not_defined():
-    none = evaluate(
-        Answers(np.zeros((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.zeros((1, 2), bool)
-    )
-    assert "MTPR is not defined (no anchor has a false negative)" in str(none)
-    assert "precision is not defined (nothing is flagged), recall is not defined (there is no false negative)" in str(
-        none
-    )
-    every = evaluate(
-        Answers(np.ones((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.ones((1, 2), bool)
-    )
-    assert "MTNR is not defined (no anchor has a true negative)" in str(every)

@@ -105,10 +105,3 @@ def test_detectors_by_threshold_suspect_what_is_above_it(name):
     assert threshold.shape == (N_ANCHORS,)
     suspected = detector.suspicion(QUERY, NEGATIVES) >= 0.5
     assert (suspected == (NEGATIVES.mask & (NEGATIVES.scores > threshold[:, None]))).all()
-
-
-@EVERY
-def test_the_repr_names_the_class_and_is_short(name):
-    text = repr(PARTS[name]())
-    assert text.startswith(f"{name}(")
-    assert len(text) < 400

@@ -38,12 +38,6 @@ def test_the_weights_are_those_of_plain_optimisation(l2):
     assert detector.weights == pytest.approx(wanted, abs=1e-5)
 
 
-def test_the_mean_chance_is_the_share_of_labels_because_the_constant_is_free():
-    features, labels = data(5)
-    detector, question = fitted(features, labels, l2=4.0)
-    assert detector.suspicion(*question).mean() == pytest.approx(labels.mean(), abs=1e-6)
-
-
 def test_labels_that_a_line_separates_have_finite_weights_and_the_scale_of_a_feature_does_not_matter():
     features, labels = np.arange(40.0)[:, None], np.arange(40) >= 20
     (detector, question), (scaled, _) = (fitted(factor * features + 7, labels) for factor in (1, 1e300))
@@ -72,24 +66,6 @@ def judged(seed=0, rows=60, k=5):
     negatives = ns.Negatives(rng.integers(0, 90, (rows, k)), scores=scores)
     line = np.where(np.arange(rows) < rows // 2, 1.0, -1.0)[:, None]
     return ns.Query(np.arange(rows)), negatives, scores + 0.3 * rng.normal(size=(rows, k)) > line
-
-
-def test_a_feature_tells_what_the_score_does_not():
-    rng = np.random.default_rng(3)
-    kind, flip = rng.random(90), rng.random(60)
-    query, negatives, _ = judged()
-    truth = kind[negatives.ids] + flip[query.anchors, None] > 1
-
-    def features(anchors, ids):
-        assert (ids >= 0).all()
-        return np.column_stack([kind[ids], flip[anchors]])
-
-    found = Labelled(features=features, l2=0.1).fit(query, negatives, truth)
-    alone = Labelled(features=lambda a, ids: kind[ids] + flip[a], scores=False, l2=0.1).fit(query, negatives, truth)
-    for detector in (found, alone):
-        assert ((detector.suspicion(query, negatives) >= 0.5) == truth).mean() > 0.95
-    assert abs(found.weights[1]) < 0.5 < 3 < found.weights[2]
-    assert alone.weights.shape == (2,)
 
 
 def test_cost_moves_the_line_and_share_the_chance():

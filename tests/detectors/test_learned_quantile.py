@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import naysay as ns
 from naysay.detectors import LearnedQuantile
@@ -18,13 +17,6 @@ def seen(anchors, scores, ids=None, step=0):
     scores = np.asarray(scores, float)
     ids = np.arange(scores.size).reshape(scores.shape) if ids is None else np.asarray(ids)
     return ns.Query(np.asarray(anchors, np.int64), step=step), ns.Negatives(ids, scores=scores)
-
-
-def taught(steps=9, n_anchors=4, seed=0, **settings):
-    learned, rng = LearnedQuantile(n_anchors, **settings), np.random.default_rng(seed)
-    for step in range(steps):
-        learned.observe(*seen(rng.integers(0, n_anchors, 3), rng.uniform(-1, 1, (3, 8)), step=step))
-    return learned
 
 
 class Loops:
@@ -70,19 +62,6 @@ def test_thresholds_are_those_of_the_loops(seed, alpha, rate):
         assert learned.seen.tolist() == [loops.t[anchor] for anchor in range(3)]
 
 
-@pytest.mark.parametrize(("alpha", "quantile"), [(0.5, 0.0), (0.1, 0.256), (0.02, 0.411)])
-def test_it_settles_at_the_quantile(alpha, quantile):
-    """Scores of a normal with deviation 0.2; its (1 - alpha)-quantile, within the trembling of the step."""
-    assert 0.2 * stats.norm.ppf(1 - alpha) == pytest.approx(quantile, abs=6e-4)
-    rng, learned, late = np.random.default_rng(0), LearnedQuantile(20, alpha, rate=0.01), []
-    for step in range(400):
-        learned.observe(*seen(np.arange(20), np.clip(0.2 * rng.standard_normal((20, 128)), -1, 1), step=step))
-        if step >= 200:
-            late.append(learned.thresholds)
-    assert np.mean(late) == pytest.approx(quantile, abs=0.03)
-    assert np.abs(np.array(late) - quantile).max() < 0.15
-
-
 def test_thresholds_stay_within_the_bounds():
     learned = LearnedQuantile(1, 0.5, rate=0.7, bounds=(2.0, 6.0))
     assert learned.thresholds.tolist() == [6.0]
@@ -108,23 +87,6 @@ def test_nothing_is_suspected_before_it_has_learnt_or_started():
     assert learned.seen.tolist() == [4, 4]
     assert (learned.suspicion(replace(query, step=9), negatives) == 0).all()
     assert (learned.suspicion(replace(query, step=10), negatives) >= 0.5).tolist() == [[True, True], [False, True]]
-
-
-@given(st.integers(0, 10_000))
-def test_what_is_above_its_threshold_is_flagged(seed):
-    learned, rng = taught(seed=seed, alpha=0.3), np.random.default_rng(seed)
-    anchors, ids = rng.integers(0, 4, 3), rng.integers(-1, 4, (3, 5))
-    scores = rng.uniform(-1, 1, (3, 5))
-    scores[:, 0] = learned.thresholds[anchors]  # equal to the threshold
-    query, negatives = seen(anchors, scores, ids, step=9)
-    found = learned.suspicion(query, negatives)
-    for row in range(3):
-        for slot in range(5):
-            d = scores[row, slot] - learned.thresholds[anchors[row]]
-            expected = 0.0 if ids[row, slot] < 0 else 0.5 + 0.5 * d / (1 + abs(d))
-            assert found[row, slot] == pytest.approx(expected, abs=1e-7)
-            assert (found[row, slot] >= 0.5) == (d > 0 and ids[row, slot] >= 0)
-    assert learned.threshold(query).tolist() == learned.thresholds[anchors].tolist()
 
 
 def test_torch_and_half_precision():

@@ -93,20 +93,6 @@ def test_the_gain_tells_one_kind_from_two():
         assert (detector.components.gain > 0) == two
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_higher_component_is_the_false_one_also_if_the_two_change_places(family):
-    rng = np.random.default_rng(17)
-    scores = np.concatenate([rng.normal(0.5, 0.02, 40), rng.normal(0.45, 0.2, 60)])  # one inside the other
-    detector = Mixture(family, bounds=(-0.5, 1.5), false_share=0.5, iterations=60, tolerance=1e-300)
-    detector.update(scores)
-    share, first, second = by_loops(family, scores.tolist(), (-0.5, 1.5), 0.5, 60)
-    means = [p[0] if family == "normal" else p[0] / sum(p) for p in (first, second)]
-    assert means[0] > means[1]
-    assert detector.components.share == pytest.approx(1 - share, rel=1e-9)
-    assert detector.components.higher == pytest.approx(first, rel=1e-9)
-    assert detector.components.lower == pytest.approx(second, rel=1e-9)
-
-
 # ---- the posterior --------------------------------------------------------------------------------------
 
 
@@ -189,22 +175,3 @@ def test_the_weights_are_the_paper_s():
         detector.weights(torch.from_numpy(scores), mask=torch.from_numpy(mask)), expected, atol=1e-15
     )
     np.testing.assert_allclose(detector.weights(scores).mean(axis=1), 1)
-
-
-def test_weights_of_rows_with_nothing_left():
-    detector = made("normal", 0.5, (0.1, 0.01), (0.9, 0.01))
-    assert detector.weights([[0.9, 0.95]]).tolist() == [[0.0, 0.0]]
-    assert detector.weights([[math.inf, 0.1]], mask=[[False, True]]).tolist() == [[0.0, 1.0]]
-    assert detector.weights([[-0.5, 0.1]]).tolist() == [[0.0, 2.0]]  # below the fitted range: not hard at all
-    assert detector.weights(np.zeros((0, 3))).shape == (0, 3)
-    assert detector.weights(np.zeros((2, 0))).shape == (2, 0)
-
-
-def test_what_is_masked_has_no_say():
-    scores, _ = planted(200)
-    mask = np.ones(200, bool)
-    mask[::3] = False
-    one, other = Mixture(), Mixture()
-    one.update(np.where(mask, scores, math.nan), mask=mask)
-    other.update(torch.from_numpy(scores[mask].reshape(-1, 7)))
-    assert one.components == other.components

