@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,13 @@ from benchmarks import measures, readers
 from benchmarks.pairs import PairModel, fit, made, split_by_anchor
 from benchmarks.study import Claim, Found, Job, Settings, Study
 
-TOP, PROBED, MOST = 20, 2000, 1000  # of a list; pairs of a probe; the largest k
+TOP, WITHIN_TOP = 20, 10  # of a list
+PROBED, MOST = 2000, 1000  # pairs of a probe; the largest k
+PEAKS: dict[str, Callable[[int], int]] = {
+    "K*": lambda best: best,
+    "4 K*": lambda best: 4 * best,
+    "half of K*": lambda best: round((best + 1) / 2),  # the mean of a schedule from 1 to K* and back
+}
 STEPS, PROBES = 1000, 20  # of a simulated run
 
 
@@ -27,7 +34,7 @@ class Likes(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """k negatives, or a schedule up to the k that `peak` names: "K*", or "4 K*".
+    """k negatives, or a schedule up to the k that `peak` names: a key of PEAKS.
 
     turning   the share of the run after which k falls again; 0 for a fixed k
     """
@@ -46,25 +53,32 @@ def world(folder: Path, seed: int, _settings: Settings) -> Likes:
 def run(job: Job) -> Found:
     """Train with uniform negatives, or with items that the user rated low; probe both AUCs through training."""
     data, settings, arm = job.world, job.settings, job.arm
-    peak = min(MOST, {"K*": 1, "4 K*": 4}[arm.peak] * job.earlier["k = 1"]["best_k"]) if arm.peak else arm.k
+    peak = min(MOST, PEAKS[arm.peak](job.earlier["k = 1"]["best_k"])) if arm.peak else arm.k
     schedule = ns.quantity.adaptive(peak, settings["steps"], arm.turning) if arm.turning else None
     model = PairModel(data.train, settings["dim"], job.seed, biases=settings["biases"])
     sampler = made(settings["sampler"], model, data.train, disliked=data.disliked)
     best: dict[str, Any] = {"validation": -1.0}
+    last: dict[str, float] = {}
     curves: dict[str, list[float]] = {"train": [], "validation": []}
 
     def look(step: int) -> None:
         vectors = model.anchors.detach(), model.items.detach()
-        quality = ranked_within(model, data, "validation") if settings["within"] else None
-        recall = quality or measures.ranked(*vectors, data.validation, TOP, known=data.train)["recall"]
-        if recall > best["validation"]:
-            best.update(validation=recall, best_step=step)
+        if settings["within"]:
+            quality = ranked_within(model, data, "validation")["quality"]
+        else:
+            quality = measures.ranked(*vectors, data.validation, TOP, known=data.train)["recall"]
+        if quality > best["validation"]:
+            best.update(validation=quality, best_step=step)
             best.update(test_of(model, data, within=settings["within"]))
+        last["validation"] = quality
         for part in curves:
             curves[part].append(probe(model, data, part, job.seed))
 
     cost = fit(model, data.train, sampler, schedule or (lambda _: peak), settings, job.seed, look)
-    found = {"k": peak, **best, "last": test_of(model, data, within=settings["within"])["quality"], **cost}
+    tested = test_of(model, data, within=settings["within"])
+    found = {"k": peak, **best, "last": tested["quality"], "last_ndcg": tested["ndcg"], **cost}
+    if settings["within"]:  # scored at the last step, so chosen there too
+        found["validation"] = last["validation"]
     if not arm.peak and arm.k == 1:
         converged = int(np.argmax(curves["validation"]))
         trained = max(curves["train"][converged], 0.501)  # a model that has learned nothing says nothing about k
@@ -80,7 +94,7 @@ def run(job: Job) -> Found:
 def test_of(model: PairModel, data: Likes, *, within: bool) -> dict[str, float]:
     """The quality of the test part: recall@20 of all items, or the AUC within what the user rated."""
     if within:
-        return {"quality": ranked_within(model, data, "test")}
+        return ranked_within(model, data, "test")
     known = data.train.union(data.validation)
     found = measures.ranked(model.anchors.detach(), model.items.detach(), data.test, TOP, known=known)
     return {"quality": found["recall"], "ndcg": found["ndcg"]}
@@ -100,18 +114,19 @@ def probe(model: PairModel, data: Likes, part: str, seed: int) -> float:
     return float(((scores[:, :1] > scores[:, 1:]) + 0.5 * (scores[:, :1] == scores[:, 1:])).mean())
 
 
-def ranked_within(model: PairModel, data: Likes, part: str) -> float:
-    """The mean over users of the AUC of their held-out likes over what they rated low."""
-    liked = getattr(data, part)
-    found = []
+def ranked_within(model: PairModel, data: Likes, part: str) -> dict[str, float]:
+    """Means over users, among held-out likes and what they rated low: the AUC, and nDCG@10."""
+    liked, disliked = getattr(data, part), data.disliked
     with torch.no_grad():
-        for user in np.flatnonzero((liked.count() > 0) & (data.disliked.count() > 0)):
-            scores = [
-                model.score(torch.tensor([user]), torch.from_numpy(_row(known, user))[None])[0].numpy()
-                for known in (liked, data.disliked)
-            ]
-            found.append(measures.auc(*scores))
-    return float(np.mean(found))
+        scores = (model.anchors @ model.items.T + model.biases).numpy()
+    aucs, ndcgs = [], []
+    for user in np.flatnonzero((liked.count() > 0) & (disliked.count() > 0)):
+        higher, lower = (scores[user, _row(known, user)] for known in (liked, disliked))
+        aucs.append(measures.auc(higher, lower))
+        order = np.argsort(-np.concatenate([lower, higher]), kind="stable")[:WITHIN_TOP]  # ties: the disliked first
+        gains = 1 / np.log2(np.arange(WITHIN_TOP) + 2)
+        ndcgs.append(float(gains[np.flatnonzero(order >= len(lower))].sum() / gains[: len(higher)].sum()))
+    return {"quality": float(np.mean(aucs)), "ndcg": float(np.mean(ndcgs))}
 
 
 def _row(known: ns.Positives, anchor: int) -> Any:
@@ -193,6 +208,14 @@ ADAPTIVE = {
     "adaptive, turning at 0.02": Arm(peak="K*", turning=0.02),
     "adaptive, turning at 0.5": Arm(peak="K*", turning=0.5),
 }
+SCHEDULES = {
+    "K*": Arm(peak="K*"),
+    "falling": Arm(peak="K*", turning=1e-9),
+    "turning at 2 %": Arm(peak="K*", turning=0.02),
+    "turning at 10 %": Arm(peak="K*", turning=0.1),
+    "turning at 30 %": Arm(peak="K*", turning=0.3),
+    "equal pairs": Arm(peak="half of K*"),
+}
 SETTINGS = {"dim": 64, "steps": 1000, "every": 25, "batch": 1024, "loss": "info_nce", "biases": False, "within": False}
 GRID = tuple({"lr": lr, "decay": decay} for lr in (0.003, 0.01) for decay in (1e-5, 3e-5, 1e-4))
 QUICK = {"dim": 8, "steps": 4, "every": 2, "batch": 256}
@@ -229,14 +252,15 @@ take those of k = 16. The test part is measured at the best validation step, and
         protocol="""\
 Does quality fall beyond K* where negatives were seen and not liked, so that more of them are more false ones?
 ml-100k: likes are 4 and 5 stars, negatives are the same user's lower ratings (`Local`), factorisation with biases.
-AUC per user of held-out likes over lower ratings, at the last step. Rate and decay: for each k on a split of its
-own, by validation.""",
+AUC per user of held-out likes over lower ratings, at the last step of 1,000; nDCG@10 of the same lists beside it.
+Rate and decay: for each k on a split of its own, by the validation AUC at the last step. K* is that of the run with
+k = 1.""",
         data=("ml-100k",),
         world=world,
         run=run,
         arms={f"k = {k}": Arm(k) for k in (1, 2, 4, 8, 16, 32)},
         seeds=tuple(range(10)),
-        measures=("last", "quality", *MEASURES[2:]),
+        measures=("last", "last_ndcg", "quality", *MEASURES[2:], "best_k", "train_auc"),
         claims=(
             Claim("8 negatives are better than 1", "k = 8", "k = 1", "last"),
             Claim("32 negatives are worse than 8", "k = 32", "k = 8", "last", -1),
@@ -244,6 +268,34 @@ own, by validation.""",
         settings={**SETTINGS, "sampler": "Static(Local(disliked))", "biases": True, "within": True, "decay": 1e-5},
         quick=QUICK,
         grid=GRID,
+    ),
+    Study(
+        name="quantity-disliked-schedule",
+        protocol="""\
+Is a schedule of k better than a fixed one, where its decline is judged? Data, model and measures of
+quantity-disliked, at the last step. K* is that of the run with k = 1. A schedule rises to K* over 2, 10 or 30 % of
+the steps and falls to 1 at the end; "falling" starts at K*. "equal pairs" is a fixed k with as many scored pairs as
+the schedule has on average. Rate and decay: for k = 1 and k = 8 on a split of their own, all others take those of
+k = 8.""",
+        data=("ml-100k",),
+        world=world,
+        run=run,
+        arms={
+            "k = 1": Arm(1),
+            "k = 8": Arm(8),
+            **SCHEDULES,
+        },
+        seeds=tuple(range(10)),
+        measures=("last", "last_ndcg", "quality", *MEASURES[2:]),
+        claims=(
+            Claim("a schedule is better than K*", "turning at 10 %", "K*", "last"),
+            Claim("a schedule is better than a fixed k of as many pairs", "turning at 10 %", "equal pairs", "last"),
+            Claim("turning at 10 % is better than at 30 %", "turning at 10 %", "turning at 30 %", "last"),
+        ),
+        settings={**SETTINGS, "sampler": "Static(Local(disliked))", "biases": True, "within": True, "decay": 1e-5},
+        quick=QUICK,
+        grid=GRID,
+        tuned_like=dict.fromkeys(SCHEDULES, "k = 8"),
     ),
     Study(
         name="quantity-online",
