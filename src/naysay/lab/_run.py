@@ -68,6 +68,7 @@ class Run:
             self.optimiser.zero_grad()
             loss.backward()
             self.optimiser.step()
+            self.model.after_step(epoch_ends=len(self.rows) < self.task.batch)
             self.done += 1
             self.hardness += self.model.hardness / steps
         self.seconds += time.perf_counter() - wall

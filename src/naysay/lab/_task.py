@@ -18,11 +18,13 @@ from naysay.checks import check_device, check_kind, check_one_of, check_whole
 from naysay.lab._data import Ids
 from naysay.losses import info_nce
 from naysay.positives import Positives
+from naysay.quantity import Linear, adaptive
 from naysay.rng import rng_for
 from naysay.types import Negatives, Query
 
 HELD_OUT = "Negatives that are held-out positives; true positives that nobody recorded come on top."
 BLOCK = 1024  # texts or images that are encoded at a time, without gradients
+GENERATOR_RATE = 0.01  # the learning rate of generators
 # Settings of samplers that an arm may name.
 NUMBERS: Mapping[str, float] = MappingProxyType({"candidates": 16, "margin": 1.0, "rho": 1.0, "trials": 50})
 
@@ -85,6 +87,7 @@ class Learner:
     task_loss: Loss = staticmethod(info_nce)
     hardness = nan  # of the last step, see `note_hardness`
     processor_seconds_spared = 0.0  # what parts of earlier runs cost when they were made
+    _drawn: tuple[Any, Any, Any] = (None, None, None)  # the sampler, query and negatives of the last step
 
     def parts(self) -> dict[str, Any]:
         """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
@@ -114,7 +117,16 @@ class Learner:
         positive, scores = self.scores(query, negatives)
         self.note_hardness(positive, scores, negatives.mask)
         values = (loss or self.task_loss)(positive, scores, mask=negatives.mask, weights=negatives.weights)
+        self._drawn = sampler, query, negatives
         return values.mean(), negatives
+
+    def after_step(self, *, epoch_ends: bool) -> None:
+        """Let a sampler learn from the step that was made, if it learns: a cache, a generator, a chain."""
+        sampler, query, negatives = self._drawn
+        if hasattr(sampler, "observe"):
+            sampler.observe(query, negatives)
+        if epoch_ends and isinstance(sampler, samplers.Cached | samplers.Learned):
+            sampler.update()
 
     def with_loss(self, sampler: Any, loss: Loss, *, model: str | None = None, **settings: float) -> Step:
         """A step like `loss`, with another loss of `naysay.losses` and its settings.
@@ -141,6 +153,54 @@ class Learner:
             measures = self.measured(part)
             self.network.load_state_dict(current)
         return measures
+
+
+class Factors(nn.Module):
+    """A generator of negatives that learns: the logits of items (B, n) for anchors (B,) are products of vectors."""
+
+    def __init__(self, n_anchors: int, n_items: int, dim: int, seed: int, device: Device) -> None:
+        super().__init__()
+        random = torch.Generator().manual_seed(seed)
+        self.anchors, self.items = (
+            nn.Parameter((0.1 * torch.randn(size, dim, generator=random)).to(device)) for size in (n_anchors, n_items)
+        )
+
+    def forward(self, anchors: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) logits; the products with all items are made at once where most of them are asked for."""
+        if 2 * ids.shape[1] > len(self.items):
+            return (self.anchors[anchors] @ self.items.T).gather(1, ids)
+        return row_products(self.anchors[anchors], self.items[ids])
+
+
+class Scheduled:
+    """A sampler whose k is that of a schedule at the step of the query, at most the k of the arm."""
+
+    negatives_used = "up to {k}"
+
+    def __init__(self, sampler: Any, schedule: Callable[[int], float]) -> None:
+        self.sampler, self.schedule = sampler, schedule
+
+    def sample(self, query: Query, k: int, *, rng: np.random.Generator) -> Negatives:
+        """Draw as many negatives as the schedule has at this step."""
+        drawn: Negatives = self.sampler.sample(query, min(k, self.schedule(query.step)), rng=rng)
+        return drawn
+
+
+SCHEDULES: Mapping[str, Any] = MappingProxyType({"scheduled": Scheduled, "adaptive": adaptive, "Linear": Linear})
+# {name: composition}: adaptive negative sampling, whose k rises to that of the arm, and falls to 1 at the end.
+ADAPTIVE_K: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("ANS", "ANS (adaptive k)"), "scheduled(Static(Everything(positives)), adaptive(k, steps))")
+)
+
+
+def parts_of_generator(generator: nn.Module, score: Callable[..., Tensor]) -> dict[str, Any]:
+    """{name: value}: a generator of negatives that learns, its optimiser, and the rewards of papers."""
+    return {
+        "generator": generator,
+        "generator_optimizer": torch.optim.Adam(generator.parameters(), lr=GENERATOR_RATE),
+        "sigmoid_score": lambda anchors, ids: torch.tanh(score(anchors, ids) / 2),  # 2 sigmoid - 1, as IRGAN has it
+        "probability": lambda anchors, ids: torch.sigmoid(score(anchors, ids)),
+    }
 
 
 def classes(names_of_samplers: str, names_of_pools: str = "") -> dict[str, Any]:

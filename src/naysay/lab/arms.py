@@ -21,6 +21,7 @@ _OUTSIDE = re.compile(r",(?![^(]*\))")  # commas that are not in parentheses: a 
 _SAMPLERS = ("where", "which")  # the questions of the catalogue that samplers answer
 _MODULE_OBJECT = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 _MOST_NEGATIVES = 100_000
+_K_OF_SOURCE = {"EBR": 20}  # negatives per positive of a paper whose name stands for its number, too
 
 
 @final
@@ -36,7 +37,9 @@ class Arm:
     def sampler(self, parts: Parts) -> Any:
         """Make the sampler, or the function step(rows, k, *, step), from what the model offers."""
         if self.make is None:
-            return eval(self.code, dict(parts))  # text of the catalogue or of a task, which are part of the package
+            return eval(
+                self.code, {**parts, "k": self.k}
+            )  # text of the catalogue or of a task, which are part of the package
         sampler = self.make(parts)
         if not callable(getattr(sampler, "sample", None)) and not callable(sampler):
             raise_invalid("methods", "functions that return an object with sample(query, k, *, rng)", shown(sampler))
@@ -55,7 +58,7 @@ class Arm:
 
 def parts_of(task: Task, seed: int, steps: int) -> dict[str, Any]:
     """{name: value}: what an arm may name, of a model before training and a run of so many steps."""
-    return {**task.start(seed).parts(), "steps": steps}
+    return {**task.start(seed).parts(), "steps": steps, "k": task.k}
 
 
 @public
@@ -119,7 +122,7 @@ def _name_and_number(text: str) -> tuple[str, int | None]:
 def _arm(text: str, task: Task, parts: Parts, make: Callable[[Parts], Any] | None) -> Arm:
     """One arm from its text: NAME, NAME:K, module:object or module:object:K."""
     name, number = _name_and_number(text)
-    k = task.k if number is None else number
+    k = _K_OF_SOURCE.get(name, task.k) if number is None else number
     if not 1 <= k <= _MOST_NEGATIVES:
         raise_invalid("methods", f"names with a number of negatives from 1 to {_MOST_NEGATIVES:,}", repr(text))
     if make is None and _MODULE_OBJECT.fullmatch(name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Any
@@ -107,6 +108,8 @@ def compare(
         ]
         notes = [*task.data.notes, *arm_notes, *_notes_of_training(task, done, settings)]
         result = Comparison(task.measure, tuple(done), settings, tuple(notes))
+        if result.disagreement:
+            result = replace(result, notes=(*notes, result.disagreement))
         if folder.path is not None:
             folder.write(RESULTS, result.as_json())
             folder.write(REPORT, page_of(result))

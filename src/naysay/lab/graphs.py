@@ -34,12 +34,16 @@ from naysay.lab._data import (
     text_lines,
 )
 from naysay.lab._task import (
+    ADAPTIVE_K,
     HELD_OUT,
     NUMBERS,
+    SCHEDULES,
     Device,
+    Factors,
     Learner,
     Task,
     classes,
+    parts_of_generator,
     parts_of_positives,
     row_products,
     share_held_out,
@@ -56,6 +60,7 @@ from naysay.vocabulary import Vocabulary, ids_of_names
 
 _EDGES = {"train": ("edges",), "validation": ("valid_pos", "validation"), "test": ("test_pos", "test")}
 _NODES = ("train_idx", "val_idx", "test_idx")
+_PROPOSED = 10  # neighbours that a chain of MCNS may move to
 _WALKS, _LENGTH, _WINDOW = 5, 6, 3  # walks from each node, their steps, and the steps between two nodes of a pair
 
 
@@ -374,7 +379,7 @@ class NodeEmbedding(Task):
 
     name = "graph"
     models = ("skip-gram", "graphsage")
-    own: Mapping[str, str] = MappingProxyType({"in-batch": "Static(InBatch(positives))"})
+    own: Mapping[str, str] = MappingProxyType({"in-batch": "Static(InBatch(positives))", **ADAPTIVE_K})
     quick_steps = 120
     k = 5
     quick = ("uniform:5", "popularity:5", "k-hop:5", "dynamic:5", "in-batch:5")
@@ -429,6 +434,20 @@ def _walks(graph: Positives) -> Ids:
     return np.stack(places, axis=1)
 
 
+def _neighbours(graph: Positives) -> Ids:
+    """(nodes, most) at most so many neighbours of each node, the same ones each time; -1 for none."""
+    nodes, others = graph.pairs()
+    different = nodes != others  # each node is also known of itself
+    nodes, others = nodes[different], others[different]
+    order = np.lexsort((np.random.default_rng(0).random(len(nodes)), nodes))
+    nodes, others = nodes[order], others[order]
+    place = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)
+    kept = place < _PROPOSED
+    lists = np.full((graph.n_anchors, _PROPOSED), -1, np.int64)
+    lists[nodes[kept], place[kept]] = others[kept]
+    return lists
+
+
 def _without_edge(edges: Ids, known: Positives, seed: int) -> Ids:
     """As many pairs as there are edges, with the same first nodes, and any other that no edge leads to."""
     drawn = pools.Everything(known, distinct=False).draw(Query(edges[:, 0]), 1, rng=rng_for(seed))
@@ -461,12 +480,16 @@ class NodeEmbedder(Learner):
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
         offered = classes(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed",
+            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed Cached Learned MarkovChain",
             "Everything InBatch KHop Walks PageRank popularity item_oriented log_uniform",
         )
         degrees = np.bincount(self.task.data.train.ravel(), minlength=self.task.data.n_nodes)
+        n_nodes = self.task.data.n_nodes
         data = {**parts_of_positives(self.task.graph), "graph": self.task.graph, "counts": degrees}
-        return {**offered, **data, "score": in_blocks(self.score), **NUMBERS}
+        data["neighbours"] = _neighbours(self.task.graph)
+        generator = Factors(n_nodes, n_nodes, self.task.dim, self.seed, self.task.device)
+        model = {"score": in_blocks(self.score), **parts_of_generator(generator, self.score)}
+        return {**offered, **SCHEDULES, **data, **model, **NUMBERS}
 
     def query(self, rows: Ids, step: int) -> Query:
         """See `Learner.query`."""

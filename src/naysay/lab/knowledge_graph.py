@@ -29,9 +29,9 @@ from naysay.lab._data import (
     sizes_of_parts,
     text_lines,
 )
-from naysay.lab._task import HELD_OUT, Device, Learner, Task, classes, row_products
+from naysay.lab._task import GENERATOR_RATE, HELD_OUT, SCHEDULES, Device, Learner, Task, classes, row_products
 from naysay.lab.ranking import ranking
-from naysay.losses import hinge, self_adversarial
+from naysay.losses import hinge, sampled_bce, self_adversarial
 from naysay.positives import Positives
 from naysay.samplers import in_blocks
 from naysay.text import counted
@@ -231,10 +231,13 @@ class TripleModel(nn.Module):
     def score(self, triples: Tensor) -> Tensor:
         """(...,) of triples (..., 3)."""
         heads, relations, tails = triples.unbind(dim=-1)
-        queries, others = self.queries(heads, relations, tails=True), embedding(tails, self.entities)
+        return self.score_vectors(self.queries(heads, relations, tails=True), embedding(tails, self.entities))
+
+    def score_vectors(self, queries: Tensor, entities: Tensor) -> Tensor:
+        """(...,) of queries (..., dim), and the vectors (..., dim) of entities."""
         if self.kind in _DISTANCES:
-            return -((queries - others).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
-        return (queries * others).sum(dim=-1)
+            return -((queries - entities).square().sum(dim=-1) + 1e-12).sqrt()  # which has a gradient at 0
+        return (queries * entities).sum(dim=-1)
 
     @torch.no_grad()
     def order_all(self, queries: Tensor) -> Tensor:
@@ -257,7 +260,16 @@ def _methods(model: str) -> Mapping[str, str]:
     A mechanism is trained with the task's loss, or with the one that its name says. The name of a paper stands for its
     loss, too, and for its model: such an arm needs `transe_model`, which the task has for that model only.
     What a paper has and we do not is named in the same way, so that the name is not taken for the sampler alone.
+    NSCaching has a margin for distances and the logistic loss for products; SANS the self-adversarial loss; MixKG the
+    same with equal weights.
     """
+    cached = "Cached(Corruption(train, choice='bernoulli'), score, size=30, fresh=30)"
+    generator = (
+        "Learned(Corruption(train, choice='bernoulli'), triple_generator, triple_optimizer, score, candidates=20,"
+        " baseline='running')"
+    )
+    mixed = "MixKG(Corruption(train, sides=('tail',)), score, embed, candidates=32, n_hard=8)"
+    loss_of_cache = "hinge, margin=1.0" if model in _DISTANCES else "sampled_bce"
     uniform, softmax = "Static(Corruption(train, known=valid))", "Dynamic(Corruption(triples), score, candidates=32"
     adversarial = f"with_loss({uniform}, self_adversarial, margin={MARGIN[model]}, alpha=1.0"
     margin_ranking = f"with_loss({uniform}, hinge, margin=1.0"
@@ -273,6 +285,13 @@ def _methods(model: str) -> Mapping[str, str]:
             "RotatE": f"{adversarial}, model=rotate_model)",
             "TransH": f"{margin_ranking}, model=transh_model)",
             "TransG": f"{margin_ranking}, model=transg_model)",
+            "cached": cached,
+            "learned": generator,
+            "NSCaching": f"with_loss({cached}, {loss_of_cache})",
+            "KBGAN": f"with_loss({generator}, hinge, margin=1.0, model=transe_model)",
+            "SANS": f"with_loss(Static(KHop(train, hops=(1, 2))), self_adversarial, margin={MARGIN[model]}, alpha=1.0)",
+            "MixKG": f"with_loss({mixed}, self_adversarial, margin={MARGIN[model]}, alpha=0.0)",
+            "ANS (adaptive k)": f"scheduled({uniform}, adaptive(k, steps))",
             "Shan et al.": f"{softmax}, temperature=1.0, confidence=triple_confidence)",
             "SNS": "with_loss(NearPositive(Corruption(triples), similarity), loss_of_the_paper)",
         }
@@ -413,13 +432,25 @@ class LinkPredictor(Learner):
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
         train = self.task.data.train
+        generator = TripleModel(
+            "distmult", train.n_entities, train.n_relations, self.seed, dim=self.task.dim, device=self.task.device
+        )
         return {
-            **classes("Static Dynamic NearPositive SoftmaxWeights PercentileRange Mixed", "Corruption"),
+            **classes(
+                "Static Dynamic NearPositive SoftmaxWeights PercentileRange Mixed Cached Learned MixKG",
+                "Corruption KHop",
+            ),
+            **SCHEDULES,
+            "triple_generator": lambda triples, corrupted: generator.score(corrupted),
+            "triple_optimizer": torch.optim.Adam(generator.parameters(), lr=GENERATOR_RATE),
+            "n_entities": train.n_entities,
+            "embed": lambda ids: embedding(ids, self.network.entities),
             "train": train,
             "triples": train,
             "valid": (),  # held-out triples may be drawn, as in practice
             "with_loss": self.with_loss,
             "hinge": hinge,
+            "sampled_bce": sampled_bce,
             "self_adversarial": self_adversarial,
             f"{self.task.model}_model": self.task.model,  # papers whose model is another do not fit
             "score": in_blocks(self.score),
@@ -434,8 +465,17 @@ class LinkPredictor(Learner):
 
     def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
         """See `Learner.scores`."""
-        corrupted = corrupted_triples(query.anchors, negatives.ids.clamp(min=0), negatives.side)
-        return self.network.score(query.anchors), self.network.score(corrupted)
+        own = self.network.score(query.anchors)
+        if negatives.vectors is None:
+            corrupted = corrupted_triples(query.anchors, negatives.ids.clamp(min=0), negatives.side)
+            return own, self.network.score(corrupted)
+        heads, relations, tails = query.anchors.unbind(dim=1)
+        of_tails, of_heads = (
+            self.network.queries(known, relations, tails=asks_tails)[:, None]
+            for known, asks_tails in ((heads, True), (tails, False))
+        )
+        asked = torch.where((negatives.side == 2)[:, :, None], of_tails, of_heads)
+        return own, self.network.score_vectors(asked, negatives.vectors)
 
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some training triples that are held-out triples."""

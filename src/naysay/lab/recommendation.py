@@ -42,14 +42,18 @@ from naysay.lab._data import (
     sizes_of_parts,
 )
 from naysay.lab._task import (
+    ADAPTIVE_K,
     HELD_OUT,
     NUMBERS,
+    SCHEDULES,
     Device,
+    Factors,
     Learner,
     Loss,
     Step,
     Task,
     classes,
+    parts_of_generator,
     parts_of_positives,
     row_products,
     share_held_out,
@@ -66,6 +70,7 @@ HOPS = {"mf": 0, "lightgcn": 2}
 # Weight decay. Propagation smooths by itself, and gradients are spread over many users: results/claims_samplers.json.
 _DECAYS = {"mf": 1e-6, "lightgcn": 1e-8}
 _TOP = 20
+BANDS = ("head", "middle", "tail")  # of items, by how popular they are
 _FEWEST_BY_TIME = 10  # pairs: the last two tenths have one each
 _VALIDATED = 2000  # users that are ranked for validation; the test ranks all
 
@@ -391,7 +396,8 @@ class Recommendation(Task):
 
     A step takes a batch of training pairs, k negatives for each, and minimises `losses.info_nce` at temperature 1,
     which is BPR for k = 1. Validation ranks 2,000 users at most; items of the training part are left out, for the test
-    those of the validation part, too.
+    those of the validation part, too. The test also has the recall of the head, the middle and the tail: items
+    sorted by training pairs, a third of all pairs in each.
 
     Args:
         data: The interactions.
@@ -411,7 +417,14 @@ class Recommendation(Task):
     name = "recommendation"
     models = tuple(HOPS)
     measure = f"recall@{_TOP}"
-    own: Mapping[str, str] = MappingProxyType({"whole-data": "whole_data(weight=0.1)"})
+    own: Mapping[str, str] = MappingProxyType(
+        {
+            "whole-data": "whole_data(weight=0.1)",
+            **ADAPTIVE_K,
+            "learned": "Learned(pool, generator, generator_optimizer, sigmoid_score, candidates=64)",
+            "markov-chain": "MarkovChain(positives, probability, power=0.25)",
+        }
+    )
     quick_steps = 160
     quick = ("uniform:8", "popularity:8", "dynamic:8", "softmax-weights:8")
     # MixGCF is left out: with 8 negatives it would take most of the time of all arms together.
@@ -439,11 +452,30 @@ class Recommendation(Task):
         validated, tested = (int((part.count() > 0).sum()) for part in (self.validated, data.test))
         self.test_work = tested / validated
         self.ranked = f"Validation ranks all items for {validated:,} users, the test for {tested:,}."
+        self.bands = _by_popularity(data)
         self.sizes = {"dim": self.dim, "candidates": NUMBERS["candidates"], "false negatives": HELD_OUT}
 
     def start(self, seed: int) -> Recommender:
         """A model before training, the same for equal seeds."""
         return Recommender(self, seed)
+
+
+def _by_popularity(data: Interactions) -> dict[str, Positives]:
+    """{band: test pairs} of the most popular items, of those in the middle, and of the rest.
+
+    Each band has items with a third of the training pairs. An item is in one band.
+    """
+    counts = data.train.item_counts()
+    order = np.argsort(-counts, kind="stable")
+    share_before = (np.cumsum(counts[order]) - counts[order]) / counts.sum()
+    band = np.empty(data.n_items, np.int64)
+    band[order] = np.minimum(len(BANDS) * share_before, len(BANDS) - 1).astype(np.int64)
+    users, items = data.test.pairs()
+    sizes = data.n_users, data.n_items
+    return {
+        name: Positives.from_pairs(users[band[items] == place], items[band[items] == place], *sizes)
+        for place, name in enumerate(BANDS)
+    }
 
 
 @final
@@ -482,7 +514,7 @@ class Recommender(Learner):
         known = self.task.data.train
         offered = classes(
             "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed MixGCF NearPositive"
-            " AdaptiveOversampling",
+            " AdaptiveOversampling Cached Learned MarkovChain",
             "Everything InBatch popularity item_oriented log_uniform",
         )
         model = {
@@ -493,7 +525,16 @@ class Recommender(Learner):
             "item_vectors": self.table[self.first :],
             "whole_data": self._whole_data,
         }
-        return {**offered, **parts_of_positives(known), **model, **NUMBERS, "scale": max(1.0, 0.1 * known.n_items)}
+        generator = Factors(known.n_anchors, known.n_items, self.task.dim, self.seed, self.task.device)
+        return {
+            **offered,
+            **SCHEDULES,
+            **parts_of_positives(known),
+            **parts_of_generator(generator, self.score),
+            **model,
+            **NUMBERS,
+            "scale": max(1.0, 0.1 * known.n_items),
+        }
 
     def query(self, rows: Ids, step: int) -> Query:
         """See `Learner.query`."""
@@ -538,10 +579,18 @@ class Recommender(Learner):
         known, wanted = data.train, self.task.validated
         if part == "test":
             known, wanted = data.train.union(data.validation), data.test
-        ranks = ranking(self.table[: self.first], wanted, items=self.table[self.first :], known=known)
-        return {
+        users, items = self.table[: self.first], self.table[self.first :]
+        ranks = ranking(users, wanted, items=items, known=known)
+        found = {
             self.task.measure: ranks.recall(_TOP),
             f"ndcg@{_TOP}": ranks.ndcg(_TOP),
             "mrr": ranks.mrr,
             "auc": ranks.auc,
         }
+        if part == "test":
+            for band, of_band in self.task.bands.items():
+                if len(of_band):
+                    found[f"{self.task.measure}, {band}"] = ranking(users, of_band, items=items, known=known).recall(
+                        _TOP
+                    )
+        return found

@@ -75,6 +75,7 @@ def contents_of(result: Comparison) -> Contents:
                 *_columns(table, ["negatives", *costs]),
                 f"Processor time, and steps and seconds to reach the best of {base.name}.",
             ),
+            _all_measures(result),
             Table("Settings", ("negatives", "k", "lr", "validation by lr", "composition"), settings, "By arm."),
         ),
         charts=(_quality_and_time(result), *_curves(result), _cost_of_a_step(result)),
@@ -86,6 +87,13 @@ def contents_of(result: Comparison) -> Contents:
 def _columns(table: list[dict[str, str]], headings: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Some columns of the table: their headings, and their cells. All of them would be wider than the page."""
     return tuple(headings), tuple(tuple(row[heading] for heading in headings) for row in table)
+
+
+def _all_measures(result: Comparison) -> Table:
+    """Every measure of the test part: for recommenders also by the popularity of items."""
+    names = [*result.arms[0].runs[0].test]
+    rows = tuple((arm.name, *(mean_text(result.mean(arm, name)) for name in names)) for arm in result.arms)
+    return Table("All measures", ("negatives", *names), rows, "The mean over seeds of the test part.")
 
 
 def _tried(arm: ArmResult) -> str:

@@ -153,9 +153,29 @@ class Comparison:
         """The mean of a test measure over the seeds, with its 95 % CI by Student's t; NaN with one seed."""
         return mean_of(arm.values(measure or self.measure))
 
-    def difference(self, arm: ArmResult, other: ArmResult) -> Mean:
+    def difference(self, arm: ArmResult, other: ArmResult, measure: str | None = None) -> Mean:
         """The mean difference of two arms, paired by seed, with its 95 % CI."""
-        return mean_of(np.subtract(arm.values(self.measure), other.values(self.measure)))
+        name = measure or self.measure
+        return mean_of(np.subtract(arm.values(name), other.values(name)))
+
+    @cached_property
+    def disagreement(self) -> str | None:
+        """A sentence if labels prefer another arm than a measure by which unlabelled positives count; else None.
+
+        They disagree if the best arm by labels is worse than another one by the other measure, and the 95 % CI of
+        that difference does not include 0.
+        """
+        for name in self.arms[0].runs[0].test:
+            if name.startswith(f"{self.measure}, ") and name.endswith("positives too"):
+                other = max(self.arms, key=lambda arm: self.mean(arm, name).mean)
+                gap = self.difference(other, self.best, name)
+                if gap.low > 0:
+                    return (
+                        f"The measures disagree: by labels alone {self.best.name} is best, but by {name} {other.name} "
+                        f"is better by {mean_text(gap, sign='+')}. Labels alone prefer negatives that push unlabelled "
+                        "positives away; review some pairs before you decide."
+                    )
+        return None
 
     @cached_property
     def best(self) -> ArmResult:

@@ -41,8 +41,10 @@ from naysay.lab._data import (
     sizes_of_parts,
 )
 from naysay.lab._task import (
+    ADAPTIVE_K,
     BLOCK,
     NUMBERS,
+    SCHEDULES,
     Device,
     Learner,
     Step,
@@ -100,6 +102,7 @@ class TextPairs:
         query_vectors: (queries, d) a vector for each query, of any encoder; kept as float32 of length 1.
         document_vectors: (documents, d) a vector for each document.
         notes: Sentences about the data.
+        reviewed: Pairs without a label that a review found relevant. The test measures them, too; nothing is trained.
 
     Raises:
         NaysayError: If a part is empty, sizes differ, or there are neither texts nor vectors of both sides.
@@ -119,6 +122,7 @@ class TextPairs:
     query_vectors: Any = None
     document_vectors: Any = None
     notes: tuple[str, ...] = ()
+    reviewed: Positives | None = None
 
     def __post_init__(self) -> None:
         check_parts(self, Positives, "pair")
@@ -139,6 +143,11 @@ class TextPairs:
             width = self.document_vectors.shape[1]
             raise_invalid("query_vectors", f"of width {width}, like `document_vectors`", self.query_vectors.shape[1])
         keep_new_pairs(self, "at least one pair that is in no earlier part")
+        if self.reviewed is not None:
+            check_kind("reviewed", self.reviewed, Positives, "a Positives")
+            size = self.n_queries, self.n_documents
+            if (self.reviewed.n_anchors, self.reviewed.n_items) != size:
+                raise_invalid("reviewed", f"of {size[0]} anchors and {size[1]} items, like `train`", self.reviewed)
 
     @property
     def n_queries(self) -> int:
@@ -157,6 +166,7 @@ class TextPairs:
     def fingerprint(self) -> str:
         """A checksum of all pairs, texts and vectors, 16 digits."""
         pairs = [ids for name in PARTS for ids in getattr(self, name).pairs()]
+        pairs += [] if self.reviewed is None else self.reviewed.pairs()
         texts = ["\0".join(getattr(self, f"{side}_texts") or ()) for side in _SIDES]
         vectors = [getattr(self, f"{side}_vectors") for side in _SIDES if self.has("vectors")]
         return checksum(*pairs, *texts, *vectors)
@@ -483,13 +493,22 @@ def _ranked_among(wanted: Positives, known: Positives, most: int) -> tuple[Ids, 
     return rows, items, renumbered(wanted), renumbered(known)
 
 
+def _of_same_anchors(pairs: Positives, others: Positives) -> Positives:
+    """The pairs whose anchor has one of the other pairs."""
+    anchors, items = pairs.pairs()
+    kept = others.count()[anchors] > 0
+    return Positives.from_pairs(anchors[kept], items[kept], pairs.n_anchors, pairs.n_items)
+
+
 @final
 @public
 class Retrieval(Task):
     """The task of finding documents for queries: data, model and measures, the same for all kinds of negatives.
 
     A step takes a batch of training pairs and minimises InfoNCE of cosines at temperature 0.05. Validation ranks 1,000
-    queries among 10,000 documents at most, the test all among all; known documents of a query are left out.
+    queries among 10,000 documents at most, the test all among all; known documents of a query are left out. The test
+    has a second nDCG, by which unlabelled documents that a review found, or that are probably relevant, count, too:
+    labels alone prefer negatives that push such documents away.
 
     Args:
         data: Pairs with texts or vectors.
@@ -524,6 +543,7 @@ class Retrieval(Task):
             "in-batch + mined": "in_batch(Static(mined(None)))",
             "in-batch + judged": "in_batch(Static(mined('auto')))",
             "DPR": "in_batch(Static(mined(None)))",
+            **ADAPTIVE_K,
         }
     )
     quick_steps = 60
@@ -557,22 +577,39 @@ class Retrieval(Task):
             f"the test {data.n_documents:,} for {tested:,}."
         )
         self.mined = lru_cache(maxsize=_RESULTS_KEPT)(self._mine)
+        self.unlabelled = lru_cache(maxsize=_RESULTS_KEPT)(self._unlabelled)
         self.sizes = {"temperature": TEMPERATURE, "false negatives": _ESTIMATED}
 
     def start(self, seed: int) -> Retriever:
         """A model before training, the same for equal seeds."""
         return Retriever(self, seed)
 
-    def _mine(self, seed: int, judge: str | None, most: int) -> tuple[Mined, Ids, float]:
-        """Mine at most so many training queries by the vectors before training; the queries, and processor seconds."""
+    def _mine(self, seed: int, judge: str | None, most: int, part: str = "train") -> tuple[Mined, Ids, float]:
+        """Mine at most so many queries of a part by the vectors before training; the queries, and processor seconds."""
         began = time.process_time()
-        queries, documents = at_most_anchors(self.data.train, most).pairs()
+        queries, documents = at_most_anchors(getattr(self.data, part), most).pairs()
         rows, places = np.unique(queries, return_inverse=True)
         known = Positives.from_pairs(places, documents, len(rows), self.data.n_documents)
         untrained = self.start(seed)
         vectors = to_numpy(untrained.all_vectors(0, rows)), to_numpy(untrained.all_vectors(1))
         mined = mine(*vectors, known, _MINED, judge=judge)
         return mined, rows, time.process_time() - began
+
+    def _unlabelled(self, seed: int) -> tuple[str, Positives | None]:
+        """What a review found, or else what is probably relevant, of the test queries; the word for it, and pairs.
+
+        A document is probably relevant if `detectors.Posterior` on the vectors before training says so with 0.5 or
+        more. None if it could not be fitted.
+        """
+        if self.data.reviewed is not None:
+            return "reviewed", self.data.reviewed
+        mined, rows, _ = self.mined(seed, "auto", self.data.n_queries, "test")
+        if not getattr(mined.judge, "fitted", False):
+            return "estimated", None
+        nearest = mined.candidates
+        places, slots = np.nonzero((nearest.ids >= 0) & (nearest.suspicion >= 0.5))
+        pairs = rows[places], nearest.ids[places, slots]
+        return "estimated", Positives.from_pairs(*pairs, self.data.n_queries, self.data.n_documents)
 
 
 @final
@@ -615,7 +652,7 @@ class Retriever(Learner):
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
         offered = classes(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed NearPositive",
+            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed NearPositive Cached",
             "Everything InBatch popularity item_oriented log_uniform",
         )
         model = {
@@ -626,7 +663,8 @@ class Retriever(Learner):
             "in_batch": self._in_batch,
             "mined": self._mined,
         }
-        return {**offered, **parts_of_positives(self.task.data.train), **model, **NUMBERS, "margin": 0.1}
+        known = parts_of_positives(self.task.data.train)
+        return {**offered, **SCHEDULES, **known, **model, **NUMBERS, "margin": 0.1}
 
     def _mined(self, judge: str | None) -> pools.Local:
         """The mined negatives of each training query, as a pool of lists."""
@@ -711,10 +749,13 @@ class Retriever(Learner):
         if part == "test":
             wanted, known = data.test, data.train.union(data.validation)
             rows, documents = np.arange(wanted.n_anchors), np.arange(wanted.n_items)
-        ranks = ranking(self.all_vectors(0, rows), wanted, items=self.all_vectors(1, documents), known=known)
-        return {
-            self.task.measure: ranks.ndcg(_TOP),
-            f"recall@{_TOP}": ranks.recall(_TOP),
-            "mrr": ranks.mrr,
-            "auc": ranks.auc,
-        }
+        queries, items = self.all_vectors(0, rows), self.all_vectors(1, documents)
+        ranks = ranking(queries, wanted, items=items, known=known)
+        found = {self.task.measure: ranks.ndcg(_TOP)}
+        if part == "test":
+            kind, unlabelled = self.task.unlabelled(self.untrained_seed)
+            if unlabelled is not None:
+                relevant = _of_same_anchors(unlabelled, wanted).union(wanted)
+                name = f"{self.task.measure}, {kind} positives too"
+                found[name] = ranking(queries, relevant, items=items, known=known).ndcg(_TOP)
+        return found | {f"recall@{_TOP}": ranks.recall(_TOP), "mrr": ranks.mrr, "auc": ranks.auc}
