@@ -2,38 +2,13 @@
 
 import numpy as np
 import pytest
+from families import Families
 
 import naysay as ns
 from naysay.detectors import Bands, Margin, Posterior, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining import Reason, mine
-from naysay.mining.fit import Alike
-from naysay.search.vectors import as_vectors
 from naysay.text import with_interval
-
-
-class Families:
-    """Anchors with three items each around them, of which one is labelled at random, and many others."""
-
-    def __init__(self, n=500, others=3000, width=32, apart=0.6, seed=1):
-        rng = np.random.default_rng(seed)
-        centres = rng.normal(size=(n, width))
-        own = centres[:, None] + apart * rng.normal(size=(n, 3, width))
-        self.n, self.others = n, rng.normal(size=(others, width))
-        self.corpus = np.concatenate([own.reshape(-1, width), self.others]).astype(np.float32)
-        self.queries = (centres + 0.3 * rng.normal(size=(n, width))).astype(np.float32)
-        self.labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
-
-    def mine(self, k=10, **given):
-        return mine(self.queries, self.corpus, self.labelled, k, **given)
-
-    def false(self, mined):
-        """(n, k) the negatives that are false."""
-        return mined.mask & (mined.ids // 3 == np.arange(self.n)[:, None]) & (mined.ids < 3 * self.n)
-
-    def share(self, mined):
-        return self.false(mined).sum() / mined.mask.sum()
-
 
 WORLD = Families()
 AUTO, NEAREST, SHARE = WORLD.mine(), WORLD.mine(judge=None), WORLD.mine(judge="share:0.95")
@@ -75,7 +50,7 @@ def test_within_the_target_the_95_percent_rule_drops_alone():
 
 
 def test_another_target_without_a_fit():
-    for target in (0.01, 0.3):
+    for target in (0.01,):
         again, anew = AUTO.rethreshold(false_share=target), WORLD.mine(false_share=target)
         np.testing.assert_array_equal(again.ids, anew.ids)
         assert again.rule == anew.rule
@@ -95,7 +70,7 @@ def test_k_auto_takes_what_is_between_the_lowest_score_and_the_cut():
 
 def test_ranks_scores_and_k_of_each_anchor_are_counted_in_the_cut():
     counts = np.where(np.arange(WORLD.n) % 2, 3, 12)
-    for given in ({"k": counts}, {"rank_range": (2, 90)}, {"min_score": 0.3}, {"k": 5, "depth": 20}):
+    for given in ({"k": counts}, {"rank_range": (2, 90), "min_score": 0.3}):
         found = WORLD.mine(**given)
         assert isinstance(found.judge, Posterior)
         share = found.false_share
@@ -111,7 +86,7 @@ def test_ranks_scores_and_k_of_each_anchor_are_counted_in_the_cut():
 class Groups(Families):
     """Anchors with groups of items of any sizes around them, one of each labelled."""
 
-    def __init__(self, sizes, *, apart=0.6, noise=0.3, label="random", n=800, others=4000, width=32, seed=0):
+    def __init__(self, sizes, *, apart=0.6, noise=0.3, label="random", n=500, others=2500, width=32, seed=0):
         rng = np.random.default_rng(seed)
         counts = np.full(n, sizes) if np.isscalar(sizes) else np.asarray(sizes)
         centres = rng.normal(size=(n, width))
@@ -130,10 +105,9 @@ class Groups(Families):
         return mined.mask & (self.owners[mined.ids] == np.arange(self.n)[:, None])
 
 
-@pytest.mark.parametrize(("apart", "noise"), [(1.2, 0.8), (2.0, 1.3)])
-def test_a_weak_encoder_with_complete_labels_keeps_the_nearest(apart, noise):
+def test_a_weak_encoder_with_complete_labels_keeps_the_nearest():
     """One positive each, all labelled: nothing is false, and the estimate cannot know it."""
-    world = Groups(1, apart=apart, noise=noise)
+    world = Groups(1, apart=1.2, noise=0.8, n=800, others=4000)
     found, nearest = world.mine(8), world.mine(8, judge=None)
     assert (nearest.scores[:, 0] > nearest.positive_scores).mean() > 0.7  # the positive is seldom the first
     np.testing.assert_array_equal(found.ids, nearest.ids)
@@ -150,7 +124,7 @@ def test_a_weak_encoder_with_complete_labels_keeps_the_nearest(apart, noise):
 
 def test_uneven_groups_have_a_wide_upper_end():
     """A few anchors with many positives."""
-    sizes = np.minimum(1 + np.random.default_rng(0).zipf(1.8, 800), 40)
+    sizes = np.minimum(1 + np.random.default_rng(0).zipf(1.8, 500), 40)
     world = Groups(sizes)
     found = world.mine(8)
     nearest = world.mine(8, judge=None)
@@ -214,13 +188,6 @@ def test_a_cut_that_leaves_anchors_short_is_out_of_reach():
     assert found.mask.all()
 
 
-def test_two_sources():
-    words = np.random.default_rng(0).integers(0, len(WORLD.corpus), (WORLD.n, 30))
-    found = WORLD.mine(sources={"words": words})
-    assert isinstance(found.judge, Posterior)
-    assert WORLD.share(found) < 0.05
-
-
 def test_anchors_without_a_positive_are_judged_too():
     some = np.where(np.arange(WORLD.n) % 4 == 0, -1, WORLD.labelled)
     found = mine(WORLD.queries, WORLD.corpus, some, 10)
@@ -230,11 +197,11 @@ def test_anchors_without_a_positive_are_judged_too():
     assert f"rests on {3 * WORLD.n // 4} labelled" in found.rule
 
 
-@pytest.mark.parametrize(("judge", "kind"), [("share:0.95", ShareOfPositive), ("margin:0.05", Margin)])
-def test_a_rule_by_the_positive_skips_anchors_that_have_none(judge, kind):
+def test_a_rule_by_the_positive_skips_anchors_that_have_none():
+    judge = "margin:0.05"
     some = np.where(np.arange(WORLD.n) % 4 == 0, -1, WORLD.labelled)
     found, whole = mine(WORLD.queries, WORLD.corpus, some, 10, judge=judge), WORLD.mine(judge=judge)
-    assert isinstance(found.judge, kind)
+    assert isinstance(found.judge, Margin)
     assert found.rule.endswith(f" {WORLD.n // 4} anchors have no positive, and nothing of them is suspected.")
     has = np.arange(WORLD.n) % 4 > 0
     np.testing.assert_array_equal(found.ids[has], whole.ids[has])
@@ -245,35 +212,11 @@ def test_a_rule_by_the_positive_skips_anchors_that_have_none(judge, kind):
     np.testing.assert_array_equal(again.ids[~has], found.ids[~has])
 
 
-def test_a_sample_of_the_anchors(monkeypatch):
-    monkeypatch.setattr("naysay.mining.auto.FIT_ANCHORS", 200)
-    found = WORLD.mine()
-    assert "rests on 200 labelled positives" in found.rule
-    assert WORLD.share(found) < 0.06
-
-
-def test_a_vector_of_zeros_has_no_cosine():
+def test_a_vector_of_zeros_and_nothing_returned():
     corpus = WORLD.corpus.copy()
-    corpus[[3, 50]] = 0
-    found = Alike(as_vectors("corpus", corpus), np.array([0, 0, 1]), np.array([3, 4, 3]), 2)
-    pairs = np.array([0, 0, 1]), np.array([50, 60, 60])
-    unit = corpus / np.maximum(np.linalg.norm(corpus.astype(np.float64), axis=1, keepdims=True), 1e-9)
-    np.testing.assert_allclose(found(*pairs), [np.nan, unit[4] @ unit[60], np.nan], atol=1e-6)
-
-
-def test_a_rescored_rule_by_the_positive_skips_them_too():
-    some = np.where(np.arange(40) % 4 == 0, -1, WORLD.labelled[:40])
-
-    def score(anchors, ids):
-        return (WORLD.queries[anchors] * WORLD.corpus[ids]).sum(axis=1)
-
-    found = mine(WORLD.queries[:40], WORLD.corpus, some, 5, judge="share:0.95", rescore=score, depth=20)
-    assert found.rule.endswith(" 10 anchors have no positive, and nothing of them is suspected.")
-    assert found.mask[::4].all()
-
-
-def test_nothing_returned_has_no_share(tmp_path):
+    corpus[[3, 50, 200]] = 0  # no cosine to a positive, where another metric allows it
+    found = mine(WORLD.queries, corpus, WORLD.labelled, 10, metric="dot")
+    assert np.isfinite(found.scores).all()
     nothing = mine(WORLD.queries[:30], WORLD.corpus[:200], None, 3, judge="max_score:-2")
     assert not nothing.mask.any()
     assert nothing.false_share is None
-    assert nothing.report(tmp_path / "report.html").is_file()

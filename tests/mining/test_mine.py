@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import check_counts, plain_scores, vectors
 
 import naysay as ns
-from naysay.detectors import Bands, Calibrated, Duplicates, MaxScore, ShareOfPositive
+from naysay.detectors import Calibrated, MaxScore
 from naysay.mining.mine import mine
 
 METRICS = ("cosine", "dot", "l2")
@@ -108,73 +108,10 @@ def test_scores_that_tell_nothing_apart_suspect_nobody():
     assert "suspicious" not in mined.dropped
 
 
-def test_a_calibrated_judge_is_yet_to_fit_and_left_alone_if_it_is_fitted():
-    loose = Calibrated(0.2)
-    mined = mine(QUERIES, CORPUS, WORLD.known, 2, judge=loose)
-    assert loose.n == 0
-    assert mined.judge.alpha == 0.2
-    assert mined.judge.high > mine(QUERIES, CORPUS, WORLD.known, 2, judge="calibrated").judge.high
-    fitted = Calibrated(0.05).fit(np.linspace(0.2, 0.9, 40))
-    assert mine(QUERIES, CORPUS, WORLD.known, 2, judge=fitted).judge is fitted
-
-
 # ---- how deep, how many ---------------------------------------------------------------------------------
 
 
-def test_auto_k_is_what_lies_between_floor_and_ceiling():
-    scores = SCORES
-    bands = Bands(0.35, 0.5)
-    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=bands, max_k=7)
-    free = ~WORLD.known.contains(np.arange(120), np.tile(np.arange(300), (120, 1)))
-    between = ((scores >= np.float32(0.35)) & (scores < np.float32(0.5)) & free).sum(axis=1)
-    assert mined.counts.tolist() == np.minimum(between, 7).tolist()
-    assert not mined.short
-    assert mined.ids.shape == (120, mined.counts.max())
-    assert mined.mask.sum(axis=1).tolist() == mined.counts.tolist()
-    stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.45), min_score=0.35, max_k=100)
-    between = ((scores >= np.float32(0.35)) & (scores <= np.float32(0.45)) & free).sum(axis=1)
-    assert stated.counts.tolist() == between.tolist()
-    by_shares = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.9), max_k=300, depth=300)
-    low = np.sort(scores[free])[-round(0.051 * scores.size) :].min()
-    assert by_shares.counts.tolist() == ((scores >= low) & (scores <= 0.9) & free).sum(axis=1).tolist()
-    none = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.2), min_score=0.3)
-    assert none.ids.shape == (120, 0)
-    assert none.notes == ("k is 0 for 120 anchors.",)
-
-
 # ---- duplicates, sources, windows, rescoring -----------------------------------------------------------------
-
-
-def test_the_vector_of_a_positive_is_a_duplicate():
-    corpus = np.concatenate([CORPUS, CORPUS[:50]])
-    anchors = np.arange(50)
-    judged = mine(QUERIES, corpus, (anchors, anchors), 5, judge=MaxScore(1.1))
-    assert judged.dropped["duplicate"][:50].sum() >= 1
-    assert not (judged.ids[:50] == anchors[:, None] + 300).any()
-    pure = mine(QUERIES, corpus, (anchors, anchors), 350, judge=None)
-    assert (pure.ids[:50] == anchors[:, None] + 300).any(axis=1).all()
-    copies = mine(corpus[:300], corpus[:300], None, 3, same_ids=True, judge=MaxScore(1.1))
-    assert "duplicate" not in copies.dropped
-    doubled = np.concatenate([CORPUS[:20], CORPUS[:20]])
-    asked = {"same_ids": True, "judge": MaxScore(1.1)}
-    found = mine(doubled, doubled, None, 3, keep_own_text=True, **asked)
-    assert found.dropped["duplicate"].tolist() == [1] * 40
-    assert mine(doubled, doubled, None, 3, **asked).dropped["own text"].tolist() == [1] * 40
-
-
-def test_twins_by_texts():
-    texts = [f"text {i // 2}" for i in range(300)]
-    words = [f"question {i}" for i in range(119)] + ["Text 7!"]
-    known = (np.arange(120), np.arange(120))
-    for duplicates in (
-        texts,
-        (texts, words),
-        Duplicates(item_texts=texts, positives=ns.Positives.from_pairs(*known, 120, 300)),
-    ):
-        mined = mine(QUERIES, CORPUS, known, 298, judge=MaxScore(1.1), duplicates=duplicates, depth=300)
-        assert not (mined.ids == (np.arange(120) ^ 1)[:, None]).any()
-        assert mined.dropped["duplicate"][0] == 1
-        assert ((mined.ids[119] == 14) | (mined.ids[119] == 15)).any() == (not isinstance(duplicates, tuple))
 
 
 def test_other_sources_are_scored_and_ranked_by_themselves():
@@ -200,30 +137,6 @@ def test_other_sources_are_scored_and_ranked_by_themselves():
     assert mined.dropped["repeated"].sum() > 0
 
 
-def test_a_rescored_job_is_judged_by_the_new_scores():
-    truth = WORLD.scores(np.arange(120), np.tile(np.arange(300), (120, 1)))
-    asked = []
-
-    def model(anchors, ids):
-        asked.append(len(ids))
-        return truth[anchors, ids] * 10
-
-    mined = mine(QUERIES, CORPUS, WORLD.known, 4, rescore=model, depth=20, rescore_batch=500)
-    assert isinstance(mined.judge, ShareOfPositive)
-    own = mined.positive_scores
-    assert (np.where(mined.mask, mined.scores, -np.inf) <= (own - 0.05 * np.abs(own))[:, None]).all()
-    assert asked == [500] * 5 + [20]  # 120 positives, 120 x 20 candidates
-    assert mined.known_scores is None
-    bounded = mine(QUERIES, CORPUS, WORLD.known, 4, judge=None, rescore=model, depth=20, rescore_budget=480)
-    assert bounded.dropped["not rescored"].tolist() == [17] * 120
-    random = mine(QUERIES, CORPUS, WORLD.known, 8, judge=MaxScore(2.0), rescore=model, depth=4, on_short="random")
-    marks = np.array([*random.kept_names, ""])[random.kept_by]
-    chosen = marks == "random"
-    assert chosen.any()
-    rows = np.nonzero(chosen)[0]
-    assert (random.scores[chosen] == np.float32(truth[rows, random.ids[chosen]] * 10)).all()
-
-
 def test_random_ones_are_judged_too():
     line = float(np.quantile(SCORES, 0.5))
     mined = mine(QUERIES, CORPUS, WORLD.known, 10, judge=MaxScore(line), depth=10, on_short="random")
@@ -235,14 +148,6 @@ def test_random_ones_are_judged_too():
 
 
 # ---- what comes of it -----------------------------------------------------------------------------------
-
-
-def test_auto_k_is_counted_anew():
-    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.4), min_score=0.3, depth=150)
-    again = mined.rethreshold(judge=MaxScore(0.5))
-    assert same(again, mine(QUERIES, CORPUS, WORLD.known, "auto", judge=MaxScore(0.5), min_score=0.3, depth=150))
-    assert (again.counts >= mined.counts).all()
-    assert (again.counts > mined.counts).any()
 
 
 @pytest.mark.parametrize("judges", [(None, "max_score:0.4"), ("max_score:0.4", "none"), ("share:0.95", "bands:0,0.4")])
@@ -275,55 +180,3 @@ def test_a_detector_that_judges_again_is_shown_the_vectors():
 
     mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge="share:0.95").rethreshold(judge=ByVectors())
     assert (mined.rank == [1, 2, 3]).all()
-
-
-def test_everything_is_explained():
-    mined = mine(QUERIES, CORPUS, WORLD.known, 3, depth=150, judge="calibrated")
-    for row in (0, 50):
-        said = mined.explain(row)
-        assert [fate.id for fate in said.negatives] == mined.ids[row].tolist()
-        assert [fate.rank for fate in said.negatives] == mined.rank[row].tolist()
-        assert {fate.by for fate in said.negatives} == {"top"}
-        assert sorted(fate.id for fate in (*said.negatives, *said.candidates)) == sorted(
-            mined.candidates.ids[row].tolist()
-        )
-        assert said.positive_score == mined.positive_scores[row]
-        assert said.threshold == mined.judge.high
-        counted = {}
-        for fate in said.candidates:
-            assert not fate.kept
-            assert (fate.by == "suspicious") == (fate.score >= said.threshold)
-            counted[fate.by] = counted.get(fate.by, 0) + 1
-        inside = {reason: count for reason, count in said.dropped.items() if reason != "positive"}
-        assert counted == inside
-        scores = [fate.score for fate in said.candidates]
-        assert scores == sorted(scores, reverse=True)
-
-
-def test_an_explanation_in_words():
-    corpus = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1], [0.5, 0.5]], np.float32)
-    mined = mine(corpus[:1], corpus, [0], 2, judge=MaxScore(0.97), ignore=([0], [3]))
-    assert str(mined.explain(0)) == (
-        "anchor 0: 2 of 2 negatives, positive 1.0000, threshold 0.9700\n"
-        "Suspected by MaxScore(high=0.97).\n"
-        "        id   rank     score suspicion  source     outcome\n"
-        "         2      2    0.9363      0.48  search     kept: top\n"
-        "         4      3    0.7071      0.40  search     kept: top\n"
-        "         1      1    0.9939      0.51  search     dropped: suspicious\n"
-        "left out: positive 1, ignored 1, suspicious 1"
-    )
-    assert str(mined) == (
-        "2 of 2 negatives for 1 anchors, k = 2\n"
-        "Suspected by MaxScore(high=0.97).\n"
-        "positive                            1\n"
-        "ignored                             1\n"
-        "suspicious                          1"
-    )
-    long = mine(QUERIES[:1], CORPUS, None, 1, judge=None)
-    assert str(long.explain(0)).endswith("left out: not selected 2")
-
-
-def test_mined_is_frozen():
-    mined = mine(QUERIES[:2], CORPUS, None, 2, judge=None)
-    with pytest.raises(AttributeError):
-        mined.ids = None

@@ -1,15 +1,14 @@
 """A report of what was mined: its figures are those of the job, its sample can be moved, and its examples are true."""
 
-import re
-
 import numpy as np
 import pytest
+from families import Families
 
 import naysay as ns
 from naysay.detectors import Bands
 from naysay.mining import Reason, mine
 from naysay.mining import report as reported
-from naysay.mining.report import Labels, report_mined
+from naysay.mining.report import report_mined
 from naysay.report import Contents, html
 from naysay.text import with_interval
 
@@ -36,23 +35,8 @@ def told(mined, tmp_path, monkeypatch, **options):
     return contents
 
 
-class Families:
-    """Anchors with three items each around them, of which one is labelled at random, and many others."""
-
-    def __init__(self, n=300, others=1500, width=32, seed=1):
-        rng = np.random.default_rng(seed)
-        centres = rng.normal(size=(n, width))
-        own = centres[:, None] + 0.6 * rng.normal(size=(n, 3, width))
-        self.corpus = np.concatenate([own.reshape(-1, width), rng.normal(size=(others, width))]).astype(np.float32)
-        self.queries = (centres + 0.3 * rng.normal(size=(n, width))).astype(np.float32)
-        self.labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
-
-    def mine(self, k=8, **given):
-        return mine(self.queries, self.corpus, self.labelled, k, **given)
-
-
 FAMILIES = Families()
-AUTO = FAMILIES.mine()
+AUTO = FAMILIES.mine(8)
 
 
 def test_the_first_sentence_says_the_false_share_before_and_after(tmp_path, monkeypatch):
@@ -102,7 +86,7 @@ def test_a_point_of_the_curve_is_what_its_command_gives(tmp_path, monkeypatch):
     trade = told(AUTO, tmp_path, monkeypatch).trade
     full = [point for point in trade.curve if not point.empty]
     assert len(full) > 5
-    for point in full[::3]:
+    for point in full[::8]:
         again = AUTO.rethreshold(false_share=point.target)
         assert point.negatives == again.mask.sum()
         assert (point.false_share, point.mean_score) == pytest.approx(
@@ -112,9 +96,9 @@ def test_a_point_of_the_curve_is_what_its_command_gives(tmp_path, monkeypatch):
     assert (start.negatives, start.dropped) == (trade.chosen.negatives, trade.chosen.dropped)
 
 
-@pytest.mark.parametrize("judge", [None, "share:0.95", "calibrated"])
+@pytest.mark.parametrize("judge", [None, "calibrated"])
 def test_another_judge_is_weighed_by_a_posterior_that_is_fitted_now(tmp_path, monkeypatch, judge):
-    mined = FAMILIES.mine(judge=judge)
+    mined = FAMILIES.mine(8, judge=judge)
     contents = told(mined, tmp_path, monkeypatch)
     now, nearest, share, _ = contents.trade.chosen, *contents.trade.rules
     assert contents.trade.command == ""  # the target is that of the judge "auto"
@@ -147,7 +131,7 @@ def test_pairs_to_label_are_drawn_among_the_nearest(tmp_path, monkeypatch):
     texts = [f"text of {n}" for n in range(len(FAMILIES.corpus))]
     given = {"corpus_texts": texts, "query_ids": [f"q{n}" for n in range(300)]}
     pairs = told(AUTO, tmp_path, monkeypatch, **given).review
-    nearest = FAMILIES.mine(judge=None)
+    nearest = FAMILIES.mine(8, judge=None)
     assert len({(pair.query_id, pair.document_id) for pair in pairs}) == 100
     for pair in pairs:
         row, item = int(pair.query_id[1:]), int(pair.document_id)
@@ -175,31 +159,6 @@ def write_to_page(mined, tmp_path, monkeypatch, **options):
         patch.setattr(html, "_library", lambda: "")
         path = report_mined(mined, tmp_path / "report.html", **options)
     return path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_few_anchors(tmp_path, monkeypatch, n):
-    mined = mine(QUERIES[:n], CORPUS, None, 3)
-    text = write_to_page(mined, tmp_path, monkeypatch)
-    assert ("nothing to train on" in text) == (not n)
-
-
-def test_no_positives_and_equal_scores(tmp_path, monkeypatch):
-    mined = mine(np.ones((3, 2), np.float32), np.ones((9, 2), np.float32), None, 2, keep_own_text=True)
-    contents = told(mined, tmp_path, monkeypatch)
-    assert contents.trade is None
-    assert len(contents.tables) == 1  # no thresholds
-    write_to_page(mined, tmp_path, monkeypatch)
-
-
-def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
-    def score(anchors, ids):
-        return 2 * np.einsum("pd,pd->p", QUERIES[anchors], CORPUS[ids])
-
-    mined = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=score)
-    contents = told(mined, tmp_path, monkeypatch)
-    assert np.array_equal(contents.scores.positives, mined.positive_scores)
-    assert all(row.positive.startswith("row ") for shelf in contents.examples for row in shelf.rows)
 
 
 def test_examples_are_what_explain_says(tmp_path, monkeypatch):
@@ -234,60 +193,8 @@ def test_examples_are_what_explain_says(tmp_path, monkeypatch):
     assert [shelf.title for shelf in plain] == ["The hardest negatives"]
 
 
-def test_texts_and_ids(tmp_path, monkeypatch):
-    class Texts:
-        """Only rows that are shown are asked for."""
-
-        asked = 0
-
-        def __len__(self):
-            return 600
-
-        def __getitem__(self, row):
-            assert type(row) is int
-            self.asked += 1
-            return f"text of {row}"
-
-    texts = Texts()
-    contents = told(
-        JUDGED,
-        tmp_path,
-        monkeypatch,
-        corpus_texts=texts,
-        query_ids=[f"q{n}" for n in range(150)],
-        corpus_ids=np.arange(600),
-    )
-    row = contents.examples[0].rows[0]
-    assert re.fullmatch(r"q\d+", row.anchor)
-    assert re.fullmatch(r"(\d+): text of \1", row.candidate)
-    assert texts.asked <= 280
-    assert told(JUDGED, tmp_path, monkeypatch, query_texts=["a"] * 150).examples[0].rows[0].anchor == "a"
-
-
-def test_hostile_texts_pass_through_the_page(tmp_path, monkeypatch):
-    bad = "<script>window.hacked=1</script>\ud800\x00" + "<" * 100_000
-    text = write_to_page(
-        JUDGED,
-        tmp_path,
-        monkeypatch,
-        title=bad,
-        query_texts=[bad] * 150,
-        corpus_texts=[bad] * 600,
-        numbers={bad: bad},
-        provenance={bad: bad},
-    )
-    assert "<script>window" not in text
-    assert "&lt;script&gt;window.hacked=1&lt;/script&gt;\ufffd\ufffd&lt;" in text
-    assert len(text) < 1_000_000  # with Vega's 900 kB less than 2 MB
-
-
 def test_the_tables_add_up(tmp_path, monkeypatch):
     contents = told(JUDGED, tmp_path, monkeypatch)
     (outcomes,) = contents.tables
     rows = {name: count for name, count, _ in outcomes.rows}
     assert rows == {"kept: top": 750} | {f"dropped: {why}": int(each.sum()) for why, each in JUDGED.dropped.items()}
-
-
-def test_ids_of_any_size():
-    labels = Labels("query", None, [7, 10**5000, "name"], 3)
-    assert [labels[row] for row in range(3)] == ["7", "a number of more than 4,300 digits", "name"]

@@ -63,8 +63,3 @@ def test_pairs_of_other_candidates_do_not_count():
     far = np.array([700, 800])
     found = mined(reviewed=([0, 1], far, [False, False]), depth=60)
     assert found.judge.summary.before.estimate == plain.judge.summary.before.estimate
-
-
-def taken(found):
-    """(n, 8) the nearest that may be taken: reviewed false negatives are not."""
-    return found.rethreshold(false_share=0.99).ids

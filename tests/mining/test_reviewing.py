@@ -223,8 +223,3 @@ def test_another_target_after_a_review_needs_another_run(mined):
     with pytest.raises(ns.NaysayError) as caught:
         mined.rethreshold(false_share=0.1)
     assert caught.value.parameter == "false_share"
-
-
-def test_answers_are_shown_as_counts(mined):
-    yes = int((mined.reviewed.answers[mined.reviewed.kind == 0] >= 0.5).sum())
-    assert f"yes to {yes}" in repr(mined.reviewed)

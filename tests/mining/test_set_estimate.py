@@ -1,38 +1,16 @@
 """The rule and the estimate of mined negatives are those of the ids that are returned, whatever chose them."""
 
 import json
-import re
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from families import Families
 
-import naysay as ns
 from naysay.detectors import Posterior
 from naysay.jobs.command import mine_files
 from naysay.text import with_interval
-
-
-class Families:
-    """Anchors with three documents each, one of them labelled at random, among many others."""
-
-    def __init__(self, n=300, others=1500, width=32, seed=1):
-        rng = np.random.default_rng(seed)
-        centres = rng.normal(size=(n, width))
-        own = centres[:, None] + 0.6 * rng.normal(size=(n, 3, width))
-        self.n = n
-        self.corpus = np.concatenate([own.reshape(-1, width), rng.normal(size=(others, width))]).astype(np.float32)
-        self.queries = (centres + 0.3 * rng.normal(size=(n, width))).astype(np.float32)
-        self.labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
-
-    def mine(self, k=10, **options):
-        return ns.mine(self.queries, self.corpus, self.labelled, k, **options)
-
-    def true_share(self, ids):
-        false = (ids < 3 * self.n) & (ids // 3 == np.arange(self.n)[:, None])
-        return false[ids >= 0].mean()
-
 
 WORLD = Families()
 AUTO = WORLD.mine()
@@ -56,20 +34,15 @@ def test_the_rule_states_the_estimate_of_the_ids(options):
     assert isinstance(mined.judge, Posterior)
     share = mined.false_share
     assert with_interval(share.estimate, share.low, share.high) in mined.rule
-    assert share.estimate == pytest.approx(WORLD.true_share(mined.ids), abs=0.03)
+    assert share.estimate == pytest.approx(WORLD.share(mined), abs=0.03)
+    if "suspicious" in mined.dropped:
+        assert f"to {mined.scores[mined.mask].mean(dtype=np.float64):.3f}" in mined.rule
 
 
 def test_a_selection_that_takes_fewer_of_the_nearest_has_a_smaller_share():
     spread = WORLD.mine(select="spread")
     assert spread.false_share.estimate < 0.5 * AUTO.false_share.estimate
     assert with_interval(*[getattr(AUTO.false_share, end) for end in ("estimate", "low", "high")]) not in spread.rule
-
-
-def test_the_mean_score_in_the_rule_is_that_of_the_ids():
-    for options in CHOICES.values():
-        mined = WORLD.mine(**options)
-        if "suspicious" in mined.dropped:
-            assert f"to {mined.scores[mined.mask].mean(dtype=np.float64):.3f}" in mined.rule
 
 
 def test_another_suspicion_has_its_own_rule():
@@ -90,17 +63,8 @@ def test_a_posterior_of_other_data_is_not_asked_about_its_own():
     moved.restore(fitted.state())
     mined = WORLD.mine(judge=moved)
     elsewhere = fitted.summary.after
-    assert mined.false_share.estimate == pytest.approx(WORLD.true_share(mined.ids), abs=0.04)
+    assert mined.false_share.estimate == pytest.approx(WORLD.share(mined), abs=0.04)
     assert with_interval(elsewhere.estimate, elsewhere.low, elsewhere.high) not in mined.rule
-
-
-def test_the_report_says_the_same(tmp_path):
-    mined = WORLD.mine(**CHOICES["relaxed"])
-    share = mined.false_share
-    page = mined.report(tmp_path / "report.html").read_text()
-    stated = re.findall(r"An estimated ([\d.]+) %", page)
-    assert stated
-    assert list(map(float, stated)) == pytest.approx([100 * share.estimate] * len(stated), abs=0.06)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +77,7 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("options", [{}, CHOICES["spread"], CHOICES["relaxed"]])
+@pytest.mark.parametrize("options", [CHOICES["spread"], CHOICES["relaxed"]])
 def test_a_job_says_what_mine_says(files, options):
     vectors = {"query_vectors": files / "queries.npy", "corpus_vectors": files / "corpus.npy"}
     out = files / "out.jsonl"

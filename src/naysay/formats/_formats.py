@@ -338,16 +338,27 @@ class Format:
 
     def read(self, row: Mapping[str, Any], places: Places) -> ReadRow:
         """Return what a row holds; raise Unfit for a cell of another kind."""
-        cells = {column: column.read(row, names) for column, names in places.items() if names}
-        query = [found[0] for column, found in cells.items() if column.of == QUERY and column.value is not CORPUS]
-        documents = {column.of: found for column, found in cells.items() if column.is_document}
-        scores = {column.of: found for column, found in cells.items() if column.value is SCORES}
-        positives, negatives = (_scored(documents.get(kind, []), scores.get(kind)) for kind in (POSITIVES, NEGATIVES))
-        both = _scored(documents.get(DOCUMENTS, positives + negatives), scores.get(DOCUMENTS))
-        labels = next((found for column, found in cells.items() if column.value is LABELS), None)
+        found: dict[str, list[Any]] = {QUERY: [], POSITIVES: [], NEGATIVES: [], DOCUMENTS: []}
+        scores: dict[str, list[float]] = {}
+        labels = None
+        for column, names in places.items():
+            if not names or column.value is CORPUS:
+                continue
+            values = column.read(row, names)
+            if column.value is SCORES:
+                scores[column.of] = values
+            elif column.value is LABELS:
+                labels = values
+            else:
+                found[column.of] += values
+        query = found[QUERY]
+        positives = _scored(found[POSITIVES], scores.get(POSITIVES))
+        negatives = _scored(found[NEGATIVES], scores.get(NEGATIVES))
+        in_one_list = not any(column.of == POSITIVES for column in self.columns)
+        both = _scored(found[DOCUMENTS] if in_one_list else positives + negatives, scores.get(DOCUMENTS))
         if labels is None:  # of a list of documents the first one is the positive
-            first_negative = 1 if DOCUMENTS in documents else len(positives)
-            labels = [place < first_negative for place in range(len(both))]
+            n_positives = 1 if in_one_list else len(positives)
+            labels = [place < n_positives for place in range(len(both))]
         if len(labels) != len(both):
             raise_unfit(f"a label for each of {len(both)} documents", labels)
         negative_places = [place for place, label in enumerate(labels) if not label]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -219,72 +220,67 @@ def _raise_unknown(file: RowFile, rule: str, advice: str) -> NoReturn:
 
 @final
 class _Side:
-    """The queries, or the documents, of a file: names or texts in order of first occurrence, or row numbers."""
+    """The queries, or the documents, of a file: each is numbered when it first occurs."""
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self.index: dict[str, int] = {}
-        self.is_numbered: bool | None = None  # unknown before the first value
-        self.size = 0
-        self.texts: dict[int, str] = {}
+        self.kind: type | None = None  # of all keys: strings, or whole numbers; unknown before the first
+        self.index: defaultdict[str | int, int] = defaultdict()
+        self.index.default_factory = self.index.__len__
+        self.texts: dict[str | int, str] = {}
 
-    def row(self, read: Read) -> int:
-        """The row of a query or document; a whole number is its row."""
-        if self.is_numbered is None:
-            self.is_numbered = isinstance(read.key, int)
-        if isinstance(read.key, int) != self.is_numbered:
-            wanted = "whole numbers" if self.is_numbered else "strings"
-            raise_unfit(f"{self.what} that are {wanted} throughout", read.key)
-        if isinstance(read.key, int):
-            if not 0 <= read.key < 1 << 62:
+    def numbers(self, reads: Sequence[Read]) -> list[int]:
+        """The numbers of some of them."""
+        for read in reads:
+            if type(read.key) is not self.kind:
+                self.kind = self.kind or type(read.key)
+                if type(read.key) is not self.kind:
+                    wanted = "whole numbers" if self.kind is int else "strings"
+                    raise_unfit(f"{self.what} that are {wanted} throughout", read.key)
+            if self.kind is int and not 0 <= int(read.key) < 1 << 62:
                 raise_unfit(f"{self.what} numbered from 0", read.key)
-            row = read.key
-            self.size = max(self.size, row + 1)
-        else:
-            row = self.index.setdefault(read.key, len(self.index))
-            self.size = len(self.index)
-        if read.text is not None and self.texts.setdefault(row, read.text) != read.text:
-            raise_unfit(f"one text for each of its {self.what}", read.key)
-        return row
+            if read.text is not None and self.texts.setdefault(read.key, read.text) != read.text:
+                raise_unfit(f"one text for each of its {self.what}", read.key)
+        return [self.index[read.key] for read in reads]
 
-    def check_size(self, count: int) -> None:
-        """Raise for database keys, of which most rows would be empty."""
-        if self.size > max(_MANY, 100 * count):
+    def rows(self, order: Ids) -> tuple[Ids, int]:
+        """(m,) the row of each number, and how many rows there are: row numbers as in the file, others by `order`."""
+        if self.kind is not int:
+            return order, len(order)
+        rows = np.array(list(self.index), np.int64)
+        size = int(rows.max()) + 1
+        if size > max(_MANY, 100 * len(rows)):  # database keys, of which most rows would be empty
             rule = f"a file with {self.what} numbered from 0 without wide gaps"
-            raise_invalid("path", rule, f"{self.size - 1} among {count} of them")
+            raise_invalid("path", rule, f"{size - 1} among {len(rows)} of them")
+        return rows, size
 
-    def renumber(self, order: Ids) -> None:
-        """Give each row a new number, order[row]."""
-        names, old_rows = list(self.index), np.argsort(order).tolist()
-        if names:
-            self.index = {names[old_row]: row for row, old_row in enumerate(old_rows)}
-            self.texts = {row: self.texts[old_row] for row, old_row in enumerate(old_rows) if old_row in self.texts}
-
-    def names_and_texts(self, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
+    def names_and_texts(self, order: Ids, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
         """(ids, texts) of all rows; either may be None."""
-        names = list(self.index) or None
+        if self.kind is not str:
+            return None, None
+        keys = list(self.index)
+        names = [str(keys[number]) for number in np.argsort(order).tolist()]
         if self.texts:
-            return names, [self.texts.get(row, "") for row in range(self.size)]
+            return names, [self.texts.get(name, "") for name in names]
         return (None, names) if are_texts else (names, None)
 
 
 @final
 class _Pairs:
-    """Pairs of a query and a document, with scores."""
+    """Pairs of a query and a document, by their numbers, with scores."""
 
     def __init__(self) -> None:
         self.anchors, self.items, self.scores = array("q"), array("q"), array("f")
 
-    def add(self, anchor: int, item: int, score: float) -> None:
-        self.anchors.append(anchor)
-        self.items.append(item)
-        self.scores.append(score)
+    def add(self, anchor: int, items: list[int], documents: Sequence[Read]) -> None:
+        self.anchors.extend([anchor] * len(items))
+        self.items.extend(items)
+        self.scores.extend([document.score for document in documents])
 
-    def distinct(self, order: Ids) -> tuple[Ids, Ids, NDArray[np.float32]]:
-        """(anchors, items, scores) of the distinct pairs, by anchor, in order of first occurrence."""
-        anchors, items = np.array(self.anchors, np.int64), order[np.array(self.items, np.int64)]
-        keys = anchors * max(1, len(order)) + items
-        _, first = np.unique(keys, return_index=True)
+    def distinct(self, queries: Ids, documents: Ids) -> tuple[Ids, Ids, NDArray[np.float32]]:
+        """(anchors, items, scores) of the distinct pairs as rows, by anchor, in order of first occurrence."""
+        anchors, items = queries[np.array(self.anchors, np.int64)], documents[np.array(self.items, np.int64)]
+        _, first = np.unique(anchors * (1 + documents.max(initial=0)) + items, return_index=True)
         first = first[np.lexsort((first, anchors[first]))]
         return anchors[first], items[first], np.array(self.scores, np.float32)[first]
 
@@ -302,49 +298,44 @@ class _Collector:
 
     def add(self, row: ReadRow) -> None:
         """Add a row."""
-        anchor = self.queries.row(row.query)
-        for pairs, documents in ((self.positives, row.positives), (self.negatives, row.negatives)):
-            for document in documents:
-                pairs.add(anchor, self.corpus.row(document), document.score)
-        first_positive = self.corpus.row(row.positives[0]) if row.positives else -1
-        self.first_positives.extend([first_positive] * len(row.negatives))
+        (anchor,) = self.queries.numbers([row.query])
+        positives, negatives = self.corpus.numbers(row.positives), self.corpus.numbers(row.negatives)
+        self.positives.add(anchor, positives, row.positives)
+        self.negatives.add(anchor, negatives, row.negatives)
+        self.first_positives.extend([positives[0] if positives else -1] * len(negatives))
         self.rows += 1
 
     def _duplicates(self) -> int:
         """Negatives that repeat another one of the same anchor and first positive."""
-        slots = (self.negatives.anchors, self.first_positives, self.negatives.items)
-        anchors, positives, items = (np.array(values, np.int64) for values in slots)
-        order = np.lexsort((items, positives, anchors))
-        repeats = [np.diff(values[order]) == 0 for values in (anchors, positives, items)]
-        return int(np.logical_and.reduce(repeats).sum())
+        slots = np.array([self.negatives.anchors, self.first_positives, self.negatives.items], np.int64)
+        is_again = np.diff(slots[:, np.lexsort(slots)], axis=1) == 0
+        return int(is_again.all(axis=0).sum())
 
     def finished(self, path: Path) -> TrainingFile:
         """Return everything as arrays; a repeated pair is kept once, with its first score."""
         occurrences = np.concatenate([np.array(pairs.items, np.int64) for pairs in (self.positives, self.negatives)])
-        for side in (self.queries, self.corpus):
-            side.check_size(len(occurrences))
-        order = np.arange(self.corpus.size)
-        if self.corpus.index:
-            used, first = np.unique(occurrences, return_index=True)
-            order[used[np.argsort(first)]] = np.arange(len(used))
-            self.corpus.renumber(order)
-        anchors, items, scores = self.negatives.distinct(order)
+        used, first = np.unique(occurrences, return_index=True)
+        order = np.empty(len(used), np.int64)  # documents are numbered by their first occurrence, positives first
+        order[np.argsort(first)] = np.arange(len(used))
+        query_order = np.arange(len(self.queries.index))
+        (queries, n_queries), (documents, n_documents) = self.queries.rows(query_order), self.corpus.rows(order)
+        anchors, items, scores = self.negatives.distinct(queries, documents)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
-        shape = (self.queries.size, int(places.max(initial=-1)) + 1)
+        shape = (n_queries, int(places.max(initial=-1)) + 1)
         ids, values = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
         ids[anchors, places], values[anchors, places] = items, scores
-        pair_anchors, pair_items, pair_scores = self.positives.distinct(order)
+        pair_anchors, pair_items, pair_scores = self.positives.distinct(queries, documents)
         by_item = np.lexsort((pair_items, pair_anchors))  # the order of `Positives.pairs`
-        positives = Positives.from_pairs(pair_anchors, pair_items, self.queries.size, self.corpus.size)
-        query_ids, query_texts = self.queries.names_and_texts(are_texts=self.chosen.text_only)
-        corpus_ids, corpus_texts = self.corpus.names_and_texts(are_texts=self.chosen.text_only)
+        are_texts = self.chosen.text_only
+        query_ids, query_texts = self.queries.names_and_texts(query_order, are_texts=are_texts)
+        corpus_ids, corpus_texts = self.corpus.names_and_texts(order, are_texts=are_texts)
         return TrainingFile(
             path=path,
             format=self.chosen.name,
             rows=self.rows,
             ids=ids,
             scores=None if np.isnan(scores).all() else values,
-            positives=positives,
+            positives=Positives.from_pairs(pair_anchors, pair_items, n_queries, n_documents),
             positive_scores=None if np.isnan(pair_scores).all() else pair_scores[by_item],
             query_ids=query_ids,
             query_texts=query_texts,
