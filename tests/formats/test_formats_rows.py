@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.formats import FORMATS, _writing, read_negatives, write_negatives
+from naysay.formats import FORMATS, read_negatives, write_negatives
 
 _ODD = 'ab"\\\n\r\t\x00\x0b\x85\u00a0\u2028\u2029\u200f\u202e\u0301\ufeff\U0001f600{}[],:'
 TEXTS = st.one_of(
@@ -115,18 +114,7 @@ def test_what_is_written_is_read_back_from_every_kind_of_file(name, world):
                 assert len(path.read_bytes().decode().splitlines()) == written.rows
 
 
-@pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if ".parquet" in each.suffixes])
-@TIMES
-@given(world=worlds())
-def test_parquet_holds_the_rows_of_json_lines(name, world):
-    with tempfile.TemporaryDirectory() as folder:
-        lines, _ = write(folder, name, world, ".jsonl")
-        table, _ = write(folder, name, world, ".parquet")
-        rows = [json.loads(line) for line in lines.read_bytes().decode().splitlines()]
-        assert pq.read_table(table).to_pylist() == rows
-
-
-@pytest.mark.parametrize("name", ["triplet", "labelled-list", "flagembedding", "nemo", "ids"])
+@pytest.mark.parametrize("name", ["labelled-pair", "nemo", "colbert"])
 def test_blocks_do_not_show(name, tmp_path, monkeypatch):
     """One anchor a block, or all of them in one: the same bytes."""
     rng = np.random.default_rng(0)
@@ -136,34 +124,12 @@ def test_blocks_do_not_show(name, tmp_path, monkeypatch):
     texts = {"query_texts": [f"q{i}" for i in range(50)], "corpus_texts": [f"d{i}" for i in range(60)]}
     path, whole = write(tmp_path, name, {"ids": ids, "positives": known, **texts})
     data = path.read_bytes()
-    monkeypatch.setattr(_writing, "_FIRST_BLOCK", 1)
-    monkeypatch.setattr(_writing, "_MOST_CELLS", 1)
+    monkeypatch.setattr("naysay.formats._writing._FIRST_BLOCK", 1)
+    monkeypatch.setattr("naysay.formats._writing._MOST_CELLS", 1)
     path, parts = write(tmp_path, name, {"ids": ids, "positives": known, **texts})
     assert (whole.rows, whole.dropped) == (parts.rows, parts.dropped)
     assert whole.rows > 30
     assert path.suffix == ".parquet" or path.read_bytes() == data
-
-
-def test_row_groups_of_parquet_are_cut_by_the_length_of_their_texts(tmp_path, monkeypatch):
-    monkeypatch.setattr(_writing, "_FIRST_BLOCK", 1)
-    monkeypatch.setattr(_writing, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(_writing, "_GROUP", 400)
-    known = ns.Positives.from_pairs(np.arange(40), np.zeros(40, np.int64), 40, 3)
-    texts = ["p", "n" * 30, "m" * 500]
-    given = {"query_texts": [str(row) for row in range(40)], "corpus_texts": texts}
-    path = tmp_path / "train.parquet"
-    write_negatives(path, "flagembedding", ids=np.tile([1, 2], (40, 1)), positives=known, **given)
-    assert pq.ParquetFile(path).num_row_groups > 10
-    assert pq.read_table(path)["neg"].to_pylist() == [texts[1:]] * 40
-
-
-def test_a_line_of_a_megabyte_survives(tmp_path):
-    long = "".join(np.random.default_rng(0).choice(list('ab"\n\u05d0\u202e'), 1 << 20))
-    known = ns.Positives.from_pairs([0], [0], 1, 2)
-    for name in ("train.jsonl", "train.parquet"):
-        path = tmp_path / name
-        write_negatives(path, "triplet", ids=[[1]], positives=known, query_texts=["q"], corpus_texts=["p", long])
-        assert read_negatives(path).corpus_texts == ["p", long]
 
 
 def test_names_and_texts_come_as_lists_arrays_arrow_or_a_vocabulary(tmp_path):

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay.formats.runs import read_run, write_run
-from naysay.search.exact import Found
-from naysay.vocabulary import Vocabulary
+from naysay import Vocabulary
+from naysay.formats import read_run, write_run
+from naysay.search import Found
 
 _ODD = st.lists(st.sampled_from('aB1-_/"\\\u00a0\u2028\u200f\x85'), max_size=5).map("".join)
 _ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
@@ -64,7 +64,7 @@ def candidates(draw):
     return queries, corpus, rows, scores
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(candidates())
 def test_what_is_written_is_read_back(world):
     queries, corpus, rows, scores = world
