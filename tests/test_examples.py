@@ -1,4 +1,4 @@
-"""The scripts in examples/: one for each folder, and some that train a method; each prints what its docstring says."""
+"""The scripts in examples/ print what their docstrings say."""
 
 import ast
 import os
@@ -16,11 +16,8 @@ ROOT = Path(__file__).parent.parent
 # Which `make test-integrations` runs.
 OWN_ENVIRONMENT = [ROOT / "examples" / name for name in ("lightning_monitor.py", "pykeen_nations.py")]
 EXAMPLES = sorted({*(ROOT / "examples").glob("*.py")} - {*OWN_ENVIRONMENT})
-# Folders that a user does not call by name, or that examples/mining.py uses.
-INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs"}
-EXAMPLE_OF = {"audits": "audit", "lab": "compare"}  # folders whose example has another name
 # Small models, whose measures differ in the second digit between kinds of processors, which round differently.
-TRAINED = {"compare_images", "compare_text", "without_negatives"}
+TRAINED = {"without_negatives"}
 DECIMAL = re.compile(r"\d+\.\d+")
 
 
@@ -28,11 +25,6 @@ def promised(path):
     """What a docstring says after "Prints:"."""
     docstring = ast.get_docstring(ast.parse(path.read_text()))
     return textwrap.dedent(docstring.partition("Prints:\n")[2]).strip()
-
-
-def test_every_folder_has_an_example():
-    folders = {path.parent.name for path in (ROOT / "src" / "naysay").glob("*/__init__.py")}
-    assert {EXAMPLE_OF.get(folder, folder) for folder in folders - INNER} <= {path.stem for path in EXAMPLES}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
