@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, NoReturn, final
 import numpy as np
 
 from naysay.checks import check_one_of
-from naysay.formats._blocks import (
+from naysay.formats._contents import (
     Block,
     Documents,
+    Labels,
     Rows,
     one_each,
     per_anchor,
@@ -30,7 +31,6 @@ from naysay.formats._blocks import (
     per_negative,
     per_pair,
 )
-from naysay.formats._labels import Labels
 
 # ---- Values: how a cell is written, as an Arrow array of many, and how one is read -----------------------------------
 

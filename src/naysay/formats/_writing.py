@@ -15,9 +15,8 @@ import numpy as np
 from naysay._packages import need_package
 from naysay.checks import raise_invalid
 from naysay.files import check_target, draft_of
-from naysay.formats._blocks import Block, Ids, Scores
+from naysay.formats._contents import Block, Ids, Labels, Scores
 from naysay.formats._formats import Format
-from naysay.formats._labels import Labels
 
 Write = Callable[[Any], None]  # writes an Arrow table
 _FIRST_BLOCK, _MOST_CELLS = 64, 8192  # negatives of a block: a few at first, as texts may be long, then more

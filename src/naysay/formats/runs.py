@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.files import draft_of
-from naysay.formats._labels import Labels, check_distinct, labels_of, strings
+from naysay.formats._contents import Labels, check_distinct, labels_of, strings
 from naysay.formats._writing import check_place
 from naysay.search.exact import Found
 from naysay.tables import line_blocks

@@ -24,9 +24,8 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.formats import runs
-from naysay.formats._blocks import Ids
+from naysay.formats._contents import Ids, Labels, labels_of
 from naysay.formats._formats import FORMATS, Format, format_called
-from naysay.formats._labels import Labels, labels_of
 from naysay.formats._writing import Contents, check_place, write_contents
 from naysay.positives import POSITIVE, Positives
 

@@ -24,8 +24,8 @@ from naysay.detectors.reviewer import People
 from naysay.files import digest_of
 from naysay.formats import _writing as writing
 from naysay.formats import runs
+from naysay.formats._contents import Labels
 from naysay.formats._formats import FORMATS, format_called
-from naysay.formats._labels import Labels
 from naysay.formats.write_negatives import check_options
 from naysay.jobs import parts, stores
 from naysay.jobs.folder import FORMAT, JobFolder, opened
@@ -260,7 +260,8 @@ def _notes(ready: Ready, negatives: JobNegatives) -> tuple[str, ...]:
     problem = ready.problem
     notes = own_text_note(negatives.own_text, "--keep-own-text", "text or vector")
     notes += (problem.search_note,) if problem.search_note else ()
-    notes += review_notes(problem.reviewers, "mine again")
+    if problem.options.reviewer is not None:
+        notes += review_notes(problem.reviewers, "mine again")
     return (*notes, *notes_of(negatives.tally, problem.n_items, option="--depth "))
 
 
@@ -277,7 +278,9 @@ def _write(
         n_lines = runs.write_lines(output, negatives.ids, negatives.scores, queries, corpus, job.tag or _TAG)
         on_progress(len(negatives.ids))
         return n_lines
-    known, known_scores = positives_to_write(ready.problem, ready.judge)
+    known, known_scores = ready.problem.known, ready.problem.known_scores
+    if ready.problem.options.false_negatives == "positive":
+        known, known_scores = positives_to_write(ready.problem, ready.judge)
     is_positive = np.ones(len(known_scores), np.bool_) if known.relation is None else known.relation == POSITIVE
     contents = writing.Contents(
         negatives.ids,

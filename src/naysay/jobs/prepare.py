@@ -22,7 +22,7 @@ from naysay.jobs.guards import disk_errors
 from naysay.jobs.on_ray import Cluster
 from naysay.jobs.options import JobOptions
 from naysay.jobs.tables import PairColumn, Side
-from naysay.mining.auto import fit_bytes, fit_posterior, unfitted
+from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
 from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.mining.judge import Judge
@@ -202,9 +202,13 @@ def prepare(
         folder.record_folder(INDEX)
     texts = job_tables.queries.texts, job_tables.corpus.texts
     problem = replace(problem, texts=texts, names=(job_tables.queries.ids, job_tables.corpus.ids))
-    check_reviewers(problem.reviewers, has_texts=None not in texts)
+    if options.reviewer is not None:
+        check_reviewers(problem.reviewers, has_texts=None not in texts)
     fitted = _fit(folder, problem)
-    judge = choose_reviewed_judge(problem, fitted, _review(folder, problem, fitted))
+    if options.reviewer is None:
+        judge = choose_judge(problem, fitted)
+    else:
+        judge = choose_reviewed_judge(problem, fitted, _review(folder, problem, fitted))
     return Ready(problem, judge, job_tables, np.sort(problem.background.scores), part_rows)
 
 
@@ -312,10 +316,8 @@ def _fit(folder: JobFolder, problem: Problem) -> FittedPosterior:
     return FittedPosterior(posterior, FitLists(**{name: kept[name] for name in names}))
 
 
-def _review(folder: JobFolder, problem: Problem, fitted: FittedPosterior) -> MiningReview | None:
-    """The review of the job: done once, then restored, so that all parts have the same; None without a reviewer."""
-    if problem.options.reviewer is None:
-        return None
+def _review(folder: JobFolder, problem: Problem, fitted: FittedPosterior) -> MiningReview:
+    """The review of the job: done once, then restored, so that all parts have the same."""
     if "review.npz" not in folder.files:
         folder.write_arrays("review.npz", review_state(review(problem, fitted)))
     return review_of_state(dict(folder.arrays("review.npz")))

@@ -66,7 +66,7 @@ def bm25(
     check_whole("depth", depth, 1)
     check_number("k1", k1, at_least=0)
     check_number("b", b, at_least=0, at_most=1)
-    from naysay.formats._labels import strings  # here, because `mine` loads this module and seldom those
+    from naysay.formats._contents import strings  # here, because `mine` loads this module and seldom those
 
     queries, corpus = strings("query_texts", query_texts), strings("corpus_texts", corpus_texts)
     known_starts, known_items = _excluded(exclude, len(queries), len(corpus))

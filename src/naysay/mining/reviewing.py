@@ -280,9 +280,7 @@ class ByReview:
 def choose_reviewed_judge(
     problem: Problem, fitted: FittedPosterior | None = None, done: MiningReview | None = None
 ) -> Judge:
-    """The judge by a review, if there is a reviewer who has answered; else that of labels."""
-    if problem.options.reviewer is None:
-        return choose_judge(problem, fitted)
+    """The judge by a review, if the reviewer has answered; else that of labels."""
     if fitted is None:
         fitted = fit_posterior(problem)
     policy = ByReview(problem, fitted, review(problem, fitted) if done is None else done)
@@ -290,9 +288,9 @@ def choose_reviewed_judge(
 
 
 def positives_to_write(problem: Problem, judge: Judge) -> tuple[Positives, Floats32]:
-    """The known pairs and their scores; with false_negatives="positive" also those that a reviewer found."""
+    """The known pairs and those that a reviewer found, with their scores: for false_negatives="positive"."""
     policy = judge.policy
-    if not isinstance(policy, ByReview) or problem.options.false_negatives != "positive":
+    if not isinstance(policy, ByReview):
         return problem.known, problem.known_scores
     found = Positives.from_pairs(*policy.review.found, problem.queries.n, problem.n_items)
     known = problem.known.union(found)
