@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from families import Families
+from plain_search import plain_scores
 
 import naysay as ns
 from naysay.detectors import Bands, Margin, Posterior, ShareOfPositive
@@ -174,9 +175,14 @@ def test_without_a_posterior_the_95_percent_rule_acts_alone():
 
 
 def test_without_positives_bands_are_a_guess():
-    found = mine(WORLD.queries, WORLD.corpus, None, 10)
+    found = mine(WORLD.queries[:40], WORLD.corpus, None, 10, ignore=([2], [2]))
+    free = np.ones((40, len(WORLD.corpus)), bool)
+    free[2, 2] = False
+    chosen = ns.detectors.choose_thresholds(plain_scores(WORLD.queries[:40], WORLD.corpus)[free])
     assert isinstance(found.judge, Bands)
+    assert (found.judge.low, found.judge.high) == (chosen.low, chosen.high)  # of all pairs
     assert "guess" in found.rule
+    assert f"{chosen.high:.4g}" in found.rule
     assert (found.scores[found.mask] < found.judge.high).all()
     assert "Dropped at a suspicion of 0.4 or more." in found.rethreshold(0.4).rule
 

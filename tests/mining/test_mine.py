@@ -94,15 +94,6 @@ def test_calibrated_is_fitted_to_one_positive_of_each_anchor():
     assert false.mean() < 0.2 * WORLD.is_false_negative(np.arange(120), plain.ids).mean()
 
 
-def test_bands_by_the_shares_of_all_pairs():
-    mined = mine(QUERIES, CORPUS, None, 2, ignore=([2], [2]))
-    free = np.ones(SCORES.shape, bool)
-    free[2, 2] = False
-    chosen = ns.detectors.choose_thresholds(SCORES[free])
-    assert (mined.judge.low, mined.judge.high) == (chosen.low, chosen.high)
-    assert f"{chosen.high:.4g}" in mined.rule
-
-
 def test_scores_that_tell_nothing_apart_suspect_nobody():
     mined = mine(np.ones((3, 2)), np.ones((4, 2)), [0, 1, 2], 2, keep_own_text=True)
     assert "suspicious" not in mined.dropped
