@@ -30,10 +30,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 def load_model(name: str | Path, *, device: str | None = None) -> Any:
     """Load a SentenceTransformer from a local folder, or by its name on the Hugging Face hub.
 
-    A folder is loaded without the network. A name is passed on to sentence-transformers, which downloads the model
-    unless it has it already. The hub is asked once beforehand: if there is no answer soon, only the cache is used,
-    because sentence-transformers would try again for minutes; its error is part of ours. Code that comes with a model
-    never runs.
+    A folder is loaded without the network, and so is a name if the hub does not answer within seconds. Code that comes
+    with a model never runs.
 
     Args:
         name: The folder, as `model.save` writes it; or a name such as "sentence-transformers/all-MiniLM-L6-v2".
@@ -43,7 +41,6 @@ def load_model(name: str | Path, *, device: str | None = None) -> Any:
         The model.
 
     Raises:
-        NaysayError: If there is no such folder, no model in it, or no such device.
         MissingExtraError: If sentence-transformers is not installed.
 
     Examples:
@@ -93,18 +90,12 @@ def _hub_answers(name: str) -> bool:
 def weights_hash(model: Any) -> str | None:
     """Return a hash that changes with any weight of a model.
 
-    A model's name does not identify its weights: a local checkpoint has none, and training does not change it. Cost:
-    one pass over the weights, a tensor at a time.
-
     Args:
         model: Any object. Its `state_dict()` is hashed name by name in sorted order (name, type, shape, bytes), and its
             `cache_key`, a string for objects without weights, for example one that calls a service.
 
     Returns:
         64 hexadecimal digits; None if the model has neither.
-
-    Raises:
-        NaysayError: If the state is not a mapping of names to dense tensors, or `cache_key` is not a string.
 
     Examples:
         >>> from types import SimpleNamespace

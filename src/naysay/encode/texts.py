@@ -49,38 +49,29 @@ def encode_texts(
 ) -> Path:
     """Encode texts and return the .npy file of their vectors, (n, d) float32, which `mine` and `search` read.
 
-    Vectors are stored as the model returns them, not normalised.
-
-    **The cache is keyed by contents**: weights (`weights_hash`), class, layers, settings, tokenizer and packages of the
-    model, prompt, side, and all texts; not by batch size and device, which change the last bits of a vector at most. A
-    model without weights needs a `cache_key`; without one a warning says that nothing is cached.
-
-    Texts are written in blocks of 2,048, so a run that was killed continues where it was. Checksums are verified before
-    a file is reused: what is damaged is encoded again. The result appears whole or not at all. Memory: the texts, their
-    rows, and a block of vectors.
+    The cache is keyed by contents: weights (`weights_hash`), layers, settings, tokenizer and packages of the model,
+    prompt, side, and all texts. A model without weights needs a `cache_key`. Texts are written in blocks of 2,048, so a
+    run that was killed continues where it was. Files have checksums: what is damaged is encoded again.
 
     Args:
         model: Anything with encode(texts, batch_size=, convert_to_numpy=, show_progress_bar=) -> (n, d), such as a
             SentenceTransformer (`load_model`). prompt, prompt_name and pool are passed on if they are given.
         texts: A list, an array or an Arrow column of strings; each distinct text is encoded once.
-        folder: The folder of the file, created if needed. A second run for the same texts and model at the same time
-            raises an error.
+        folder: The folder of the file, created if needed; for one run of the same texts and model at a time.
         batch_size: Texts per batch of the model.
         prompt: Put before each text by the model.
         prompt_name: The name of one of the model's prompts.
         side: "query" or "document": use encode_query or encode_document of a model that has them.
         processes: True, or a list of devices: encode by the model's `start_multi_process_pool`.
-        each: each(encode, blocks) -> the vectors of each block of texts, in order: by other processes, for example.
-            None is `map`: one after another, here.
+        each: each(encode, blocks) -> the vectors of each block of texts, in order; `map` by default.
         cache: False encodes again whatever the folder holds; the file gets a name of its own.
-        show: Whether to show progress on standard error: a bar on a terminal, else a line from time to time.
+        show: Whether to show progress on standard error.
 
     Returns:
         The path of the file.
 
     Raises:
-        NaysayError: If texts are not strings, the folder cannot be written, or the model returns something other than a
-            finite vector for each text.
+        NaysayError: If the model returns something other than a finite vector for each text.
 
     Examples:
         >>> from tempfile import mkdtemp

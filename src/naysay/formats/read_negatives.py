@@ -70,10 +70,9 @@ class TrainingFile:
 def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     """Read a training file in any format that `write_negatives` writes, except "trec" (use `read_run`).
 
-    In the formats of sentence-transformers the order of columns counts, not their names: the first is the anchor, the
-    second the positive. Labelled pairs with scores instead of labels cannot be read: the file does not contain which
-    are positives. Titles and texts of "tevatron" are joined by a space, several messages of "ms-swift" by line ends.
-    Memory: the distinct texts, and 28 bytes for each pair.
+    In the formats of sentence-transformers the order of columns counts, not their names. Labelled pairs with scores
+    instead of labels cannot be read: the file does not contain which are positives. Titles and texts of "tevatron" are
+    joined by a space, several messages of "ms-swift" by line ends. Memory: the distinct texts, and 28 bytes a pair.
 
     Args:
         path: .parquet, .jsonl or .json (also .gz), or .hf, a data set on disk.

@@ -76,23 +76,20 @@ def write_negatives(
 ) -> Written:
     """Write the negatives of each anchor in a format that a trainer reads.
 
-    In the formats whose row is a pair or a triple, an anchor with several positives has a row for each of them, in
-    order, with the same negatives, as in sentence-transformers. The file appears whole or not at all. O(written cells)
-    time, memory of one block.
+    In the formats whose row is a pair or a triple, an anchor with several positives has a row for each of them, as in
+    sentence-transformers. The file appears whole or not at all. Memory of one block.
 
     Args:
         path: A file in an existing folder. Its ending decides the kind: .parquet, .jsonl or .hf (a data set on disk).
-        format: "triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "tevatron", "tevatron-ids",
-            "nemo", "nemo-inline", "ms-swift", "colbert", "colbert-nway", "ids" or "trec".
+        format: The name of one of `FORMATS`, such as "triplet" or "flagembedding"; or "trec".
         ids: (n, k), the negatives of anchor i in row i, -1 empty.
         positives: The known pairs. No negative may be one of them, or be marked to be ignored.
         scores: (n, k). "trec" needs them, the other formats write them if `with_scores`.
         positive_scores: One for each pair of `positives`, in the order of `positives.pairs()`.
         query_ids: Names of the anchors: a list, an Arrow array or a Vocabulary. Row numbers by default.
         corpus_ids: Names of the documents, likewise.
-        query_texts: Texts of the anchors. All formats need them but for those of ids: "ids", "colbert",
-            "colbert-nway" and "trec".
-        corpus_texts: Texts of the documents, likewise; "tevatron-ids" and "nemo" name documents and do without.
+        query_texts: Texts of the anchors, which most formats need; "ids", "colbert" and "trec" do without.
+        corpus_texts: Texts of the documents, likewise.
         corpus_titles: Titles of the documents; only for "tevatron".
         with_scores: Whether scores are written beside the documents. In the labelled formats they replace the labels.
         short: What "n-tuple" and "colbert-nway" do with an anchor that has fewer than k negatives: "drop" (the

@@ -37,9 +37,7 @@ def bm25(
         score(q, d) = sum over words w of q: log(1 + (N - n_w + 0.5) / (n_w + 0.5)) f / (f + k1 (1 - b + b |d| / mean))
 
     with f the frequency of w in d, and n_w the number of documents that contain it: Lucene's form (Kamphuis et al.,
-    ECIR 2020). A document that shares no word is not a candidate: slots stay empty (-1). The index and the scores are
-    those of bm25s (Lù, 2024); of equal scores, the lower row comes first. Cost: the index, and O(n_documents) for each
-    query.
+    ECIR 2020), by bm25s (Lù, 2024). A document that shares no word is not a candidate: slots stay empty (-1).
 
     Args:
         query_texts: A list of strings, or an Arrow array.
@@ -48,14 +46,13 @@ def bm25(
         exclude: Pairs (query, document) to leave out.
         k1: Saturation of the term frequency.
         b: Normalisation by the length of documents, 0 to 1.
-        words: A function from texts to their lists of words. By default runs of two or more letters or digits, in lower
-            case. Pass another for stems, stop words, or scripts without spaces.
+        words: A function from texts to their lists of words; by default runs of two or more letters or digits, in lower
+            case.
 
     Returns:
         (n, depth) ids and scores, -1 and -inf where empty.
 
     Raises:
-        NaysayError: If texts are not strings, or an option is out of range.
         MissingExtraError: If bm25s is not installed.
 
     Examples:

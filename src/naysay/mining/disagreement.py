@@ -39,10 +39,7 @@ def disagreement(vectors: Any, *, k: int, graph: int = 30, alpha: float = 0.99) 
     positive. S is its adjacency matrix, divided by the roots of both degrees. The likeness along the data of all
     samples to sample r is f of (I - alpha S) f = e_r, solved by conjugate gradients. No labels are used.
 
-    Iscen, Tolias, Avrithis, Chum. Mining on Manifolds: Metric Learning without Labels. CVPR 2018. It takes anchors at
-    the modes of the graph; here every sample has its lists.
-
-    Cost: an exact search, and some dozen products with the graph for each sample; O(n^2) in all.
+    Iscen, Tolias, Avrithis, Chum. Mining on Manifolds. CVPR 2018. Cost: an exact search, and O(n^2) for the solutions.
 
     Args:
         vectors: (n, d), other than 0.
@@ -54,11 +51,8 @@ def disagreement(vectors: Any, *, k: int, graph: int = 30, alpha: float = 0.99) 
         Both lists; they share no id.
 
     Examples:
-        >>> import numpy as np
         >>> angle = np.linspace(0, 3.1, 40)
-        >>> arc = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        >>> lists = disagreement(arc, k=5, graph=4)
-        >>> lists.negatives.shape
+        >>> disagreement(np.stack([np.cos(angle), np.sin(angle)], axis=1), k=5, graph=4).negatives.shape
         (40, 5)
     """
     given = as_floats("vectors", to_numpy(vectors))

@@ -23,30 +23,11 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
 
         search -> exclude -> (rescore) -> judge -> across anchors -> select -> backfill
 
-    judge="auto" takes the first of these that the data allow; `mined.rule` says which, why, and what it leaves:
-
-    1. the nearest, nothing dropped, where the estimate of false negatives is above `false_share` and cannot be told
-       from a weak encoder with complete labels;
-    2. the cut of a `Posterior`, fitted to the nearest candidates and one known positive of each of at most 2,000
-       anchors, that leaves an estimated share of false negatives of `false_share` at most; and candidates that score
-       above 95 % of their anchor's positive are dropped, too;
-    3. the 95 % rule alone, where there is no posterior, as with `rescore`;
-    4. `Bands` with the default shares of all pairs, where there are no positives.
-
-    By labels alone the first three cannot be certain: a review of some 100 pairs settles it (`reviewed`). A
-    `Calibrated` that is not fitted is fitted here, with its own alpha; its guarantee is about positives that the
-    encoder was not trained on.
-
-    judge=None takes the nearest: nothing is suspected, and duplicates are kept. Known positives, ignored pairs and the
-    anchor itself are left out all the same. With a judge, candidates whose vector equals that of a positive (or of the
-    anchor, with same_ids) are dropped as duplicates; with texts (`duplicates`) more of them are found.
-
-    The search finds k + 2 candidates of each anchor without a judge, max(4 k, 52) with one, and max(4 k, 100) where
-    something other than the highest scores decides. Anchors that are short are searched again, four times as deep each
-    time, until they have k negatives or the corpus ends. With `depth` there is one search, to that depth; an anchor
-    that is short afterwards is counted, and a note says how deep to search.
-
-    The same arguments give the same bytes, whatever the engine, the budget and the threads.
+    judge="auto" leaves at most an estimated `false_share` of false negatives, by a `Posterior` and the rule that drops
+    scores above 95 % of the anchor's positive. Where the data do not allow it, a fallback takes its place; `mined.rule`
+    says which, why, and what it leaves. judge=None takes the nearest, copies of positives included. Known positives,
+    ignored pairs and the anchor itself are always left out. The same arguments give the same bytes, whatever the
+    engine, the budget and the threads. See the page on mining for the policies of "auto" and the depth of the search.
 
     Args:
         queries: (n, d) vectors of any encoder: NumPy, torch, Arrow, or a .npy, .safetensors or .parquet file.
@@ -54,16 +35,14 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         positives: Known positives: `Positives` (anchor = query row, item = corpus row), two arrays (anchors, items),
             (n,) the one positive of each query with -1 for none, or None.
         k: Number of negatives: one for all, (n,) one for each, or "auto": as many as the judge does not drop and reach
-            the lowest useful score, at most `max_k`. The lowest useful score is `min_score`, the judge's own
-            `low` if it is `Bands`, else the score that 5.1 % of all pairs reach.
+            the lowest useful score, at most `max_k`.
         options: All other keywords are the fields of `MiningOptions`.
 
     Returns:
         The negatives, as `Mined`.
 
     Raises:
-        NaysayError: If an argument is invalid; before anything is searched.
-        TypeError: If a keyword is unknown.
+        NaysayError: If an argument is invalid, before anything is searched. TypeError for an unknown keyword.
 
     Examples:
         >>> import numpy as np

@@ -474,8 +474,7 @@ class Mined:
 
         Args:
             path: The file.
-            format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding". All but "ids", "trec" and
-                those of ColBERT need query_texts, most of them corpus_texts, too.
+            format: Its format, such as "triplet" or "ids"; most need query_texts and corpus_texts.
             **options: Keywords of `formats.write_negatives`: query_ids, corpus_ids, query_texts, corpus_texts,
                 corpus_titles, with_scores, short, corpus_path, tag.
         """

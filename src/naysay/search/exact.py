@@ -205,14 +205,9 @@ def search(
 ) -> Found:
     """Find the `depth` best corpus rows of each query, exactly.
 
-    The score of a pair is the float64 sum over the coordinates in order, rounded to float32. The order is score
-    descending, id ascending. An engine multiplies rounded vectors, which is fast. Pairs that its error bound cannot
-    rule out are scored by the float64 kernel at the end. The result is therefore the same, to the byte, for every
-    engine, budget and number of threads, and as if all pairs had been scored.
-
-    Cost: O(n_queries n_corpus d) in the engine, O(d) for each pair that is not ruled out (a few times `depth` per
-    query, more with a coarser engine), and one pass over all vectors before. If the budget cannot hold the open pairs
-    of all queries at once, the corpus is read once for each block of queries.
+    The score of a pair is the float64 sum over the coordinates in order, rounded to float32; the order is score
+    descending, id ascending. Fast engines multiply rounded vectors, and pairs that their error bound cannot rule out
+    are scored exactly: the bytes are the same for every engine, budget and number of threads. O(n_queries n_corpus d).
 
     Args:
         queries: (n, d) vectors: `Vectors`, or anything that `open_vectors` takes.
@@ -224,8 +219,7 @@ def search(
         budget: Bytes of memory that the call may take, including its result. 1 GiB by default.
         threads: Threads of this call, or as many as the budget holds. `naysay.kernels.threads` by default.
         on_progress: Called during the search with the number of further queries done; the fractions sum to n.
-        device: Where torch multiplies the rounded vectors, such as "cuda"; None for the processor. The bounds hold for
-            any device, and pairs that they leave are scored on the processor, so the result is the same.
+        device: Where torch multiplies the rounded vectors, such as "cuda"; None for the processor. Same result.
 
     Returns:
         Ids and scores, (n, depth) each.

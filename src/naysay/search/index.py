@@ -54,8 +54,7 @@ _DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZi
 class Recall:
     """Recall@depth: the mean over queries of the share of the exact top `depth` that was found.
 
-    The 95 % confidence interval (Clopper and Pearson) treats each query as one observation. It is conservative: a
-    share between 0 and 1 varies no more than a yes or no.
+    The 95 % CI (Clopper and Pearson) treats each query as one yes or no, which is conservative.
 
     Args:
         value: The mean, from 0 to 1.
@@ -127,17 +126,12 @@ def check_recall(recall: Recall, min_recall: float) -> None:
 class Index:
     """An approximate index: inverted lists or a graph of 8-bit codes, whose candidates are scored exactly.
 
-    An exact `search` needs no building. An index pays where a large corpus gets so many queries that they outweigh the
-    building, or where it is saved and used again. On vectors without clusters it may never pay.
-
-    Scores are those of `search`, to the byte, and so is the order: score descending, id ascending. Excluded pairs are
-    never returned. Rows can be missing; `measure` reports how many. Which rows are missing may depend on the number of
-    threads. A saved index gives the same results after it was opened.
+    Scores and order are those of `search`, and excluded pairs are never returned. Rows can be missing; `measure` says
+    how many. An index pays where a large corpus gets many queries; on vectors without clusters it may never pay.
 
     Attributes:
-        kind: "ivf": 4 sqrt(n) lists by k-means; a query reads the `effort` nearest lists (nprobe). One byte per number,
-            the fastest to build. "hnsw": a graph with 16 links; a query walks it with `effort` candidates (efSearch).
-            Larger, and slower to build.
+        kind: "ivf": 4 sqrt(n) lists by k-means, of which a query reads the `effort` nearest (nprobe); or "hnsw": a
+            graph with 16 links, which a query walks with `effort` candidates (efSearch).
         effort: The setting in use: 8 lists, or 32 candidates, until `tune` finds a better one.
         corpus: The corpus, as `Vectors`.
         metric: "cosine", "dot" or "l2".
@@ -159,10 +153,7 @@ class Index:
     def build(
         cls, corpus: Any, *, metric: str = "cosine", kind: str = "auto", seed: int = 0, threads: int | None = None
     ) -> Self:
-        """Build an index of a corpus. It is read twice, in blocks, and never held as a whole.
-
-        Cost: ivf O(n sqrt(n) d) in matrix products; hnsw O(n log(n) d) in slower steps. Memory: about a byte per
-        number, and up to twice that while it is built.
+        """Build an index of a corpus, which is read twice, in blocks. Memory: one to two bytes per number.
 
         Args:
             corpus: (n, d) `Vectors` or anything that `open_vectors` takes; at least 1,000 rows.
@@ -196,8 +187,7 @@ class Index:
     def search(self, queries: Any, depth: int, *, exclude: Positives | None = None) -> Found:
         """Find about the `depth` best corpus rows of each query.
 
-        The index returns a quarter more candidates than `depth`, at least 16 more, which are scored exactly. Cost: that
-        of the lists or the walk, and O(depth d) for each query.
+        The index returns a quarter more candidates than `depth`, at least 16 more, which are scored exactly.
 
         Args:
             queries: (n, d) `Vectors` or anything that `open_vectors` takes.

@@ -76,10 +76,8 @@ class Vectors:
 def open_vectors(vectors: Any, column: str | None = None) -> Vectors:
     """Open vectors (n, d) of any source. Only the shape and the type are checked here; a search checks the values.
 
-    A .npy or .safetensors file is read in place; a file that becomes shorter meanwhile raises an error. (A NumPy array
-    that maps a file, `np.load(..., mmap_mode="r")`, ends the process in that case: pass the path.) The column of a
-    Parquet file is copied once, a batch at a time, to a temporary file that exists as long as the Vectors: row groups
-    can be larger than the memory, and a search reads rows more than once.
+    A .npy or .safetensors file is read in place; a file that becomes shorter meanwhile raises an error. The column of a
+    Parquet file is copied once, a batch at a time, to a temporary file that exists as long as the Vectors.
 
     Args:
         vectors: A NumPy array, nested lists, a torch tensor, an Arrow table or column, or the path of a .npy,
