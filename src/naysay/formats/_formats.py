@@ -354,19 +354,25 @@ class Format:
         query = found[QUERY]
         positives = _scored(found[POSITIVES], scores.get(POSITIVES))
         negatives = _scored(found[NEGATIVES], scores.get(NEGATIVES))
-        in_one_list = not any(column.of == POSITIVES for column in self.columns)
+        in_one_list = bool(found[DOCUMENTS])
+        offset = 0 if in_one_list else len(positives)  # the places of negatives are counted in their own cells
         both = _scored(found[DOCUMENTS] if in_one_list else positives + negatives, scores.get(DOCUMENTS))
+        places_of_negatives: Sequence[int]
         if labels is None:  # of a list of documents the first one is the positive
-            n_positives = 1 if in_one_list else len(positives)
-            labels = [place < n_positives for place in range(len(both))]
-        if len(labels) != len(both):
+            n_positives = 1 if in_one_list else offset
+            positives, negatives = both[:n_positives], both[n_positives:]
+            places_of_negatives = range(n_positives, len(both))
+        elif len(labels) == len(both):
+            positives = [document for document, label in zip(both, labels, strict=True) if label]
+            places_of_negatives = [place for place, label in enumerate(labels) if not label]
+            negatives = [both[place] for place in places_of_negatives]
+        else:
             raise_unfit(f"a label for each of {len(both)} documents", labels)
-        negative_places = [place for place, label in enumerate(labels) if not label]
         return ReadRow(
             Read(query[0].key, query[1]) if len(query) == 2 else query[0],
-            [document for document, label in zip(both, labels, strict=True) if label],
-            [both[place] for place in negative_places],
-            [place - len(positives) for place in negative_places],
+            positives,
+            negatives,
+            [place - offset for place in places_of_negatives],
         )
 
     def without(self, row: dict[str, Any], places: Places, dropped: Sequence[int], fill: Fill) -> dict[str, Any] | None:
