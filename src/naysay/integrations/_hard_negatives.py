@@ -14,7 +14,7 @@ from naysay.detectors.by_reviewer import check_reviewers
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining.auto import judge_by_scores
+from naysay.mining.auto import choose_judge, judge_by_scores
 from naysay.mining.candidates import Candidates, Reason
 from naysay.mining.judge import Judge
 from naysay.mining.known import known_rows
@@ -126,7 +126,7 @@ def pick(
     problem = None
     if judge == "auto" and rescore is None:
         problem = _problem(queries, corpus, pairs, excluded, metric, rules, asked)
-        judge = choose_reviewed_judge(problem)
+        judge = choose_judge(problem) if problem.options.reviewer is None else choose_reviewed_judge(problem)
     else:
         judge = judge_by_scores(judge, lowest, positive_scores[one])
     deep = min(rules.last, corpus.n)
