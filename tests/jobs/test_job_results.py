@@ -1,10 +1,8 @@
 """The line at the end: hardness as in loops, the rate a bound on the truth; models, indices and reports in a job."""
 
 import json
-import pickle
 import re
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,9 +14,9 @@ from job_world import Encoder, Families, World, in_parts, lines
 import naysay as ns
 from naysay.detectors.rate import RateEstimate
 from naysay.errors import NaysayError
-from naysay.jobs import command
+from naysay.jobs import outputs
 from naysay.jobs import parts as job_parts
-from naysay.jobs.results import MinedFile, next_step
+from naysay.jobs.outputs import MinedFile
 from naysay.mining import mine
 from naysay.mining.options import INDEX_KINDS
 
@@ -93,37 +91,15 @@ def test_the_summary():
     )
 
 
-@pytest.mark.parametrize(
-    ("tally", "rate", "given", "words"),
-    [
-        ({"negatives": 0, "short": 3}, "unknown", {"depth": 90}, "there are no negatives"),
-        ({"negatives": 9, "short": 3}, 0.2, {"depth": 90}, "with --depth 90"),
-        ({"negatives": 9, "short": 3}, 0.01, {}, "Next: train on o.jsonl."),
-        ({"negatives": 9, "short": 0}, 0.2, {}, "a stricter --judge"),
-        ({"negatives": 9, "short": 0}, 0.2, {"judge": None}, "with --judge auto"),
-        ({"negatives": 9, "short": 0}, 0.2, {"judge": ns.detectors.Posterior()}, "with a smaller --false-share"),
-        ({"negatives": 9, "short": 0}, 0.2, {"target": 0.2}, "Next: train on o.jsonl."),
-        ({"negatives": 9, "short": 0}, 0.055, {}, "Next: train on o.jsonl."),
-        ({"negatives": 9, "short": 0}, 0.01, {"high": 0.4}, "rate is uncertain"),
-        ({"negatives": 9, "short": 0}, "unknown (why)", {}, "the false-negative rate is unknown"),
-    ],
-)
-def test_what_to_do_next(tally, rate, given, words):
-    rate = rate if isinstance(rate, str) else RateEstimate("", rate, 0.0, given.pop("high", 0.2), 0.95, 30, ())
-    advice = next_step(Path("o.jsonl"), tally, rate, **{"depth": 0, "judge": "one", "target": 0.05, **given})
-    assert advice.startswith("Next: ")
-    assert words in advice
-
-
 def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
     seen = []
-    own = command.sampled_mined
+    own = outputs.Mined
 
-    def keep(*given):
-        seen.append(own(*given))
+    def keep(*given, **options):
+        seen.append(own(*given, **options))
         return seen[-1]
 
-    monkeypatch.setattr(command, "sampled_mined", keep)
+    monkeypatch.setattr(outputs, "Mined", keep)
     whole = mine(world.queries, world.corpus, world.known, 5, on_short="random", judge=ns.detectors.MaxScore(0.1))
     for rows in (5, 24):
         in_parts(monkeypatch, rows)
@@ -245,18 +221,6 @@ def test_a_report_of_a_job(world, monkeypatch):
     assert len(asked["provenance"]["--corpus-vectors"]) == 64
     with pytest.raises(NaysayError, match=r"^mine: `--report` must be in an existing folder"):
         world.run(report="nowhere/report.html")
-
-
-def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
-    mined = mine(world.queries, world.corpus, world.known, 2)
-    texts = {"query_texts": world.anchors, "corpus_texts": world.texts}
-    mined.write(tmp_path / "train.jsonl", with_scores=True, **texts)
-    row = lines(tmp_path / "train.jsonl")[0]
-    assert np.float32(row["scores"][1]) == mined.scores[0, 0]
-    with pytest.raises(
-        TypeError, match=r"^Mined: it cannot be pickled, because it can judge again\. Keep its arrays, or call mined"
-    ):
-        pickle.dumps(mined)
 
 
 @pytest.mark.parametrize(

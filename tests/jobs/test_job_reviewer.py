@@ -108,6 +108,7 @@ def test_people_check_what_the_model_said(files, tmp_path):
     with serving(grader) as url:
         first = mine(files, output, url)
         assert first.false_negatives.bound
+        assert not (tmp_path / "train.found.jsonl").exists()  # they are left out
         head, *rows = csv.reader(review.read_text().splitlines())
         assert rows
         assert all(is_false(int(row[0][1:]), int(row[2][1:])) for row in rows)
@@ -120,6 +121,10 @@ def test_people_check_what_the_model_said(files, tmp_path):
     written = [json.loads(line) for line in output.read_text().splitlines()]
     several = [row for row in written if len(row["pos"]) > 1]
     assert len(several) == len(rows)
+    found = [json.loads(line) for line in (tmp_path / "train.found.jsonl").read_text().splitlines()]
+    asked = {(row[0], row[2]) for row in rows}
+    assert {(each["anchor"], each["positive"]) for each in found} == asked  # which positives are not labelled ones
+    assert all(0 < each["score"] < 1 for each in found)
     negatives = [(row["query"], text) for row in written for text in row["neg"]]
     numbers = [(int(query.split()[1]), int(text.split()[1])) for query, text in negatives]
     true_share = np.mean([is_false(*pair) for pair in numbers])

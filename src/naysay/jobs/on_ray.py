@@ -16,7 +16,7 @@ from naysay._packages import need_package
 from naysay.checks import raise_invalid, shown
 from naysay.encode.model import load_model
 from naysay.errors import MissingExtraError, NaysayError
-from naysay.jobs.guards import KeptJobError
+from naysay.jobs.folder import KeptJobError
 from naysay.jobs.options import JobOptions
 from naysay.jobs.shards import Call, CorpusFile, ShardedCorpus
 from naysay.kernels.threads import threads
@@ -185,11 +185,8 @@ def _raise_failed(what: str, error: Exception) -> NoReturn:
 
 
 @contextmanager
-def cluster_of(job: JobOptions, mining: MiningOptions) -> Iterator[Cluster | None]:
-    """Connect to the Ray of a job, or start one here, which ends with the block; None for the local engine."""
-    if job.engine == "local":
-        yield None
-        return
+def cluster_of(job: JobOptions, mining: MiningOptions) -> Iterator[Cluster]:
+    """Connect to the Ray of a job, or start one here, which ends with the block."""
     if mining.approximate is not None:
         raise_invalid("approximate", "left out with the engine 'ray', which is exact", shown(mining.approximate))
     ray = need_package("ray", "2.40", below="3", extra="ray")

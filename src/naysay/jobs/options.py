@@ -179,6 +179,15 @@ class JobOptions:
         return self.review_file or self.output.with_name(f"{Path(self.output.name).stem}.review.csv")
 
     @property
+    def targets(self) -> dict[str, Place]:
+        """{option: file} of all that is written at the end, if there is something to write."""
+        found_file = self.output.with_name(f"{Path(self.output.name).stem}.found.jsonl")
+        written = {"--output": self.output, "--report": self.report, "--review-file": self.review_path}
+        if self.reviewer is not None:
+            written["--found-file"] = found_file
+        return {option: path for option, path in written.items() if path is not None}
+
+    @property
     def vector_files(self) -> dict[str, Path]:
         """{"query" and "corpus": file}, once URLs are copied; empty where a model makes the vectors."""
         both = {"query": self.query_vectors, "corpus": self.corpus_vectors}

@@ -5,21 +5,21 @@ Each step is done once and kept in the folder of the job, so that a job that is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._options import command_fields, flag_of
 from naysay.checks import raise_invalid, with_option_names
 from naysay.detectors.by_reviewer import check_reviewers
 from naysay.jobs import tables
-from naysay.jobs.folder import INDEX, VECTORS, JobFolder, raise_damaged
-from naysay.jobs.guards import disk_errors
-from naysay.jobs.on_ray import Cluster
+from naysay.jobs.folder import COPY, INDEX, VECTORS, JobFolder, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.tables import PairColumn, Side
 from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
@@ -35,11 +35,15 @@ from naysay.mining.problem import (
     checked_problem,
     with_index,
 )
-from naysay.mining.reviewing import MiningReview, choose_reviewed_judge, review, review_of_state, review_state
+from naysay.mining.reviewing import choose_reviewed_judge, review, review_of_state, review_state
+from naysay.places import Remote, copy_of, fetch
 from naysay.positives import Positives
 from naysay.search._scan import open_pairs
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.tables import check_memory
+
+if TYPE_CHECKING:
+    from naysay.jobs.on_ray import Cluster
 
 # Bytes of memory. They were measured, with some room.
 _SLOT_BYTES = 200  # of a candidate while the stages sort and judge it
@@ -50,6 +54,37 @@ MIN_PART_ROWS = 4096  # anchors of a part: each part reads the corpus again
 MIN_PARTS = 16  # of a large job, so that a kill loses little
 _REVIEW_COMMAND = "naysay mine ... --reviewer KIND --review 100"
 _KNOWN_ARRAYS = ("indptr", "indices", "filter", "relation")
+
+
+# ---- inputs in a store ---------------------------------------------------------------------------------------------
+
+
+def version_of(remote: Remote) -> dict[str, Any]:
+    """What the record of a job has of an input in a store: its size, and what changes when it is replaced."""
+    versions = "\n".join(f"{path} {version}" for path, _, version in remote.files)
+    return {"bytes": remote.size, "version": hashlib.sha256(versions.encode()).hexdigest()}
+
+
+def with_copies(
+    folder: JobFolder, job: JobOptions, remotes: Mapping[str, Remote], log: Callable[[str], None]
+) -> tuple[JobOptions, dict[str, str]]:
+    """The options with paths of copies in place of URLs, and {copy: what it is a copy of}. Each is made once."""
+    paths: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    fields_of_flags = {flag_of(one): one.name for one in command_fields(job)}
+    for option, remote in remotes.items():
+        stem = option.strip("-")
+        step = f"copy of {option}"
+        place = folder.path / f"{stem}{COPY}"
+        copy = copy_of(remote, place, stem)
+        if step not in folder.steps:
+            log(f"{remote.url}: {remote.size:,} bytes are copied to {place}.")
+            place.mkdir(exist_ok=True)
+            fetch(option, remote, place, stem)
+            folder.finish(step, remote.size)
+        paths[fields_of_flags[option]] = copy.path
+        names |= copy.names
+    return replace(job, **paths), names
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -69,12 +104,9 @@ class Tables:
 
 def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> Tables:
     """Return what is known, the queries and the documents; read once, then from the folder."""
-    if "tables" not in folder.steps:
+    if not {*folder.steps.get("tables", {"files": [""]})["files"]} <= folder.files.keys():
         folder.finish("tables", _read_tables(folder, job, keep_own_text=keep_own_text))
     step = folder.steps["tables"]
-    for name in step["files"]:
-        if name not in folder.files:
-            raise_damaged(name)
     queries = tables.open_side(folder, "query", **step["query"])
     corpus = tables.open_side(folder, "corpus", **step["corpus"])
     arrays = folder.arrays("known.npz")
@@ -172,7 +204,7 @@ class Ready:
 
 
 def prepare(
-    folder: JobFolder, job: JobOptions, options: MiningOptions, job_tables: Tables, cluster: Cluster | None = None
+    folder: JobFolder, job: JobOptions, options: MiningOptions, job_tables: Tables, cluster: Cluster | None
 ) -> Ready:
     """Find the vectors, check everything, and decide what is suspected.
 
@@ -193,13 +225,12 @@ def prepare(
         problem = problem.with_exact_search()
     else:
         problem = replace(problem, searcher=cluster.corpus(files["corpus"], queries, corpus, problem.options))
-    problem = problem.with_known_scores(_known_scores(folder, problem))
+    problem = problem.with_known_scores(folder.array("known_scores.npy", problem.score_known, mmap=False))
     problem = replace(problem, drawn_background=_background(folder, problem))
     if options.approximate is not None:
-        index = folder.claim(INDEX)
+        index = folder.path / INDEX
         with disk_errors(index), with_option_names("mine", {"path": "--approximate"}):
             problem = with_index(problem, index)
-        folder.record_folder(INDEX)
     texts = job_tables.queries.texts, job_tables.corpus.texts
     problem = replace(problem, texts=texts, names=(job_tables.queries.ids, job_tables.corpus.ids))
     if options.reviewer is not None:
@@ -208,7 +239,8 @@ def prepare(
     if options.reviewer is None:
         judge = choose_judge(problem, fitted)
     else:
-        judge = choose_reviewed_judge(problem, fitted, _review(folder, problem, fitted))
+        state = folder.arrays("review.npz", lambda: review_state(review(problem, fitted)))  # it is done once
+        judge = choose_reviewed_judge(problem, fitted, review_of_state(state))
     return Ready(problem, judge, job_tables, np.sort(problem.background.scores), part_rows)
 
 
@@ -246,7 +278,7 @@ def _encoded(folder: JobFolder, job: JobOptions, job_tables: Tables, cluster: Cl
         if side.texts is None:
             raise_invalid("--model", f"given where the {name} has texts", "ids alone")
     model = load_model(job.model, device=job.device) if isinstance(job.model, str | Path) else job.model
-    vectors_folder = job.encoded if isinstance(job.encoded, Path) else folder.claim(VECTORS)
+    vectors_folder = job.encoded if isinstance(job.encoded, Path) else folder.path / VECTORS
     files: dict[str, Path] = {}
     with nullcontext() if cluster is None else cluster.encoding() as each:
         for name, side in sides.items():
@@ -260,8 +292,6 @@ def _encoded(folder: JobFolder, job: JobOptions, job_tables: Tables, cluster: Cl
                     prompt=prompts[name] or None,
                     each=each,
                 )
-    if not isinstance(job.encoded, Path):
-        folder.record_folder(VECTORS)
     digests = {name: folder.inputs.watch(f"--{name}-vectors", path)["sha256"] for name, path in files.items()}
     if folder.steps.get("encoded", digests) != digests:
         advice = "Put the model back, or start again with --fresh."
@@ -272,55 +302,46 @@ def _encoded(folder: JobFolder, job: JobOptions, job_tables: Tables, cluster: Cl
 
 def _bm25_lists(folder: JobFolder, job_tables: Tables, depth: int) -> NDArray[Any]:
     """(n, depth) the best documents by BM25, computed once. Its index of all words is in memory meanwhile."""
-    if "bm25.npy" not in folder.files:
-        sides: Mapping[str, Side] = {"--queries": job_tables.queries, "--corpus": job_tables.corpus}
+
+    def lists() -> NDArray[np.int32]:
         texts = []
-        for option, side in sides.items():
+        for option, side in (("--queries", job_tables.queries), ("--corpus", job_tables.corpus)):
             if side.texts is None:
                 raise_invalid(option, "a file with texts for --source bm25", "none")
             texts.append(side.texts.chunked())
         known = job_tables.known
         without_relation = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
-        lists = bm25(texts[0], texts[1], depth, exclude=without_relation)
-        folder.write_array("bm25.npy", lists.ids.astype(np.int32))
-    return folder.array("bm25.npy")
+        return bm25(texts[0], texts[1], depth, exclude=without_relation).ids.astype(np.int32)
 
-
-def _known_scores(folder: JobFolder, problem: Problem) -> NDArray[np.float32]:
-    if "known_scores.npy" not in folder.files:
-        folder.write_array("known_scores.npy", problem.score_known())
-    return folder.array("known_scores.npy", mmap=False)
+    return folder.array("bm25.npy", lists)
 
 
 def _background(folder: JobFolder, problem: Problem) -> Background:
     """The scores of random pairs, which hardness is measured by, and a threshold by shares."""
-    if "background.npz" not in folder.files:
+
+    def draw() -> dict[str, NDArray[Any]]:
         drawn = problem.background
         about = {"n_positives": np.asarray(drawn.n_positives), "whole": np.asarray(drawn.whole)}
-        folder.write_arrays("background.npz", {"scores": drawn.scores, **about})
-    kept = folder.arrays("background.npz")
+        return {"scores": drawn.scores, **about}
+
+    kept = folder.arrays("background.npz", draw)
     return Background(kept["scores"], int(kept["n_positives"]), bool(kept["whole"]))
 
 
 def _fit(folder: JobFolder, problem: Problem) -> FittedPosterior:
     """The posterior of the job and its lists: fitted once, then restored, so that all parts have the same."""
     names = [each.name for each in fields(FitLists)]
-    if "fit.npz" not in folder.files:
-        fit = fit_posterior(problem)
-        state = {f"posterior/{name}": np.asarray(value) for name, value in fit.posterior.state().items()}
-        folder.write_arrays("fit.npz", state | {name: getattr(fit.lists, name) for name in names})
-    kept = folder.arrays("fit.npz")
-    posterior = unfitted(problem)
     prefix = "posterior/"
+
+    def fit() -> dict[str, NDArray[Any]]:
+        done = fit_posterior(problem)
+        state = {f"{prefix}{name}": np.asarray(value) for name, value in done.posterior.state().items()}
+        return state | {name: getattr(done.lists, name) for name in names}
+
+    kept = folder.arrays("fit.npz", fit)
+    posterior = unfitted(problem)
     posterior.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
     return FittedPosterior(posterior, FitLists(**{name: kept[name] for name in names}))
-
-
-def _review(folder: JobFolder, problem: Problem, fitted: FittedPosterior) -> MiningReview:
-    """The review of the job: done once, then restored, so that all parts have the same."""
-    if "review.npz" not in folder.files:
-        folder.write_arrays("review.npz", review_state(review(problem, fitted)))
-    return review_of_state(dict(folder.arrays("review.npz")))
 
 
 def open_vectors_file(option: str, path: Path) -> Vectors:

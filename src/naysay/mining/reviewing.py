@@ -287,12 +287,15 @@ def choose_reviewed_judge(
     return policy.judge() if policy.usable() else choose_judge(problem, fitted)
 
 
+def found_positives(judge: Judge) -> tuple[Ids, Ids]:
+    """(anchors, items) that a reviewer found to be positives."""
+    none = np.empty(0, np.int64)
+    return judge.policy.review.found if isinstance(judge.policy, ByReview) else (none, none)
+
+
 def positives_to_write(problem: Problem, judge: Judge) -> tuple[Positives, Floats32]:
     """The known pairs and those that a reviewer found, with their scores: for false_negatives="positive"."""
-    policy = judge.policy
-    if not isinstance(policy, ByReview):
-        return problem.known, problem.known_scores
-    found = Positives.from_pairs(*policy.review.found, problem.queries.n, problem.n_items)
+    found = Positives.from_pairs(*found_positives(judge), problem.queries.n, problem.n_items)
     known = problem.known.union(found)
     return known, problem.score(*known.pairs())
 
