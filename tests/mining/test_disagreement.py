@@ -4,28 +4,36 @@ import numpy as np
 
 import naysay as ns
 from naysay.mining import disagreement
-from naysay.mining.disagreement import _diffused, _mutual, _others
-from naysay.search import search
 
 
-def two_arms(n=150):
+def two_arms(n=90):
     """Two rings of points on a sphere, close to each other: nearest points lie across, the data goes around."""
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
-    height = np.repeat([0.06, -0.06], n)
+    height = np.repeat([0.1, -0.1], n)
     around = np.concatenate([angle, angle + np.pi / n])
     points = np.stack([np.cos(around), np.sin(around), height], axis=1)
     return points / np.linalg.norm(points, axis=1, keepdims=True), np.repeat([0, 1], n)
 
 
-def test_the_diffusion_is_the_solution_of_the_dense_system():
+def test_lists_are_those_of_the_dense_system():
     vectors = np.random.default_rng(0).standard_normal((25, 4))
-    adjacency = _mutual(vectors, _others(search(vectors, vectors, 9).ids))
-    matrix = adjacency.toarray()
-    np.testing.assert_allclose(matrix, matrix.T)
-    for alpha in (0.0, 0.5, 0.99):
-        exact = np.linalg.inv(np.eye(25) - alpha * matrix)
-        for sample in range(25):
-            np.testing.assert_allclose(_diffused(adjacency, sample, alpha), exact[sample], atol=1e-4)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosine = unit @ unit.T
+    np.fill_diagonal(cosine, -np.inf)
+    nearest = np.argsort(-cosine, axis=1)[:, :8]
+    weights = np.zeros((25, 25))
+    for i in range(25):
+        for j in nearest[i]:
+            if i in nearest[j]:
+                weights[i, j] = max(cosine[i, j], 0.0) ** 3
+    scale = np.sqrt(weights.sum(axis=1))
+    for alpha in (0.5, 0.99):
+        along = np.linalg.inv(np.eye(25) - alpha * weights / np.outer(scale, scale))
+        lists = disagreement(vectors, k=5, graph=8, alpha=alpha)
+        for i in range(25):
+            others = [j for j in np.argsort(-along[i]) if j != i][:5]
+            assert {*lists.negatives[i].tolist()} - {-1} == {*nearest[i, :5].tolist()} - {*others}
+            assert {*lists.positives[i].tolist()} - {-1} == {*others} - {*nearest[i, :5].tolist()}
 
 
 def test_negatives_lie_on_the_other_arm_and_positives_on_the_same():

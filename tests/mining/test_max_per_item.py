@@ -39,8 +39,8 @@ def greedy(mined, counts, cap):
     return taken
 
 
-@pytest.mark.parametrize("options", [{}, {"judge": None}, {"judge": "auto"}, {"k": np.arange(N) % 6}])
-@pytest.mark.parametrize("cap", [1, 3, 20])
+@pytest.mark.parametrize("options", [{}, {"judge": "auto"}, {"judge": None, "k": np.arange(N) % 6}])
+@pytest.mark.parametrize("cap", [1, 3])
 def test_the_choice_is_that_of_plain_loops(options, cap):
     mined = mine(max_per_item=cap, **options)
     expected = greedy(mined, mined.counts, cap)
@@ -82,9 +82,8 @@ def test_auto_states_the_estimate_of_the_final_set():
 
 
 @pytest.mark.parametrize(
-    "options", [{"judge": "share:0.999"}, {"judge": "auto"}, {"judge": "none", "on_short": "drop"}]
+    ("options", "rows"), [({"judge": "auto"}, 60), ({"judge": "auto"}, 7), ({"judge": "none", "on_short": "drop"}, 7)]
 )
-@pytest.mark.parametrize("rows", [60, 7])
 def test_a_job_gives_the_same_in_any_parts(tmp_path, monkeypatch, options, rows):
     np.save(tmp_path / "q.npy", QUERIES)
     np.save(tmp_path / "c.npy", CORPUS)
