@@ -8,7 +8,7 @@ import pytest
 import naysay as ns
 from naysay import cli
 
-NAMES = [f"column_{place:05d}" for place in range(20_000)]
+NAMES = [f"column_{place:05d}" for place in range(2_000)]
 WIDE_ENOUGH = 2_000  # characters of a message
 
 
@@ -25,7 +25,7 @@ def is_short(sentence):
     assert len(sentence) < WIDE_ENOUGH
     assert sum(name in sentence for name in NAMES) < 30
     assert "column_00000" in sentence
-    assert "19,9" in sentence or "199" in sentence  # how many more there are
+    assert "1,9" in sentence or "19" in sentence  # how many more there are
 
 
 MINE = ["--query-vectors", "v.npy", "--corpus-vectors", "v.npy", "-k", "1", "-o", "out.jsonl"]
@@ -52,6 +52,6 @@ def test_a_command_names_some_columns(words, capsys):
 @pytest.mark.parametrize("read", [ns.Positives.from_csv, ns.Positives.from_parquet])
 def test_a_wrong_column_gets_the_nearest(read):
     with pytest.raises(ns.NaysayError) as error:
-        read("wide.csv" if read == ns.Positives.from_csv else "wide.parquet", "kolumn_12345", "column_00000")
+        read("wide.csv" if read == ns.Positives.from_csv else "wide.parquet", "kolumn_01234", "column_00000")
     is_short(str(error.value))
-    assert "column_12345" in str(error.value)
+    assert "column_01234" in str(error.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -509,7 +510,8 @@ def _chosen_column(schema: Any, wanted: str | None) -> str:
         inner = kind.value_type if is_list else kind
         return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner))
 
-    unique = [field for field in schema if schema.names.count(field.name) == 1]
+    columns_named = Counter(schema.names)
+    unique = [field for field in schema if columns_named[field.name] == 1]
     numeric = [field.name for field in unique if is_number(field.type)]
     if wanted is not None:
         check_one_of("column", wanted, schema.names)
