@@ -175,10 +175,11 @@ def test_without_a_posterior_the_95_percent_rule_acts_alone():
 
 
 def test_without_positives_bands_are_a_guess():
-    found = mine(WORLD.queries[:40], WORLD.corpus, None, 10, ignore=([2], [2]))
-    free = np.ones((40, len(WORLD.corpus)), bool)
+    queries, corpus = WORLD.queries[:30], WORLD.corpus[:200]
+    found = mine(queries, corpus, None, 10, ignore=([2], [2]))
+    free = np.ones((30, 200), bool)
     free[2, 2] = False
-    chosen = ns.detectors.choose_thresholds(plain_scores(WORLD.queries[:40], WORLD.corpus)[free])
+    chosen = ns.detectors.choose_thresholds(plain_scores(queries, corpus)[free])
     assert isinstance(found.judge, Bands)
     assert (found.judge.low, found.judge.high) == (chosen.low, chosen.high)  # of all pairs
     assert "guess" in found.rule
