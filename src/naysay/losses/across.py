@@ -28,29 +28,24 @@ def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
     """Gather the rows of every process of the group, for `in_batch` to take as keys.
 
     Row i of this process is row first + i of all, so in_batch(anchors, rows, partner=first + torch.arange(n)) has the
-    negatives of one batch of N. Gradients flow: that of a row is the sum over all processes' losses, sent to the
-    process of that row. DistributedDataParallel then averages over processes, so the mean of each process's losses
-    gives the gradient of the mean over the whole batch if all n are equal. If not, return
-    losses.sum() * processes / N.
-
-    Every process must call it, and run backward, the same number of times: they wait for each other.
-
-    Cost: N d numbers received, and a sum of N d numbers over all processes in the backward pass; memory N d.
+    negatives of one batch of N. The gradient of a row is the sum over all processes' losses. DistributedDataParallel
+    then averages over processes: the mean of each process's losses gives the gradient of the mean over the whole batch
+    if all n are equal; if not, return losses.sum() * processes / N. Every process must call it, and run backward, the
+    same number of times. Cost: N d numbers received, and a sum of N d numbers in the backward pass.
 
     RocketQA's cross-batch negatives: Qu et al. NAACL 2021; SimCLR's and CLIP's global batch.
 
     Args:
         vectors: (n, d) this process's rows, or (n,) ids or labels; n may differ between processes, and may be 0.
-        group: A process group of torch.distributed; None is all processes. Without torch.distributed, or in a group
-            of one, the result is the vectors themselves, so that the same loop runs on one process.
+        group: A process group of torch.distributed; None is all processes. In a group of one, or without
+            torch.distributed, the result is the vectors themselves.
 
     Returns:
         `rows` (N, d) of all processes in the order of their ranks, and `first`, the index of this process's first row.
 
     Raises:
-        NaysayError: On all processes, if widths or dtypes differ between them, or only some require gradients; also if
-            the vectors have another shape or dtype, this process is not in the group, its backend does not exchange
-            tensors of this device, or torchrun started several processes without init_process_group.
+        NaysayError: On all processes, if widths or dtypes differ between them, or only some require gradients; or if
+            the vectors or the group do not fit.
 
     Examples:
         >>> import torch

@@ -23,11 +23,7 @@ def all_items(anchors: Tensor, items: Tensor, positives: Any, *, weight: Any = 0
 
     The sum over all items of c_i r_i^2 is a' (V' C V) a, one matrix of (d, d) for the whole batch, so that
     the cost is O((B + n) d^2 + positives * d), not O(B n d); for the squared loss only. With weight 0 the optimum is
-    the trivial r = 1. The published code leaves out the number of positives, a constant.
-
-    Chen, Zhang, Zhang, Liu, Ma. Efficient Neural Matrix Factorization without Sampling for Recommendation. TOIS 2020
-    (r = a.(h * v): pass a * h as the anchors); Yu, Bilenko, Lin. Selection of Negative Samples for One-class Matrix
-    Factorization. SDM 2017.
+    the trivial r = 1. Chen et al. ENMF. TOIS 2020 (pass a * h as the anchors); Yu et al. SDM 2017.
 
     Args:
         anchors: (B, d).

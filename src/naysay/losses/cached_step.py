@@ -15,17 +15,13 @@ from naysay.checks import check_whole, public, raise_invalid
 def cached_step(encode: Callable[[Any], Tensor], inputs: Any, loss: Callable[..., Tensor], *, chunk: int) -> Tensor:
     """Add the gradients of `loss` over a whole batch to the parameters, with one chunk of activations in memory.
 
-    First every chunk is encoded without gradients, and its random state recorded; then the loss and its gradients in
-    the vectors are computed at once; then every chunk is encoded again with gradients, under its own random state, so
-    that dropout is the same, and the gradients of the vectors are passed on. The result equals one backward pass over
-    the whole batch. Cost: one more forward pass. With DistributedDataParallel, call it under `no_sync()` and add up
-    the gradients afterwards, or they are exchanged after every chunk.
-
-    Gao, Zhang, Han, Callan. Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup. RepL4NLP 2021.
+    Every chunk is encoded without gradients; the loss and its gradients in the vectors are computed at once; then every
+    chunk is encoded again with gradients, with the same dropout. The result equals one backward pass over the whole
+    batch. Cost: one more forward pass. With DistributedDataParallel, call it under `no_sync()` and add up the gradients
+    afterwards. Gao et al. GradCache. RepL4NLP 2021.
 
     Args:
-        encode: encode(chunk of an input) -> (n, d). A module with batch normalisation in training raises an error,
-            because its statistics would be those of chunks.
+        encode: encode(chunk of an input) -> (n, d), without batch normalisation in training.
         inputs: What to encode, with a length and slices; or a tuple of several, such as (queries, documents).
         loss: loss(*vectors, one (B, d) for each input) -> one number, such as `in_batch(a, b).mean()`.
         chunk: How many rows to encode at a time.

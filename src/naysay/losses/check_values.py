@@ -14,12 +14,10 @@ _switch: bool | None = None  # None: by device
 class check_values:
     """Switch the checks of values on or off, for this process from now on, or inside a `with` block.
 
-    Every loss checks types, shapes and devices. Checks of values (scores are finite, weights are at least 0, log_q is
-    at most 0, partners and labels are in range, the result is finite) have to read the numbers. On an accelerator that
-    waits for all work that was queued before. So by default values are checked if tensors are on the CPU, and not on
-    other devices. They are never checked while `torch.compile` or `torch.export` traces a loss.
-
-    Without the checks a NaN in the scores gives a NaN in the loss, and an index out of range is torch's own error.
+    Every loss checks types, shapes and devices. Checks of values (finite scores, weights of at least 0, labels in range,
+    ...) have to read the numbers, which on an accelerator waits for all queued work. So by default values are checked
+    on the CPU only. They are never checked while `torch.compile` or `torch.export` traces a loss. Without the checks a
+    NaN in the scores gives a NaN in the loss.
 
     Args:
         enabled: True: always check, to find an error on an accelerator. False: never check. None: the default.

@@ -70,9 +70,7 @@ def in_batch(
     """Compute InfoNCE of each anchor against all keys.
 
     For two views of a batch, in_batch(z, partner=...) with z of both is NT-Xent. For both directions of pairs take the
-    mean of in_batch(a, b) and in_batch(b, a).
-
-    Chen, Kornblith, Norouzi, Hinton. A Simple Framework for Contrastive Learning of Visual Representations. ICML 2020.
+    mean of in_batch(a, b) and in_batch(b, a). Chen et al. SimCLR. ICML 2020.
 
     Args:
         anchors: (N, d).
@@ -253,10 +251,8 @@ def in_batch_hinge(
 ) -> Tensor:
     """Compute the hinge loss of each anchor against all keys: sum_j max(0, margin + s_ij - s_ip), p its positive.
 
-    For both directions of pairs add in_batch_hinge(a, b) and in_batch_hinge(b, a). The paper sums over rows, so that
-    its step grows with the batch. The hardest negative from the first step on can stall: lower `among` during training.
-
-    Faghri, Fleet, Kiros, Fidler. VSE++: Improving Visual-Semantic Embeddings with Hard Negatives. BMVC 2018.
+    For both directions of pairs add in_batch_hinge(a, b) and in_batch_hinge(b, a). The hardest negative from the first
+    step on can stall: lower `among` during training. Faghri et al. VSE++. BMVC 2018.
 
     Args:
         anchors: (N, d).
@@ -329,9 +325,7 @@ def eliminate(
 
         -log( e^{z_i.z_i'/t} / (e^{z_i.z_i'/t} + sum over j with y_j != y_i of w_ij e^{z_i.z_j/t}) )
 
-    Without labels it is plain InfoNCE. A row whose negatives are all eliminated gives 0.
-
-    Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+    Without labels it is plain InfoNCE. A row whose negatives are all eliminated gives 0. Chen et al. ICLR 2022.
 
     Args:
         z: (N, d).
@@ -388,9 +382,7 @@ def attract(
 
     P_i has the partner and every column with i's label; they stay in the denominator. Without labels it is plain
     InfoNCE. The coefficient of a positive in the gradient is 1/|P_i| minus its softmax, which is negative for a
-    positive that is already close: it is then pushed away. That is not clamped.
-
-    Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+    positive that is already close: it is then pushed away. That is not clamped. Chen et al. ICLR 2022.
 
     Args:
         z: (N, d).
@@ -436,9 +428,7 @@ def sup_con(
 ) -> Tensor:
     """Compute the mean over an anchor's class P_i of -log( e^{z_i.z_p/t} / sum_s e^{z_i.z_s/t} ).
 
-    A row that is alone in its class gives 0. For a mean over pairs instead of rows, weight row i by |P_i|.
-
-    Khosla et al. Supervised Contrastive Learning. NeurIPS 2020.
+    A row that is alone in its class gives 0. For a mean over pairs, weight row i by |P_i|. Khosla et al. NeurIPS 2020.
 
     Args:
         z: (N, d).
@@ -517,12 +507,10 @@ def invariant_spreading(
     """Compute -log P(i' | i) - weight * sum over j other than i, i' of log(1 - P(j | i)).
 
     P(j | i) is the softmax of z_i.z_j / t over all rows but i; i' is the other view of i. weight=0 is NT-Xent. The
-    second term pushes on every negative whose probability is not small, not only through the denominator. It is exact
-    also where a probability is close to 1.
+    second term pushes on every negative whose probability is not small. It is exact also for probabilities close to 1.
 
-    Ye, Zhang, Yuen, Chang. Unsupervised Embedding Learning via Invariant and Spreading Instance Feature. CVPR 2019.
-    The paper sums log(1 - P(i | j)) over j, its code this form: both have the same total over a batch. The code also
-    takes no gradient through the keys; here all vectors get theirs.
+    Ye et al. CVPR 2019. The paper sums log(1 - P(i | j)) over j: the total over a batch is the same. Its code takes no
+    gradient through the keys; here all vectors get theirs.
 
     Args:
         z: (N, d).

@@ -18,13 +18,10 @@ def keep_hardest(values: Tensor, keep: float, *, groups: Any = None, mask: Any =
 
     For losses (B,) of a batch, (losses * keep_hardest(losses, 0.5)).sum() trains on the harder half. For values (B, K)
     of slots, the choice is made row by row, for `weights` of a loss. Of equal values the first ones stay. With
-    `groups` at most one of each group stays, its hardest: near-duplicates do not fill the choice.
+    `groups` at most one of each group stays, its hardest: near-duplicates do not fill the choice. Wrong labels have
+    high losses, too: with noisy labels this trains on the noise.
 
-    Hard examples and wrong labels have high losses alike: with noisy labels this trains on the noise.
-
-    Shrivastava, Gupta, Girshick. Training Region-based Object Detectors with Online Hard Example Mining. CVPR 2016
-    (its groups are overlapping regions); Yuan, Yang, Zhang. Hard-Aware Deeply Cascaded Embedding. ICCV 2017 (each
-    head keeps a share of the pairs; the paper's heads see what the head before found hard, its code sorts all anew).
+    Shrivastava et al. Online Hard Example Mining. CVPR 2016; Yuan et al. Hard-Aware Deeply Cascaded. ICCV 2017.
 
     Args:
         values: (B,) or (B, K), higher is harder.

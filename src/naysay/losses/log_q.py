@@ -17,12 +17,9 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
     """Convert the log_q of rows drawn without replacement to -log(1/q_j + a_j), for an unbiased softmax.
 
     a_j is the number of slots drawn after slot j. A distinct row never repeats an item, so e^{s_j} / q_j estimates the
-    sum over the items that were still free; the earlier ones are known, and are added. The mean over j of
-    sum_{i<j} e^{s_i} + e^{s_j} / q_j is unbiased for the sum over all items (Des Raj's estimator), and collecting terms
-    by slot gives e^{s_j} (1/q_j + a_j) / K, which is what `info_nce` sums with this log_q. Without it the sum is too
-    low by about K / 2 items of n.
-
-    Des Raj. Some Estimators in Sampling with Varying Probabilities without Replacement. JASA 1956.
+    sum over the items that were still free, and the mean over j of sum_{i<j} e^{s_i} + e^{s_j} / q_j is unbiased for
+    the sum over all items. Terms by slot are e^{s_j} (1/q_j + a_j) / K, which `info_nce` sums with this log_q. Without
+    it the sum is too low by about K / 2 items of n. Des Raj. JASA 1956.
 
     Args:
         log_q: (B, K) from a pool with distinct=True: the log-probability of slot j given the row's earlier slots.
@@ -52,11 +49,9 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
 def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
     """Return the log-probability of negatives drawn by several samplers: log sum_m share_m q_m.
 
-    A row of B in-batch negatives, drawn by popularity, and B' uniform ones is one row of B + B' draws from
-    Q = (B q_batch + B' / n) / (B + B'). Correcting each slot by the sampler that drew it has a larger variance, and is
-    biased where one of them cannot draw every item.
-
-    Yang et al. Mixed Negative Sampling for Learning Two-tower Neural Networks in Recommendations. WWW 2020.
+    A row of B in-batch negatives and B' uniform ones is one row of B + B' draws from Q = (B q_batch + B' / n) /
+    (B + B'). Correcting each slot by the sampler that drew it is biased where one of them cannot draw every item.
+    Yang et al. Mixed Negative Sampling. WWW 2020.
 
     Args:
         log_qs: One array for each sampler, all of one shape: the log-probability of EVERY slot's id under that

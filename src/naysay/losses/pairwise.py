@@ -23,10 +23,7 @@ _LEAST_DEVIATION = 1e-3
 def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
     """Compute the Bayesian personalised ranking loss, sum_j w_j * -log sigmoid(p - s_j).
 
-    The paper's BPR-Opt is a sum over triples (anchor, positive, negative), so a row is a sum over its negatives;
-    pass weights of 1 / K for the mean. One negative a row is the usual choice.
-
-    Rendle, Freudenthaler, Gantner, Schmidt-Thieme. BPR: Bayesian Personalized Ranking from Implicit Feedback. UAI 2009.
+    A row is a sum over its negatives, as in the paper; pass weights of 1 / K for the mean. Rendle et al. UAI 2009.
 
     Args:
         positive: (B,) scores.
@@ -50,10 +47,7 @@ def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any =
 def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any = None, weights: Any = None) -> Tensor:
     """Compute the triplet margin loss on scores, sum_j w_j * max(0, s_j - p + margin).
 
-    With distances d = -score this is max(0, d_ap - d_an + margin). Where that is exactly 0, so is the gradient.
-
-    Weinberger and Saul. Distance Metric Learning for Large Margin Nearest Neighbor Classification. JMLR 2009;
-    Schroff, Kalenichenko, Philbin. FaceNet. CVPR 2015.
+    With distances d = -score this is max(0, d_ap - d_an + margin). Weinberger and Saul. JMLR 2009; FaceNet. CVPR 2015.
 
     Args:
         positive: (B,) scores, higher is closer.
@@ -80,10 +74,7 @@ def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any
 def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
     """Compute binary cross-entropy over a positive and its negatives: -log sigmoid(p) - sum_j w_j log sigmoid(-s_j).
 
-    Skip-gram's negative sampling.
-
-    Mikolov, Sutskever, Chen, Corrado, Dean. Distributed Representations of Words and Phrases and their
-    Compositionality. NeurIPS 2013.
+    Skip-gram's negative sampling: Mikolov et al. NeurIPS 2013.
 
     Args:
         positive: (B,) scores as logits.
@@ -117,19 +108,14 @@ def gbce(
 
         beta = 1 - calibration * (1 - k / (n_items - 1))
 
-    k is the sum of a row's weights, or its number of negatives without weights. Few negatives make a model
-    overconfident: sigmoid(p) tends to 1 for many items, and the order among the best is lost. sigmoid(p)^beta corrects
-    that. The paper divides a row by k + 1; here it is a sum, as in `sampled_bce`.
-
-    Petrov and Macdonald. gSASRec: Reducing Overconfidence in Sequential Recommendation Trained with Negative Sampling.
-    RecSys 2023.
+    k is the sum of a row's weights. Few negatives make a model overconfident, which sigmoid(p)^beta corrects. The paper
+    divides a row by k + 1; here it is a sum, as in `sampled_bce`. Petrov and Macdonald. gSASRec. RecSys 2023.
 
     Args:
         positive: (B,) scores as logits.
         negatives: (B, K) scores as logits.
         n_items: The number of items that negatives were drawn from, at least 2.
-        calibration: t of the paper, in [0, 1]: 0 is `sampled_bce`; 1 makes the predicted probabilities those of
-            full data.
+        calibration: t of the paper, in [0, 1]: 0 is `sampled_bce`, 1 predicts the probabilities of full data.
         mask: (B, K) bool, the slots that hold a negative.
         weights: (B, K), at least 0.
 
@@ -161,9 +147,7 @@ def self_adversarial(
 ) -> Tensor:
     """Compute (-log sigmoid(f_p) - sum_j a_j log sigmoid(-f_j)) / 2, with f = margin + score.
 
-    The authors' subsampling weight is one factor for a row: multiply the result by it.
-
-    Sun, Deng, Nie, Tang. RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space. ICLR 2019.
+    The authors' subsampling weight is one factor for a row: multiply the result by it. Sun et al. RotatE. ICLR 2019.
 
     Args:
         positive: (B,) scores, minus a distance for TransE or RotatE.
@@ -208,12 +192,8 @@ def bounded_margin(
 ) -> Tensor:
     """Compute the mean over slots of max(0, s_j - p + low) + max(0, p - s_j - high).
 
-    It is 0 while the positive is ahead by `low` to `high`: for negatives that are alike but not the same, such as a
-    sentence and its negation. Add it to a contrastive loss with a small factor (5e-4 to 1e-3 in the paper's code); soft
-    negatives are not in that loss's denominator.
-
-    Wang, Li, Huang, Dou, Kong, Shao. SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative
-    Samples. 2022.
+    It is 0 while the positive is ahead by `low` to `high`: for negatives such as the negation of a sentence. Add it to a
+    contrastive loss with a small factor (5e-4 to 1e-3 in the authors' code). Wang et al. SNCSE. 2022.
 
     Args:
         positive: (B,) scores, cosines in the paper.
@@ -251,10 +231,7 @@ def margin_mse(
 ) -> Tensor:
     """Compute the mean over slots of ((p - s_j) - (T_p - T_j))^2, T the scores of a teacher.
 
-    A false negative has a small or negative gap by the teacher, and is then not pushed away.
-
-    Hofstätter, Althammer, Schröder, Sertkan, Hanbury. Improving Efficient Neural Ranking Models with Cross-Architecture
-    Knowledge Distillation. 2020.
+    A false negative has a small or negative gap by the teacher, and is not pushed away. Hofstätter et al. 2020.
 
     Args:
         positive: (B,) scores.
@@ -299,13 +276,10 @@ def normalised_hardness(
     """Compute log sum_j w_j e^{scale z_j + shift}, z_j the standardised margins m_j = s_j - p + margin of the row.
 
     z = (m - mean) / deviation, where mean and deviation (divided by K) take no gradient: the gradient is a softmax over
-    the row with a temperature that adapts to the spread of its scores. Where there is no spread (a deviation below
-    1e-3, or below 1e-3 of the row's largest |s_j - p|) it is z = m - mean. The value does not depend on the positive's
-    score, only the gradient does. `shift` and `margin` change no gradient.
+    the row whose temperature adapts to the spread of its scores. Without a spread (a deviation below 1e-3, or below
+    1e-3 of the row's largest |s_j - p|) z = m - mean. `shift` and `margin` change no gradient.
 
-    Mao, Wang, Wu, Lan. Boosting the Speed of Entity Alignment 10x: Dual Attention Matching Network with Normalized
-    Hard Sample Mining. WWW 2021. It uses minus squared distances as scores, all entities as negatives, and adds both
-    directions; in its code masked entities enter mean and deviation as 0.
+    Mao et al. Dual-AMN. WWW 2021. In its code masked entities enter mean and deviation as 0.
 
     Args:
         positive: (B,) scores.

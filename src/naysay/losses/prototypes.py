@@ -45,14 +45,10 @@ def proto_nce(
 ) -> Tensor:
     """Compute the mean over G clusterings of -log softmax_j(z.c_j / phi_j) at the sample's own cluster.
 
-    This is the second term of ProtoNCE; the first is InfoNCE. With negatives=r the softmax is over the clusters of the
-    batch and r others at random, else over all. A cluster is one column, however many samples of the batch are in it:
-    the published code has a column for each sample, so that two samples of one cluster push each other's centre away.
-
-    phi_j is the concentration of cluster j, see `concentrations`. With one phi for all it is a plain softmax over the
-    centres.
-
-    Li, Zhou, Xiong, Hoi. Prototypical Contrastive Learning of Unsupervised Representations. ICLR 2021.
+    This is the second term of ProtoNCE; the first is InfoNCE. phi_j is the concentration of cluster j, see
+    `concentrations`. With negatives=r the softmax is over the clusters of the batch and r others at random. A cluster
+    is one column, however many samples are in it; the published code has a column for each sample, so that two samples
+    of one cluster push each other's centre away. Li et al. PCL. ICLR 2021.
 
     Args:
         z: (N, d), used as given: normalise first for cosines.

@@ -50,10 +50,7 @@ def info_nce(
 
     The bracket is there only if log_q is given: the loss then estimates the full softmax. K_b is the number of the
     row's slots in `mask`. The positive is always in the row, so it is not corrected. For rows drawn without replacement
-    see `distinct_log_q`, for other corrections `sampled_softmax`.
-
-    van den Oord, Li, Vinyals. Representation Learning with Contrastive Predictive Coding. 2018; the correction: Bengio
-    and Senecal. Adaptive Importance Sampling to Accelerate Training of a Neural Probabilistic Language Model. 2008.
+    see `distinct_log_q`. van den Oord et al. 2018; the correction: Bengio and Senecal 2008.
 
     Args:
         positive: (B,) scores.
@@ -109,23 +106,17 @@ def sampled_softmax(
         sampled   -log P
         refined   sg(1 - P) * (-p/t + log sum_j e^{s_j/t - log Q'_j}),  sg without gradient
 
-    Both have the gradient -(1 - P) dp + sum_j (e^{s'_j} / (e^{p/t} + sum_i e^{s'_i})) ds_j, which is that of the full
-    softmax with the sum over all items replaced by its estimate.
-
-    Bengio and Senecal 2008 (sampled); Yi et al. Sampling-Bias-Corrected Neural Modeling for Large Corpus Item
-    Recommendations. RecSys 2019 (classic); Khrylchenko et al. Correcting the LogQ Correction: Revisiting Sampled
-    Softmax for Large-Scale Retrieval. RecSys 2025 (refined).
+    Both have the gradient of the full softmax with the sum over all items replaced by its estimate. Bengio and Senecal
+    2008 (sampled); Yi et al. RecSys 2019 (classic); Khrylchenko et al. RecSys 2025 (refined).
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
         log_q: (B, K) log-probabilities of the draws.
-        positive_log_q: (B,) the same for the positive. None: negatives were drawn from all items but the positive, as
-            by every pool here.
+        positive_log_q: (B,) the same for the positive. None: negatives are drawn from the other items, as by pools.
         form: "sampled" is `info_nce` with log_q. "refined" has the same gradient and the paper's own value. With
             positive_log_q, both use Q' = q / (1 - q_p), the probability given that the positive is not drawn.
-            "classic" corrects the positive too, s - log q for all; it needs positive_log_q and is biased, because the
-            positive is in the row with probability 1.
+            "classic" corrects the positive too; it needs positive_log_q and is biased.
         temperature: t.
         mask: (B, K) bool, the slots that hold a negative; False for draws of the positive itself.
         weights: (B, K), at least 0.
@@ -189,17 +180,14 @@ def decoupled(
     """Compute the decoupled contrastive loss: -v p/t + log sum_j w_j exp(s_j/t). It can be negative.
 
     InfoNCE multiplies every gradient by 1 - P(positive), which is small for small batches; without the positive in the
-    denominator there is no such factor. Known as DCL, like the debiased loss.
-
-    Yeh, Hong, Hsu, Liu, Chen, LeCun. Decoupled Contrastive Learning. ECCV 2022.
+    denominator there is no such factor. Known as DCL, like the debiased loss. Yeh et al. ECCV 2022.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
         temperature: t.
         sigma: None: v = 1. A number: v_b = 2 - B softmax over the batch of p_b / sigma, without gradient, which
-            reduces the weight of positives that are close already (DCLW, 0.5 in the paper). A row then depends on
-            the batch.
+            reduces the weight of positives that are close already (DCLW, 0.5 in the paper).
         mask: (B, K) bool, the slots that hold a negative.
         weights: (B, K), at least 0.
         log_q: (B, K) log-probabilities of the draws.
@@ -240,16 +228,13 @@ def gist(
 ) -> Tensor:
     """Compute `info_nce` over the negatives with g_j <= g_p - margin, where g are the scores of a guide model.
 
-    The guide only selects, and takes no gradient. To leave out in-batch pairs too, pass their scores as further slots,
-    or pass a function of rows as `mask` to `in_batch`.
-
-    Solatorio. GISTEmbed: Guided In-sample Selection of Training Negatives for Text Embedding Fine-tuning. 2024.
+    The guide only selects, and takes no gradient. For in-batch pairs pass a function of rows as `mask` to `in_batch`.
+    Solatorio. GISTEmbed. 2024.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        guide_positive: (B,) the guide's scores of the positives. Without them the scores themselves select: a
-            negative above the positive is left out.
+        guide_positive: (B,) the guide's scores of the positives. Without them the scores themselves select.
         guide_negatives: (B, K) the guide's scores of the negatives.
         margin: At least 0; the threshold is g_p - margin.
         relative: Whether the threshold is g_p - |g_p| margin instead.
@@ -303,17 +288,14 @@ def debiased(
 
         g = max((mean_j e^{s_j/t} - prior e^{p/t}) / (1 - prior), e^{min_score/t})
 
-    N is the sum of the row's weights, or its number of negatives without weights. The positive's score replaces those
-    of the unknown false negatives. Known as DCL, like the decoupled loss.
-
-    Chuang, Robinson, Lin, Torralba, Jegelka. Debiased Contrastive Learning. NeurIPS 2020.
+    N is the sum of the row's weights. The positive's score replaces those of the unknown false negatives. Known as DCL,
+    like the decoupled loss. Chuang et al. NeurIPS 2020.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
         prior: tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`.
-        min_score: The lowest possible score, -1 for a cosine: g, a mean of e^{s/t}, is at least e^{min_score/t}. -inf
-            for scores without a bound.
+        min_score: The lowest possible score, -1 for a cosine, -inf for none.
         temperature: t.
         mask: (B, K) bool, the slots that hold a negative.
         weights: (B, K), at least 0.
@@ -351,9 +333,7 @@ def hard_negative_nce(
 ) -> Tensor:
     """Compute `debiased` with a mean that weighs hard negatives more: by u_j = w_j e^{beta s_j/t}.
 
-    Raising a low negative can lower this mean, and so the loss. Known as HCL.
-
-    Robinson, Chuang, Sra, Jegelka. Contrastive Learning with Hard Negative Samples. ICLR 2021.
+    Raising a low negative can lower this mean, and so the loss. Known as HCL. Robinson et al. ICLR 2021.
 
     Args:
         positive: (B,) scores.
@@ -361,8 +341,7 @@ def hard_negative_nce(
         beta: How much more hard negatives count, at least 0; 0 is `debiased`.
         prior: The share of negatives that are false, in [0, 1); with beta = 0 as well it is `info_nce`.
         min_score: The lowest possible score, -1 for a cosine, -inf for none.
-        backprop_weights: Whether gradients flow through u, as in the authors' code. False treats u as constant, which
-            is the paper's importance sampling.
+        backprop_weights: Whether gradients flow through u, as in the authors' code; the paper treats u as constant.
         temperature: t.
         mask: (B, K) bool, the slots that hold a negative.
         weights: (B, K), at least 0.
