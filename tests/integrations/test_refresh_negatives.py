@@ -340,9 +340,7 @@ def test_the_events_of_trainers_are_those_that_this_callback_was_written_for():
 def test_accelerate_moves_batches_as_it_did():
     """Late batches are collated when its loader moves them to their device."""
     expected = ["tensor", "device", "non_blocking", "skip_keys"]
-    check_signature("_refresh_inputs", "accelerate", accelerate.utils.send_to_device, expected)
+    check_signature("_refresh", "accelerate", accelerate.utils.send_to_device, expected)
     loader = accelerate.data_loader.DataLoaderShard(range(2), device="cpu")
     for name in ("base_dataloader", "device"):
-        assert hasattr(loader, name), (
-            f"accelerate has no DataLoaderShard.{name}. Adapt naysay.integrations._refresh_inputs."
-        )
+        assert hasattr(loader, name), f"accelerate has no DataLoaderShard.{name}. Adapt naysay.integrations._refresh."

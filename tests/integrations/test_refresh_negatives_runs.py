@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.integrations._refresh_inputs import drift
+from naysay.integrations._refresh import drift
 from naysay.integrations.sentence_transformers import RefreshNegatives
 from tests.integrations import small_trainers as small
 

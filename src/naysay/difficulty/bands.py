@@ -223,9 +223,8 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
 def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERATURE, bins: int = BINS) -> Curve:
     """Return the share of the InfoNCE gradient in each interval of percentiles; an anchor's shares add up to 1.
 
-    The gradient of the loss by the score of negative j is p_j / t, p_j = e^{s_j/t} / (e^{s+/t} + sum e^{s_i/t}), at the
-    temperature t. The positive scales all p_j of an anchor by one factor, so p_j / sum p_i is the softmax over the
-    negatives alone.
+    The gradient by the score of negative j is p_j / t, p_j = e^{s_j/t} / (e^{s+/t} + sum e^{s_i/t}). The positive scales
+    all p_j of an anchor by one factor, so the shares are the softmax over the negatives alone.
 
     Args:
         scores: (B, K), a row for each anchor; finite where they count.
@@ -249,12 +248,10 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
     """Count how often each negative is among an anchor's hardest, and test whether that is chance.
 
     Null hypothesis: each anchor's floor(hard m) hard negatives are a uniform choice among its m, independent of the
-    other anchors.
-    Then a count has mean n p and variance n p (1 - p), p = floor(hard m) / m, and two counts have the covariance
-    -n p (1 - p) / (m - 1); so the statistic of `Dispersion` has the mean m - 1 exactly, and for many anchors is
-    chi-square of m - 1 degrees. Counts have a larger variance if some negatives are hard for many anchors and others
-    for none. A class with more anchors than others is enough for that; `within_class` removes this effect. The MEAN
-    rate is the hard share by definition; the paper, below its Fig. 6, states that of the median.
+    other anchors. Then a count has mean n p and variance n p (1 - p), p = floor(hard m) / m, and the statistic of
+    `Dispersion` has the mean m - 1 and is chi-square for many anchors. Counts have a larger variance if some negatives
+    are hard for many anchors. A class with more anchors than others is enough for that; `within_class` removes this
+    effect. The mean rate is the hard share by definition.
 
     Args:
         scores: (B, m), where column j is the same negative for all anchors.

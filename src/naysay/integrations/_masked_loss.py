@@ -26,21 +26,14 @@ def mask_false_negatives(loss: Any, judge: Any, *, own_negatives: bool = False, 
 
         loss_i = -log( e^{s_ii / t} / sum over j not suspected of e^{s_ij / t} ),  the positive s_ii always counts
 
-    The negatives of row i are all other documents of the batch: the positives and hard negatives of other rows, which
-    are judged, and its own hard negatives, which are not unless asked: they were mined, and judged, for this row.
-    The detector is asked without gradients, for their scores by the model in training: `Query(0 ... B - 1)` and
-    `Negatives` (B, M), whose ids are columns of the batch. So a rule by scores fits ("margin:-0.1" is the mask of
-    Qwen3's batches, "share:0.95" that of NV-Retriever). If the dataset has a column `label` of whole numbers, which
-    this loss does not use, the anchors and their positives have these numbers as ids, for detectors that go by id such
-    as `Labelled`; hard negatives, which have none, are not judged then, and a positive of another row with the id of
-    the row's own is always masked.
+    The negatives of row i are the positives and hard negatives of other rows, which are judged, and its own hard
+    negatives, which are not unless asked: they were mined for this row. The detector gets their scores by the model in
+    training, without gradients: "margin:-0.1" is the mask of Qwen3's batches, "share:0.95" that of NV-Retriever. A
+    column `label` of whole numbers, which this loss does not use, gives anchors and positives these numbers as ids, for
+    detectors such as `Labelled`; hard negatives are not judged then, and a positive of another row with the id of the
+    row's own is always masked. With `gather_across_devices` the batch is that of all processes.
 
-    With `CachedMultipleNegativesRankingLoss` (GradCache) each chunk of rows is judged as it comes. With
-    `gather_across_devices` the batch is that of all processes, and the mean loss of all is that of one process with
-    the whole batch.
-
-    Zhang et al. Qwen3 Embedding: Advancing Text Embedding and Reranking Through Foundation Models. 2025; Solatorio.
-    GISTEmbed. 2024, which asks a second model.
+    Zhang et al. Qwen3 Embedding. 2025; Solatorio. GISTEmbed. 2024, which asks a second model.
 
     Args:
         loss: A `MultipleNegativesRankingLoss` or `CachedMultipleNegativesRankingLoss`, with any scale, similarity and

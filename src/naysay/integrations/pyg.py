@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.integrations._frameworks import need, torch_rng
-from naysay.integrations._node_times import NodeTimes, check_possible
 
 need("torch-geometric")
 
@@ -30,6 +29,7 @@ from naysay.positives import Positives
 from naysay.types import Query
 
 Ids = NDArray[np.int64]
+Times = NDArray[np.int64] | NDArray[np.float64]
 
 
 @public
@@ -132,7 +132,7 @@ def structured_negative_sampling(
         return edge_index[0], edge_index[1], edge_index[0].clone()
     pool = Everything(_known([edges], sizes, square=square, directed=True), distinct=False)
     drawn = pool.draw(Query(edges[0]), 1, rng=torch_rng(generator)).ids[:, 0]
-    check_possible("edge_index", edges[0], drawn >= 0)
+    _check_possible("edge_index", edges[0], drawn >= 0)
     return edge_index[0], edge_index[1], to_torch(drawn, edge_index.device)
 
 
@@ -235,17 +235,68 @@ class ExactLinkSampler(BaseSampler):  # type: ignore[misc]
         if weight is not self._weighted[0]:
             self._weighted = (weight, Everything(self.pool.positives, weight, distinct=False))
         drawn: Ids = self._weighted[1].draw(Query(sources), n, rng=rng).ids
-        check_possible("data", sources, drawn[:, 0] >= 0)
+        _check_possible("data", sources, drawn[:, 0] >= 0)
         return drawn
 
     @cached_property
-    def _times(self) -> NodeTimes | None:
+    def _times(self) -> _NodeTimes | None:
         """The nodes by time, if the neighbour sampler has times of nodes."""
         times = getattr(self.sampler, "node_time", None)
         if times is None:
             return None
         ends = [times.get(self.edge_type[end]) if isinstance(times, dict) else times for end in (0, -1)]
-        return NodeTimes(self.pool.positives, *map(to_numpy, ends))
+        return _NodeTimes(self.pool.positives, *map(to_numpy, ends))
+
+
+class _NodeTimes:
+    """The nodes in the order of time. The possible targets of a row are a first part of them, less the known ones.
+
+    Times of None: the nodes are always possible.
+    """
+
+    def __init__(self, known: Positives, source_times: Times | None, target_times: Times | None) -> None:
+        self._source_order, self._source_times = _in_order(source_times, known.n_anchors)
+        self._order, self._times = _in_order(target_times, known.n_items)
+        place = np.empty(known.n_items, np.int64)
+        place[self._order] = np.arange(known.n_items)
+        anchors, items = known.pairs()
+        self._known = Positives.from_pairs(anchors, place[items], known.n_anchors, known.n_items)
+        anchors, items = self._known.pairs()
+        self._codes = anchors * known.n_items + items
+
+    def sources(self, own: Ids, latest: Times, rng: np.random.Generator) -> Ids:
+        """(B,) any nodes of time at most `latest`, but the row's own source where that one has no possible target."""
+        early = np.searchsorted(self._source_times, latest, side="right")
+        drawn = self._source_order[rng.integers(0, np.maximum(early, 1))]
+        return np.where((early > 0) & (self._free(drawn, latest) > 0), drawn, own)
+
+    def targets(self, sources: Ids, latest: Times, rng: np.random.Generator) -> Ids:
+        """(B,) nodes of time at most `latest`, uniform over those that are not known of the source."""
+        free = self._free(sources, latest)
+        _check_possible("data", sources, free > 0)
+        return self._order[self._known.nth_negative(sources, rng.integers(0, free))]
+
+    def _free(self, sources: Ids, latest: Times) -> Ids:
+        """(B,) the number of possible targets."""
+        early = np.searchsorted(self._times, latest, side="right")
+        before = np.searchsorted(self._codes, sources * self._known.n_items + early)
+        return np.asarray(early - before + self._known.indptr[sources])
+
+
+def _check_possible(parameter: str, sources: Ids, good: NDArray[np.bool_]) -> None:
+    """Raise if a source has no possible target."""
+    if not good.all():
+        rule = "a graph in which every source has a possible target"
+        got = f"node {sources[good.argmin()]}, which has none ({np.count_nonzero(~good)} such rows)"
+        raise_invalid(parameter, rule, got)
+
+
+def _in_order(times: Times | None, size: int) -> tuple[Ids, Times]:
+    """The nodes from the oldest to the newest, and their times."""
+    if times is None:
+        return np.arange(size), np.full(size, -np.inf)
+    order = np.argsort(times, kind="stable")
+    return order, times[order]
 
 
 class _Drawn(NegativeSampling):  # type: ignore[misc]

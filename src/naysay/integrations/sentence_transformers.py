@@ -79,29 +79,15 @@ def mine_hard_negatives(
 
     Arguments that sentence-transformers does not have are keyword-only.
 
-    **The result equals that of sentence-transformers** (6.2.0), row by row, except for its defects; each has a test:
-
-    0.  The cache returned vectors of another model: its key is the name of the base model, which a local checkpoint
-        does not have. Here the key is a hash of the weights.
-    1.  An anchor that is also a document was mined as its own negative.
-    2.  There was no seed.
-    3.  Candidates that one rule had dropped were counted again for the next.
-    4.  Models that compare by dot product or distance were mined by cosine. Pass metric="cosine" for that.
-    5.  verbose=True failed on more than 16.7 million scores, after the mining.
-    6.  range_min counted what the margins had left, and skipped good negatives. Here it counts ranks.
-    7.  The positive in other letters was the hardest negative.
-    8.  The cross-encoder was called once for each query, also for padding, and ignored without a margin or a bound.
-    9.  One anchor with many positives widened the search for all.
-    10. "random" was the only alternative to "top".
-    11. With a margin or a bound, candidates beyond range_max were taken: as many as the anchor with the most positives
-        has.
-    12. A misspelt column name mined the first two columns. Here it raises.
+    The result equals that of sentence-transformers 6.2.0 row by row, except for 13 defects of its function: the cache
+    ignores the weights, an anchor is its own negative, duplicates of the positive are negatives, there is no seed, and
+    others. docs/integrations.md lists them; each has a test.
 
     Cost: encoding; an exact search of O(n_anchors n_documents d), in bounded memory; a sort of each row.
 
     Args:
-        dataset: A `datasets.Dataset`, and so is the result; or an Arrow table or a dictionary of lists, and the result
-            is an Arrow table. Equal anchors are one anchor with several positives.
+        dataset: A `datasets.Dataset`, and so is the result; or an Arrow table or a dictionary of lists, which give an
+            Arrow table. Equal anchors are one anchor with several positives.
         model: A SentenceTransformer, or any object with `encode` (see `encode_texts`).
         anchor_column_name: The column of anchors; the first by default.
         positive_column_name: The column of positives; the second by default.
@@ -125,18 +111,16 @@ def mine_hard_negatives(
         output_scores: Add a column `scores`, or `score` in place of the labels.
         batch_size: Of the models.
         faiss_batch_size: Accepted for compatibility, without effect.
-        use_faiss: Accepted for compatibility, without effect: the search is exact and in blocks anyway.
+        use_faiss: Accepted for compatibility, without effect.
         use_multi_process: True or a list of devices: encode in several processes.
         verbose: Whether to print statistics.
         cache_folder: Where vectors are cached, by a hash of the model's weights and of the texts.
         as_triplets: Deprecated, as in sentence-transformers.
         margin: Deprecated, as in sentence-transformers.
         metric: "cosine", "dot" or "l2"; the model's own by default.
-        duplicates: Whether to exclude documents that equal the anchor or a positive up to case, spaces and punctuation
-            ("Paris." and "paris").
+        duplicates: Whether to exclude documents that equal the anchor or a positive up to case, spaces and punctuation.
         judge: A detector that drops likely false negatives, or a text as for `mine` ("share:0.95"). "auto" is that of
-            `mine`: a posterior, so that at most 5 % are estimated to be false, or what takes its place where that
-            cannot be told. With a cross-encoder it is `Calibrated(0.05)`, as in `mine` with `rescore`.
+            `mine`; with a cross-encoder it is `Calibrated(0.05)`, as in `mine` with `rescore`.
         reviewer: Who is asked about `review` pairs, as for `mine`; the judge is then "auto".
         review: The largest number of answers.
         temperature: Of "softmax".

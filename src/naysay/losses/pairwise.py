@@ -192,8 +192,8 @@ def bounded_margin(
 ) -> Tensor:
     """Compute the mean over slots of max(0, s_j - p + low) + max(0, p - s_j - high).
 
-    It is 0 while the positive is ahead by `low` to `high`: for negatives such as the negation of a sentence. Add it to a
-    contrastive loss with a small factor (5e-4 to 1e-3 in the authors' code). Wang et al. SNCSE. 2022.
+    It is 0 while the positive is ahead by `low` to `high`: for negatives such as the negation of a sentence. Add it to
+    a contrastive loss with a small factor (5e-4 to 1e-3 in the authors' code). Wang et al. SNCSE. 2022.
 
     Args:
         positive: (B,) scores, cosines in the paper.

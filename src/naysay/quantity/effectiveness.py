@@ -37,10 +37,8 @@ MAX_POINTS = 10_000_000  # of a simulated run
 def separation(auc: Any) -> Any:
     """Convert an AUC to the separation sqrt(2) Phi^-1(auc).
 
-    0.5 gives 0, an AUC below 0.5 a negative number, 1 gives inf and 0 gives -inf.
-
     Args:
-        auc: A number between 0 and 1, or an array of them.
+        auc: A number between 0 and 1, or an array of them. 0.5 gives 0, 1 gives inf and 0 gives -inf.
 
     Returns:
         A float for a number, else a float64 array of the same shape.
@@ -59,8 +57,6 @@ def separation(auc: Any) -> Any:
 @public
 def auc(separation: Any) -> Any:
     """Convert a separation to the AUC Phi(separation / sqrt 2): the inverse of `separation`.
-
-    From about 11.7 on the AUC rounds to 1, because float64 cannot represent the difference.
 
     Args:
         separation: A number, or an array of them.
@@ -85,10 +81,8 @@ def simulated(separation: float, points: int = 60, end: float = 3.0) -> Floats:
 
     Args:
         separation: mu of the labels, which the model approaches; finite.
-        points: At least 2. The mean over a run depends on how it is sampled, and the best k with it: at separation
-            2.4, 60 points give 20 and 301 give 21.
-        end: The length of the run in time constants of the exponential; above 0. At 3 the model has come 95 % of
-            the way.
+        points: At least 2. The best k depends on it: at separation 2.4, 60 points give 20 and 301 give 21.
+        end: The length of the run in time constants; above 0. At 3 the model has come 95 % of the way.
 
     Returns:
         (points,) float64.
@@ -128,8 +122,8 @@ def reliability(k: Any, separation: Any) -> Any:
 
     Exact cases: separation 0 gives 1 / (k + 1); k = 1 gives Phi(separation / sqrt 2), the AUC.
 
-    The relative error is below 1e-12 for k up to 1e12 and separations from -20 to 20, against mpmath. Cost: about a
-    thousand exponentials for each pair, in blocks of 2 MB.
+    The relative error is below 1e-12 for k up to 1e12 and separations from -20 to 20. Cost: about a thousand
+    exponentials for each pair.
 
     Args:
         k: Numbers of at least 1, whole or not, broadcast against `separation`.
@@ -167,9 +161,8 @@ def shares(k: Any, separation: Any, reached: Any) -> Shares:
 def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9) -> Any:
     """Return the training effectiveness at one moment: v = weight (good - bad) + (1 - weight) easy.
 
-    v tends to 1 - weight as k grows, whatever the separations: with very many negatives, nearly all samples are
-    unreliable for labels and model alike, and count as easy. So the best k of a single moment may be unbounded; average
-    over a run instead (`mean_effectiveness`).
+    v tends to 1 - weight as k grows, whatever the separations, so the best k of a single moment may be unbounded:
+    average over a run instead (`mean_effectiveness`).
 
     Args:
         k: Numbers of at least 1, broadcast against the next two.
@@ -193,11 +186,8 @@ def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9)
 def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, k_max: int = 1000) -> Floats:
     """Return the mean of v over a run, for every whole k from 1 to k_max.
 
-    v is linear in P(B), so the mean over the run needs one integral for each k, not T of them: that of Phi^k times the
-    mean of the T densities. The absolute error is below 1e-13. From k of about 1,000,000 on, v at neighbouring k
-    differs by less than that.
-
-    Cost: exponentials in O(T) and products of matrices in O(k_max), with about a thousand nodes for either.
+    v is linear in P(B), so each k needs one integral, that of Phi^k times the mean of the T densities. The absolute
+    error is below 1e-13. Cost: O(T + k_max), with about a thousand nodes for either.
 
     Args:
         separation: mu, the separation of the labels; one number.

@@ -51,18 +51,13 @@ class Estimate:
 def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int = 1000) -> Estimate:
     """Estimate how many negatives per positive are best for noisy labels (Wu, Wu and Huang, Eq. 3 to 7).
 
-    The AUCs must be measured over uniform negatives, in a run with k = 1; the formulas do not hold for others. A
-    validation AUC below 0.5 (worse than chance) or above the training AUC (more reliable than the labels) is used as
-    it is, with a note.
-
-    Cost: that of `mean_effectiveness`.
+    The AUCs must be measured over uniform negatives, in a run with k = 1. A validation AUC below 0.5 or above the
+    training AUC is used as it is, with a note. Cost: that of `mean_effectiveness`.
 
     Args:
-        train_auc: AUC on the training data at convergence, before overfitting, from a run with one uniform negative
-            per positive: the reliability of the labels. Above 0.5; 1 means labels without noise, for which every
-            negative helps (if weight is above 0.5) and k = k_max.
-        val_auc: (T,) AUC on validation data through that run, up to convergence and no further, at even intervals;
-            or one number, for one moment.
+        train_auc: AUC on the training data at convergence, before overfitting: the reliability of the labels. Above
+            0.5; at 1 every negative helps (if weight is above 0.5), and k = k_max.
+        val_auc: (T,) AUC on validation data through that run, up to convergence, at even intervals; or one number.
         weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         k_max: All whole numbers from 1 to k_max are tried; at most 10,000,000.
 

@@ -59,9 +59,7 @@ class Probe(NamedTuple):
 def probe(positive: Any, negatives: Any, mask: Any = None) -> Probe:
     """Compute the AUC of n positives, each against the m negatives of its own row.
 
-    Within rows, not pooled: the paper's AUC is P(A) at k = 1, the chance that a positive is above a negative *of the
-    same sample*. InfoNCE never compares two anchors, so a score that is shifted for one anchor changes nothing it
-    learns, but would change a pooled AUC. Rows are the independent units: negatives of one row share a positive.
+    InfoNCE never compares two anchors, so the AUC is not pooled. Rows are the independent units.
     """
     positives, others, valid = _scores(positive, negatives, mask)
     wins = (others < positives[:, None]) + 0.5 * (others == positives[:, None])
@@ -308,24 +306,16 @@ class Online:
     """Estimate k from small probes while the real run goes on, without the run at k = 1 that `estimate` needs.
 
     Every few per cent of the run, and once before step 0, score n pairs with m *uniform* negatives each: held-out pairs
-    for "validation", training pairs for "training". Only the AUC of a probe and its error are stored. The model's
-    separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), where start is 0 (chance) and t counts
-    from step 0 unless the probes contradict it. k is the best for the mean of v from step 0 to 3 tau after the rise
-    begins, or to the end of the run.
+    for "validation", training pairs for "training". The model's separation is fitted by
+    mu'(t) = start + (end - start)(1 - e^(-t / tau)), where start is 0 (chance) and t counts from step 0 unless the
+    probes contradict it. k is the best for the mean of v from step 0 to 3 tau after the rise begins, or to the end.
 
-    There is no estimate yet (`ready` is False, `why` has the reason, `estimate` raises) while, in this order,
+    There is no estimate yet (`ready` is False, `why` has the reason, `estimate` raises) while a required split has
+    probes at fewer than 5 steps; a curve has not risen beyond its error, or its last probe is not past tau; the probes
+    deviate systematically from the curve by more than 5 % of its rise; or k may lose more than `tolerance` of v.
 
-    1. a required split has probes at fewer than 5 steps;
-    2. a curve has not risen beyond its error, or its last probe is not past tau beyond its error: the end would be a
-       guess;
-    3. the probes deviate systematically from the curve by more than 5 % of its rise;
-    4. at the given confidence, k loses more than `tolerance` of v.
-
-    Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Probes and fit are ours, as are the
-    deviations: the run has k above 1, unlike the paper's, and the labels' mu is taken from the same run.
-
-    Cost: O(n m) a probe. The first estimate after a probe costs a fit, O(probes), and 13 means of v over a run; `k_at`
-    is then a lookup.
+    Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Probes and fit are ours. Cost: O(n m) a
+    probe; the first estimate after it costs a fit and 13 means of v over a run.
 
     Args:
         steps: The number of steps of the run.

@@ -65,10 +65,8 @@ class Adaptive:
 def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
     """Make a schedule of k: 1 at step 0, up to `peak` at turning * steps, down to 1 at the last step, steps - 1.
 
-    Adaptive negative sampling: Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Its k
-    "quickly grows" to the best and "slowly declines" to 1; straight lines are our reading of its Fig. 8. The turning
-    point at 10 % is the paper's, found by trial (its Fig. 12). k is a float, which samplers realise per row
-    (`realise`).
+    Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Straight lines are our reading of its
+    Fig. 8; the turning point at 10 % is the paper's. k is a float, which samplers realise per row (`realise`).
 
     Args:
         peak: The largest k, at least 1: the k of an `estimate`.
