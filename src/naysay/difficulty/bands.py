@@ -223,8 +223,8 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
 def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERATURE, bins: int = BINS) -> Curve:
     """Return the share of the InfoNCE gradient in each interval of percentiles; an anchor's shares add up to 1.
 
-    The gradient by the score of negative j is p_j / t, p_j = e^{s_j/t} / (e^{s+/t} + sum e^{s_i/t}). The positive scales
-    all p_j of an anchor by one factor, so the shares are the softmax over the negatives alone.
+    The gradient by the score of negative j is p_j / t, p_j = e^{s_j/t} / (e^{s+/t} + sum e^{s_i/t}). The positive
+    scales all p_j of an anchor by one factor, so the shares are the softmax over the negatives alone.
 
     Args:
         scores: (B, K), a row for each anchor; finite where they count.

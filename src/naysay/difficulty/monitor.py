@@ -67,8 +67,8 @@ class Monitor:
     | `not_finite` | the share of scores that are NaN or infinite; they count in nothing else |
     | `monitor/cost` | the time of `observe` as a share of the time since the call before |
 
-    A measure that cannot be computed is left out. The suspicion is that of the detector, or else of the negatives. Cost:
-    a copy of the scores to the CPU, a sort of each row, and 4 bytes for each remembered pair.
+    A measure that cannot be computed is left out. The suspicion is that of the detector, or else of the negatives.
+    Cost: a copy of the scores to the CPU, a sort of each row, and 4 bytes for each remembered pair.
 
     Args:
         log: Where to write: a path that ends in .jsonl (`naysay report` draws it), a SummaryWriter of TensorBoard, a

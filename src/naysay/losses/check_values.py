@@ -15,8 +15,9 @@ class check_values:
     """Switch the checks of values on or off, for this process from now on, or inside a `with` block.
 
     Every loss checks types, shapes and devices. Checks of values (finite scores, labels in range, ...) have to read the
-    numbers, which on an accelerator waits for all queued work. So by default values are checked on the CPU only. They are never checked while `torch.compile` or `torch.export` traces a loss. Without the checks a
-    NaN in the scores gives a NaN in the loss.
+    numbers, which on an accelerator waits for all queued work. So by default values are checked on the CPU only.
+    They are never checked while `torch.compile` or `torch.export` traces a loss. Without the checks a NaN in the scores
+    gives a NaN in the loss.
 
     Args:
         enabled: True: always check, to find an error on an accelerator. False: never check. None: the default.
