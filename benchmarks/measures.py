@@ -53,8 +53,8 @@ def mutual_information(labels: NDArray[np.int64], classes: NDArray[np.int64]) ->
     return float(normalized_mutual_info_score(classes, labels))
 
 
-def predicted(train: Tensor, classes: Tensor, test: Tensor, penalty: float = 1e-4) -> Tensor:
-    """(n,) classes of `test` by a linear classifier of the features: L-BFGS to rest, on standardised columns."""
+def class_scores(train: Tensor, classes: Tensor, test: Tensor, penalty: float = 1e-4) -> Tensor:
+    """(n, classes) scores of `test` by a linear classifier of the features: L-BFGS to rest, on standardised columns."""
     mean, deviation = train.mean(dim=0), train.std(dim=0) + 1e-6
     inputs, held_out = (train - mean) / deviation, (test - mean) / deviation
     count = int(classes.max()) + 1
@@ -69,4 +69,4 @@ def predicted(train: Tensor, classes: Tensor, test: Tensor, penalty: float = 1e-
 
     optimiser.step(loss)
     with torch.no_grad():
-        return (held_out @ weight + bias).argmax(dim=1)
+        return held_out @ weight + bias
