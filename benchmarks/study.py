@@ -87,6 +87,7 @@ class Study:
     quick        what replaces some settings for --quick
     grid         settings to choose from for each arm, by "validation"
     tuned_like   {arm: the arm whose choice it takes}
+    base         the arm that others are compared with in the summary: "over_base", in the main measure
     """
 
     name: str
@@ -102,6 +103,7 @@ class Study:
     quick: Settings = field(default_factory=dict)
     grid: tuple[Settings, ...] = ()
     tuned_like: Mapping[str, str] = field(default_factory=dict)
+    base: str = ""
 
     def fingerprint(self, settings: Settings) -> str:
         """Changes with the protocol, the settings and the grid; arms may be added."""
@@ -198,6 +200,9 @@ def summary(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         rows = [of_arm[seed] for seed in sorted(of_arm)]
         measured = [measure for measure in (*study.measures, COST) if all(measure in row for row in rows)]
         arms[name] = {"seeds": len(rows)} | {measure: spread([row[measure] for row in rows]) for measure in measured}
+        over_base = differences(of_arm, found.get(study.base, {}), study.measures[0])
+        if over_base and name != study.base:
+            arms[name]["over_base"] = spread(over_base)
     claims = []
     for claim in study.claims:
         values = differences(found.get(claim.arm, {}), found.get(claim.base, {}), claim.measure)

@@ -304,6 +304,19 @@ def study_arms(page: str, name: str, measures: dict[str, str]) -> Table:
     return Table(page, name, name, "arms/*", f"arm | seeds | {' | '.join(measures)}", f"{{@key}} | {{seeds}} | {cells}")
 
 
+def encoder(page: str, region: str, data: str) -> Table:
+    """All arms of the study of a fine-tuned static encoder: what is false, and the quality by both measures."""
+    cells = "{false_percent/mean:.1f} % ?? | {ndcg/mean:.1f} | {over_base:±+.1f} ?? | {labelled_mrr/mean:.1f}"
+    return Table(
+        page,
+        region,
+        f"encoder-static-{data}-300",
+        "arms/*",
+        "negatives | false | nDCG@10 | minus nearest | MRR@10, labels alone",
+        f"{{@key}} | {cells}",
+    )
+
+
 def study_claims(page: str, name: str, form: str) -> Table:
     """The claims of a study with their verdicts."""
     cells = f"{{text}} | {{arm}} - {{base}} | {{measure}} | {{difference:±+{form}}} | {{verdict}} | {{seeds}}"
@@ -390,7 +403,11 @@ TABLES = [
     judged("yelp2018", ("1",), "dynamic"),
     doses("0.02", "5 %, T = 0.02/arms/*", "20 %, T = 0.02/arms/auto, no fallback"),
     doses("0.05", "20 %, T = 0.05/arms/*"),
-    gains("README.md", ("debH, T = 0.02", "deb, T = 0.02", "scifact, T = 0.05")),
+    encoder("README.md", "gains", "rich"),
+    encoder("docs/evidence.md", "encoder, rich", "rich"),
+    study_claims("docs/evidence.md", "encoder-static-rich-300", ".2f"),
+    encoder("docs/evidence.md", "encoder, natural", "natural"),
+    study_claims("docs/evidence.md", "encoder-static-natural-300", ".2f"),
     gains("docs/choosing.md",
           (*IN_BATCH_TASKS, "dose 20 %, T = 0.02", "dose 5 %, T = 0.02", "tokens, T = 0.05", "scifact, T = 0.05")),
     gains("docs/thresholds.md", IN_BATCH_TASKS, "bands"),

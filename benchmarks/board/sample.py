@@ -151,6 +151,11 @@ def dynamic(train: ns.Positives, score: Any) -> Any:
     return ns.samplers.Dynamic(ns.pools.Everything(train), score, 32)
 
 
+def cached(train: ns.Positives, score: Any) -> Any:
+    """A cache of 16 for each package, renewed with 16 others by their scores after every step."""
+    return ns.samplers.Cached(ns.pools.Everything(train), score, size=16, fresh=16)
+
+
 def scored(make: Factory, folder: Path) -> dict[str, Any]:
     """{measure: mean and interval over the splits}; uniform runs before it on every split, for the budget of time."""
     values: dict[str, list[float]] = {}

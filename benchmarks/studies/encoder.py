@@ -289,6 +289,7 @@ def declared(encoder: str, data: str, steps: int, seeds: int) -> Study:
         quick=QUICK,
         grid=tuple({"lr": rate} for rate in rates),
         tuned_like=dict.fromkeys(ARMS, "in-batch"),
+        base="nearest",
     )
 
 

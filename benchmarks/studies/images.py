@@ -89,7 +89,8 @@ def in_batch(job: Job) -> Found:
         found["kept"] = 100 * float(np.mean(rates_of.true_negative))
     if {"plain", "oracle eliminate"} <= job.earlier.keys():
         plain, oracle = (job.earlier[name]["accuracy"] for name in ("plain", "oracle eliminate"))
-        found["gap_percent"] = 100 * (found["accuracy"] - plain) / (oracle - plain)
+        if oracle != plain:
+            found["gap_percent"] = 100 * (found["accuracy"] - plain) / (oracle - plain)
     return found
 
 
