@@ -78,6 +78,63 @@ def new_item(state: Any, slot: Any, tries: Any, row: Any, size: Any, line: Any, 
 
 
 @compiled
+def draw_independent(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out: Any, chance: Any) -> Any:
+    """Independent uniform draws, and the chance 1 / free of each in chance (B, 1); the arguments are those of `draw`.
+
+    Rows go through each step in blocks, so that the reads of a block from memory overlap: one after another each would
+    wait. Returns nothing of use, as `draw` does.
+    """
+    key, tries, _ = how
+    anchors, counts = rows
+    indptr, indices, bits = known
+    width = out.shape[1]
+    one, other = np.empty((_AHEAD, width), np.uint64), np.empty((_AHEAD, width), np.uint64)
+    lows, highs = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
+    suspect_rows, suspect_slots = np.empty(_AHEAD * width + 1, np.int64), np.empty(_AHEAD * width + 1, np.int64)
+    touched: Any = 0
+    for first in range(start, stop, _AHEAD):
+        block = min(_AHEAD, stop - first)
+        for r in range(block):
+            lows[r], highs[r] = indptr[anchors[first + r]], indptr[anchors[first + r] + 1]
+            if lows[r] < highs[r]:
+                touched += bits[lows[r]] + bits[highs[r] - 1]
+        for r in range(block):
+            row, degree = first + r, highs[r] - lows[r]
+            free = size - degree
+            chance[row, 0] = 1.0 / max(free, 1)
+            wanted = counts[row] if free > 0 else 0
+            state = row_state(key, row)
+            if 2 * degree > size:  # a row that is mostly known: free items by their rank
+                for slot in range(wanted):
+                    out[row, slot] = shifted(indices, lows[r], highs[r], below(number(state, slot), free))
+            else:
+                for slot in range(wanted):
+                    item = below(number(state, slot), size)
+                    out[row, slot] = item
+                    one[r, slot] = filter_bit(item, degree, HASH_A)
+                    other[r, slot] = filter_bit(item, degree, HASH_B)
+            for slot in range(wanted, width):
+                out[row, slot] = -1
+        suspects: Any = 0
+        for r in range(block):
+            degree = highs[r] - lows[r]
+            if degree == 0 or 2 * degree > size:
+                continue
+            for slot in range(counts[first + r]):
+                suspect_rows[suspects], suspect_slots[suspects] = r, slot
+                suspects += np.int64(bit_at(bits, lows[r], one[r, slot]) & bit_at(bits, lows[r], other[r, slot]))
+        for i in range(suspects):
+            touched += indices[(lows[suspect_rows[i]] + highs[suspect_rows[i]]) >> 1]
+        for i in range(suspects):
+            r, slot = suspect_rows[i], suspect_slots[i]
+            row, low, high = first + r, lows[r], highs[r]
+            position = lower_bound(indices, low, high, out[row, slot])
+            if position < high and indices[position] == out[row, slot]:
+                out[row, slot] = free_item(row_state(key, row), slot, 0, tries, (indices, bits, low, high), size)
+    return touched
+
+
+@compiled
 def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out: Any, log_q: Any) -> Any:
     """Uniform draws: distinct ones, or independent ones if `repeat`; -1 in slots that are not wanted or not free.
 
