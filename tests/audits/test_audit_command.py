@@ -211,12 +211,6 @@ def test_a_set_with_random_false_negatives_fails(files, tmp_path):
     assert printed(files / "train.parquet", **vectors(files), fail_above="6%")[0] is False
 
 
-def test_a_quiet_console_is_quiet(files, capfd):
-    options = AuditOptions(negatives=files / "train.parquet", **vectors(files), fail_above="100%")
-    assert audit_command(options, console=Console(quiet=True))
-    assert capfd.readouterr() == ("", "")
-
-
 def test_a_gate_needs_an_estimate(files):
     message = "audit: `--fail-on` must be one of 'upper', 'estimate', got 'lower'."
     assert refusal(printed, files / "train.jsonl", fail_on="lower").startswith(message)
@@ -288,29 +282,6 @@ def test_errors_come_before_anything_is_printed_or_written(files, tmp_path):
 
 
 # ---- nothing is lost, and sentences are plain -----------------------------------------------------------------------
-
-
-def test_a_set_of_pairs_has_no_negatives(tmp_path):
-    path = tmp_path / "pairs.jsonl"
-    path.write_text('{"query": "a", "positive": "b"}\n')
-    assert refusal(printed, path) == (
-        "audit: `negatives` must be a file with negatives, got columns 'query', 'positive'. Mine some: `naysay mine`."
-    )
-    path.write_text('{"text": "a"}\n')
-    assert "must be a file of a known format, got columns 'text'. Pass `--format`." in refusal(printed, path)
-
-
-def test_without_vectors_it_says_what_is_certain(tmp_path, files):
-    """Not "0.0 % are false for certain, the rest is unknown"."""
-    text = " ".join(printed(files / "train.jsonl", width=200)[1].split())
-    assert text.startswith("None of 1,600 negatives is certainly false. How many are false is unknown. ")
-    path = tmp_path / "two.jsonl"
-    rows = [("a", "p", "p"), ("b", "q", "x"), ("b", "q", "b")]
-    path.write_text("\n".join(json.dumps(dict(zip("apn", row, strict=True))) for row in rows))
-    text = " ".join(printed(path, width=200)[1].split())
-    assert text.startswith(
-        "2 of 3 negatives are certainly false. How many of the others are false is unknown. Remove 2 negatives"
-    )
 
 
 def test_files_are_written_before_printing_which_a_closed_pipe_ends(files, tmp_path):

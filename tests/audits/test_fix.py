@@ -139,21 +139,6 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_row_of_colbert_with_scores_goes(tmp_path):
-    path = listed(tmp_path / "train.jsonl", [0, [1, 0.9], [2, 0.5], [1, 0.9]], [1, [2, 0.8], [3, 0.1], [4, 0.2]])
-    fixed = ns.audit(path).fix(tmp_path / "fixed.jsonl")
-    assert lines(fixed.path) == [[1, [2, 0.8], [3, 0.1], [4, 0.2]]]
-    assert (fixed.kept, fixed.filled) == (1, 0)
-
-
-def test_documents_of_rows_that_went_are_not_counted_as_filled(tmp_path):
-    rows = [["q", "a cat", "A cat.", "a CAT", "x"], ["r", "b", "y", "y", "y"]]  # one other document for two places
-    names = ("anchor", "positive", "negative_1", "negative_2", "negative_3")
-    path = listed(tmp_path / "train.jsonl", *(dict(zip(names, row, strict=True)) for row in rows))
-    fixed = ns.audit(path).fix(tmp_path / "fixed.jsonl", reasons=["duplicate"])
-    assert (fixed.kept, fixed.filled) == (1, 0)
-
-
 @pytest.mark.parametrize("other", ["NaN", "-Infinity", '"\\ud800"'])
 def test_values_that_json_cannot_have_stay(other, tmp_path):
     row = f'{{"query": "q", "pos": ["a cat"], "neg": ["A cat.", "x"], "other": {other}}}'
@@ -230,11 +215,3 @@ def test_invalid_calls_write_nothing(target, reasons, parameter, tmp_path):
     assert caught.value.parameter == parameter
     assert [file.name for file in tmp_path.iterdir()] == ["train.jsonl"]
     assert path.read_bytes() == before
-
-
-def test_what_was_mined_is_no_file(tmp_path):
-    world = ns.planted_world(30, 60)
-    mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 2, judge=None)
-    with pytest.raises(ns.NaysayError) as caught:
-        ns.audit(mined).fix(tmp_path / "fixed.jsonl")
-    assert caught.value.parameter == "negatives"

@@ -1,7 +1,6 @@
 """What a job reads: pairs by id, by text and by number, in every kind of file; what is wrong is told with its row."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +9,6 @@ import pytest
 from job_world import World, lines
 
 from naysay.errors import NaysayError
-from naysay.jobs.command import mine_files
 from naysay.mining import mine
 
 
@@ -131,131 +129,5 @@ def test_documents_are_the_distinct_positives(world):
         world.run(corpus=None)
 
 
-def test_lengths_that_do_not_match(world):
-    np.save(world.folder / "short.npy", world.queries[:-1])
-    rule = (
-        r"^mine: `--query-vectors` must be a vector for each of the 24 queries that the pairs name, got 23 vectors\.$"
-    )
-    with pytest.raises(NaysayError, match=rule):
-        world.run(query_vectors="short.npy")
-    np.save(world.folder / "short.npy", world.corpus[:-1])
-    rule = r"`--corpus-vectors` must be a vector for each of the 60 documents of '.*docs\.parquet', got 59 vectors\.$"
-    with pytest.raises(NaysayError, match=rule):
-        world.run(corpus_vectors="short.npy")
-    assert not world.job().exists()
-
-
-def test_texts_that_utf8_cannot_hold(world):
-    rows = [{"id": f"d{row}", "text": "\ud800 broken" if row == 7 else f"text {row}"} for row in range(60)]
-    (world.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for output in ("out.parquet", "out.jsonl"):
-        with pytest.raises(NaysayError, match=r"`--corpus` must be .*UTF-8"):
-            world.run(output, corpus="docs.jsonl", format="triplet", with_scores=False)
-    assert not (world.folder / "out.jsonl").exists()
-
-
 def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], r"^mine: `--anchor-column` must be given for these columns, got none\.$"),
-        ([[1, 2]], r"^mine: `pairs` must be a file in which every line is a JSON object, got \[1, 2\] in line 1 of "),
-        (
-            [{"anchor": "question 0", "positive": "d1"}, {"anchor": "question 0"}],
-            r"`pairs` must be a file with a value in every row of 'positive', got nothing in .positive. at row 1",
-        ),
-        (
-            [{"anchor": "question 0", "positive": "d1"}, 7],
-            r"^mine: `pairs` must be a file in which every line is a JSON object, got 7 in line 2 of ",
-        ),
-        (
-            [{"anchor": "question 0", "positive": 0.5}],
-            r"^mine: `pairs` must be a file with strings or whole numbers in 'positive', got 0\.5 at row 0\.$",
-        ),
-        (
-            [{"anchor": f"question {row}", "positive": "nobody" if row in (4, 9) else "d1"} for row in range(24)],
-            r"`pairs` must be a file whose 'positive' holds .* of the 60 docum.*, got 'nobody' at row 4 \(2 such rows",
-        ),
-        (
-            [{"anchor": row, "positive": "d1"} for row in range(25)],
-            r"^mine: `pairs` must be between 0 and 23 \(24 queries, by row number\), got 24 at row 24 \(1 such row",
-        ),
-    ],
-)
-def test_pairs_that_are_refused(world, rows, message):
-    write(world.folder / "bad.jsonl", rows)
-    with pytest.raises(NaysayError, match=message):
-        world.run(pairs="bad.jsonl")
-    assert not world.job().exists()
-
-
-def test_files_that_are_refused(world):
-    for option, given in (("pairs", "no.parquet"), ("corpus", "no.parquet"), ("query_vectors", "no.npy")):
-        name = "pairs" if option == "pairs" else f"--{option}".replace("_", "-")
-        with pytest.raises(NaysayError, match=rf"^mine: `{name}` must be a file that can be read, got .*No such file"):
-            world.run(**{option: given})
-    (world.folder / "pairs.xml").write_text("<pairs/>")
-    with pytest.raises(NaysayError, match=r"^mine: `pairs` must be a table, got '.*pairs\.xml'\. \.parquet, \.jsonl"):
-        world.run(pairs="pairs.xml")
-    write(world.folder / "odd.jsonl", [{"id": "d1", "text": 5}])
-    with pytest.raises(NaysayError, match=r"`--corpus` must be a file with strings in 'text', got 5 at row 0"):
-        world.run(corpus="odd.jsonl")
-
-
-def test_an_id_that_stands_twice(world):
-    before = sorted(world.folder.iterdir())
-    documents = [{"id": f"d{row}", "text": world.texts[row]} for row in range(60)]
-    named = {f"d{row}" for row in world.known.pairs()[1]}
-    other = next(row for row in range(60) if f"d{row}" not in named)
-    for row in (1, other):  # one that pairs name, and one that none does
-        twice = [*documents, {"id": f"d{row}", "text": "more"}]
-        write(world.folder / "twice.jsonl", twice)
-        np.save(world.folder / "c61.npy", np.concatenate([world.corpus, world.corpus[:1]]))
-        rule = rf"^mine: `--corpus` must be a file with each id of 'id' once, got 'd{row}' at rows {row} and 60\.$"
-        with pytest.raises(NaysayError, match=rule):
-            world.run(corpus="twice.jsonl", corpus_vectors="c61.npy")
-    queries = [{"qid": min(row, 22), "text": text} for row, text in enumerate(world.anchors)]
-    write(world.folder / "queries.jsonl", queries)  # pairs name texts, so that no id is asked for
-    rule = r"^mine: `--queries` must be a file with each id of 'qid' once, got '22' at rows 22 and 23\.$"
-    with pytest.raises(NaysayError, match=rule):
-        world.run(queries="queries.jsonl")
-    left = {path.name for path in world.folder.iterdir()} - {path.name for path in before}
-    assert left == {"twice.jsonl", "c61.npy", "queries.jsonl"}
-
-
-@pytest.mark.parametrize(
-    ("name", "option"), [("pairs.parquet", "pairs"), ("docs.parquet", "--corpus"), ("c.npy", "--corpus-vectors")]
-)
-def test_files_that_are_cut_off(world, name, option):
-    path = world.folder / name
-    path.write_bytes(path.read_bytes()[:-37])
-    with pytest.raises(
-        NaysayError, match=rf"^mine: `{option}` must be a file (that can be read|of at least)"
-    ) as refusal:
-        world.run()
-    assert "\n" not in str(refusal.value)
-    assert not world.job().exists()
-
-
-def test_vectors_that_are_refused(world):
-    bad = world.queries.copy()
-    bad[3, 1], bad[9, 0] = np.nan, np.inf
-    np.save(world.folder / "bad.npy", bad)
-    rule = r"^mine: `--query-vectors` must be finite, got nan at row 3 \(2 such rows\)\.$"
-    with pytest.raises(NaysayError, match=rule):
-        world.run(query_vectors="bad.npy")
-    for given, got in (
-        ({"query_vectors": None}, "`--corpus-vectors` alone"),
-        ({"corpus_vectors": None}, "`--query-vectors` alone"),
-    ):
-        with pytest.raises(
-            NaysayError, match=rf"`--model` must be given, or `--query-vectors` and `--corpus-vectors`, got {got}"
-        ):
-            world.run(**given)
-    with pytest.raises(NaysayError, match=r"`--model` must be left out where vectors are given, got both"):
-        world.run(model="somewhere")
-    with pytest.raises(NaysayError, match=r"^mine: `pairs` must be an existing file, got 'lost\.parquet'\.$"):
-        mine_files(Path("lost.parquet"), output=Path("out.jsonl"))  # not that --model is missing

@@ -11,7 +11,7 @@ from naysay.cli import _mine_command, _parameters
 from naysay.detectors import MaxScore
 from naysay.errors import NaysayError
 from naysay.jobs.command import mine_files
-from naysay.jobs.options import JobOptions, read_count, read_size, recorded
+from naysay.jobs.options import JobOptions, read_size, recorded
 from naysay.mining.options import MiningOptions
 
 FILES = {"pairs": Path("p.csv"), "output": Path("o.jsonl"), "query_vectors": Path("q.npy"), "corpus_vectors": Path("c")}
@@ -22,24 +22,6 @@ FILES = {"pairs": Path("p.csv"), "output": Path("o.jsonl"), "query_vectors": Pat
 )
 def test_sizes(text, size):
     assert read_size("--budget", text) == size
-
-
-def test_counts():
-    assert read_count("-k", "12") == 12
-    assert read_count("-k", "auto") == "auto"
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "message"),
-    [
-        (read_count, "0", r"^`--it` must be at least 1, got 0\.$"),
-        (read_count, "-3", r"^`--it` must be a whole number, or auto, got '-3'\.$"),
-        (read_size, "2 GBs", r"^`--it` must be a size such as 2GB or 500MB, got '2 GBs'\.$"),
-    ],
-)
-def test_invalid_texts(read, text, message):
-    with pytest.raises(NaysayError, match=message):
-        read("--it", text)
 
 
 def test_the_command_has_every_option_with_its_default_and_help():

@@ -221,29 +221,3 @@ def test_a_report_of_a_job(world, monkeypatch):
     assert len(asked["provenance"]["--corpus-vectors"]) == 64
     with pytest.raises(NaysayError, match=r"^mine: `--report` must be in an existing folder"):
         world.run(report="nowhere/report.html")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"budget": "50MB"}, r"^mine: `--budget` must be at least 160MB for this job, got 50MB\.$"),
-        (
-            {"format": "tevatron"},
-            r"^mine: `--with-scores` must be left out for the format 'tevatron', which has no place",
-        ),
-        ({"format": "tripplet"}, r"^mine: `--format` must be one of .* got 'tripplet'\. Did you mean 'triplet'\?$"),
-        ({"source": ["bm52"]}, r"^mine: `--source` must be one of 'bm25', got 'bm52'\. Did you mean 'bm25'\?$"),
-        ({"threads": 0}, r"^mine: `--threads` must be at least 1, got 0\.$"),
-        ({"judge": "margin:0.1", "k": "auto"}, None),
-        (
-            {"k": "3", "format": "n-tuple", "judge": "max_score:-2", "short": "raise", "depth": 9},
-            r"`--short` must be 'drop' unless",
-        ),
-    ],
-)
-def test_refusals_of_a_job(world, given, message):
-    if message is None:
-        world.run(**given)
-        return
-    with pytest.raises(NaysayError, match=message):
-        world.run(**given)

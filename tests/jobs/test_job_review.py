@@ -175,58 +175,6 @@ def test_rows_without_ids(world):
     assert " of 50 reviewed pairs are false negatives" in world.run(**files, reviewed=file).rule
 
 
-def line(**given):
-    return {"query_id": "q1", "document_id": "d5", "false_negative": "yes"} | given
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([line(), line(query_id="q999")], "query_id that are among the 240 anchors, got 'q999' at row 1 of 'r.jsonl'"),
-        ([line(document_id="x")], "document_id that are among the 1,620 documents, got 'x' at row 0 of 'r.jsonl'"),
-        ([line(), line(false_negative="maybe")], "yes, no or nothing in 'false_negative', got 'maybe' at row 1 of 'r."),
-        ([line(false_negative=2)], "yes, no or nothing in 'false_negative', got 2 at row 0 of 'r.jsonl'"),
-        (
-            [line(false_negative=""), line(false_negative=None)],
-            "got 'r.jsonl', in which all rows",
-        ),
-        (
-            [line(), line(false_negative="no")],
-            "one answer for each pair, got another than before at row 1 of",
-        ),
-        ([{"query_id": "q1"}], "with the columns query_id, document_id, false_negative, got 'r.jsonl' with 'query_id'"),
-        ([line(query_id=None)], "with a value in every row of 'query_id', got nothing in 'query_id' at row 0"),
-        ([], "with the columns query_id, document_id, false_negative, got 'r.jsonl' with none"),
-    ],
-    ids=range(9),
-)
-def test_what_a_review_cannot_hold(world, rows, message):
-    file = world.folder / "r.jsonl"
-    write(file, rows)
-    with pytest.raises(NaysayError) as refusal:
-        world.run(reviewed=file)
-    text = str(refusal.value)
-    assert text.startswith("mine: `--reviewed` must be a file")
-    assert message in text
-    assert "\n" not in text
-    assert not world.job().exists()
-
-
-def test_options_that_do_not_go_together(world):
-    for given, message in (
-        ({"review": 0}, "`--review` must be at least 1, got 0"),
-        ({"review_file": world.folder / "r.csv"}, "`--review-file` must be left out without `--review`, got '"),
-        ({"review": 5, "review_file": world.folder / "r.txt"}, "must be a file that ends in .csv, .jsonl or .parquet"),
-        ({"review": 5, "review_file": world.folder / "no" / "r.csv"}, "`--review-file` must be in an existing folder"),
-        ({"review": 5, "review_file": world.folder / "out.jsonl"}, "`--review-file` must be another file than"),
-        ({"reviewed": world.folder / "none.csv"}, "`--reviewed` must be a file that can be read, got '"),
-        ({"labelled_share": 1.5}, "`--labelled-share` must be a number above 0 and below 1, got 1.5"),
-    ):
-        with pytest.raises(NaysayError) as refusal:
-            world.run(**given)
-        assert message in str(refusal.value)
-
-
 def test_a_stated_labelled_share(world):
     said = world.run(labelled_share=1 / 3)
     assert "labelled positives, which are 33.3333 % of all positives, as stated." in said.rule

@@ -41,21 +41,6 @@ def test_mine_raises_at_once(files, name, value):
     assert error.value.parameter == name
 
 
-def test_in_memory_anchors_are_short_and_counted(files):
-    vectors = np.load(files / "queries.npy"), np.load(files / "corpus.npy")
-    mined = ns.mine(*vectors, np.arange(ANCHORS), ITEMS + 5, judge=None)
-    assert mined.ids.shape == (ANCHORS, ITEMS + 5)
-    assert (mined.missing == 6).all()
-    assert mined.short == ANCHORS
-    with pytest.raises(NaysayError):
-        ns.mine(*vectors, np.arange(ANCHORS), ITEMS + 5, judge=None, on_short="raise")
-
-
-def test_as_many_as_there_are_is_no_error(files):
-    mined = ns.mine(np.load(files / "queries.npy"), np.load(files / "corpus.npy"), None, ITEMS, judge=None)
-    assert mined.mask.all()
-
-
 @pytest.mark.parametrize(
     "arguments", [["-k", "20000"], ["--rank-range", "91-"], ["--min-score", "1.01"]], ids=["k", "ranks", "score"]
 )

