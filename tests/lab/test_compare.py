@@ -2,19 +2,18 @@
 
 import importlib
 import sys
-from dataclasses import replace
 from math import isnan
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from lab_worlds import FEW_IMAGES, GRAPH, OF_VECTORS
 
 import naysay as ns
 from naysay._commands import CompareOptions
 from naysay.errors import NaysayError
-from naysay.lab import Images, Recommendation, _run, split_by_user
-from naysay.lab._kinds import KINDS
+from naysay.lab import Point, Recommendation, RunResult, _run, split_by_user
 from naysay.lab.arms import Arm, parts_of, read_arms, reference_for
 from naysay.lab.result import TUNED
 
@@ -235,14 +234,13 @@ def test_a_step_of_ones_own_without_negatives(tmp_path):
     assert "Hardness of the negatives" in (tmp_path / "compare.html").read_text()
 
 
-@pytest.mark.parametrize("task", ["graph", "text", "images"])
-def test_every_task_gives_the_same_table_twice(task, tmp_path, monkeypatch):
-    images = KINDS["images"].generated(0)
-    few = Images(images.images[:240, 0], images.labels[:240])  # all 1,500 take ten times as long
-    monkeypatch.setitem(KINDS, "images", replace(KINDS["images"], generated=lambda seed: few))
-    methods = {"graph": "k-hop:2", "text": "judged:4", "images": "MoCo"}[task]
-    options = {"task": task, "quick": True, "methods": methods, "steps": 4, "seeds": 1}
-    first, second = ns.compare(**options, out=tmp_path), ns.compare(**options)
+@pytest.mark.parametrize(
+    ("task", "data", "method"),
+    [("graph", GRAPH, "k-hop:2"), ("text", OF_VECTORS, "mined:4"), ("images", FEW_IMAGES, "MoCo")],
+)
+def test_every_task_gives_the_same_table_twice(task, data, method, tmp_path):
+    options = {"task": task, "methods": method, "steps": 4, "seeds": 1}
+    first, second = ns.compare(data, **options, out=tmp_path), ns.compare(data, **options)
     np.testing.assert_equal(without_times(first), without_times(second))
     assert (tmp_path / "compare.html").stat().st_size > 10_000
 
@@ -279,6 +277,11 @@ def test_the_budget_decides_the_steps_once(tmp_path, monkeypatch):
     for afford, expected in ((100, 100), (199, 100), (200, 200), (4999, 2000), (5000, 5000)):
         task = Recommendation(DATA, batch=40)
         assert steps_for(task, ("uniform", "dynamic"), afford * each * 1.0001) == expected
+    point = Point(100, 1.0, 1.0, 0.5, 0.5, 0.0)
+    monkeypatch.setattr(_run, "choose_lr", lambda *given: (0.01, {}))
+    monkeypatch.setattr(
+        _run, "train_arm", lambda *given: RunResult(given[4], (point,), {"recall@20": 0.5, "ndcg@20": 0.5})
+    )
     options = {"methods": "uniform,dynamic", "seeds": 1, "budget": 110 * 2 * (1 + TUNED) * 0.01, "out": tmp_path}
     first = ns.compare(DATA, **options)
     monkeypatch.setattr(_run, "step_seconds", lambda task, arm, seed: (0.0001, None))  # a faster moment
