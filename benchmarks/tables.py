@@ -220,6 +220,7 @@ PEER_OF_DRAWS = " ?? ".join(
 )
 
 
+SAMPLE_BANDS = ("all", "head", "middle", "tail")
 BOARD_WORLDS = ("debian-dense", "debian-natural", "cranfield", "fashion-mnist", "codex-s")
 
 
@@ -360,6 +361,10 @@ FASTER = "{naysay_is_faster/processor:times, unless 1} | {naysay_is_faster/wall:
 TABLES = [
     board("mine", "{#/false_percent/mean:.1f} %, {#/score_at_5_percent/mean:.3f}, {#/ndcg:±.1f}"),
     board("detect", "{#/average_precision:±.1f}"),
+    Table("docs/board.md", "board-sample", "board", "tracks/sample/*",
+          f"control | {each('#, equal steps', SAMPLE_BANDS)} | all, equal seconds | times the cost of uniform",
+          f"{{@key}} | {each('{#, equal steps:±.1f}', SAMPLE_BANDS)} | {{all, equal seconds:±.1f}} | "
+          "{times the cost of uniform/mean:.1f} x"),
     draws(1),
     draws(2),
     Table("README.md", "speed", "sampling", {title: f"threads_1/{path}/naysay" for title, path in DRAWS.items()},

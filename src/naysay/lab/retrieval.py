@@ -145,9 +145,9 @@ class TextPairs:
         keep_new_pairs(self, "at least one pair that is in no earlier part")
         if self.reviewed is not None:
             check_kind("reviewed", self.reviewed, Positives, "a Positives")
-            size = self.n_queries, self.n_documents
-            if (self.reviewed.n_anchors, self.reviewed.n_items) != size:
-                raise_invalid("reviewed", f"of {size[0]} anchors and {size[1]} items, like `train`", self.reviewed)
+            sizes = self.n_queries, self.n_documents
+            if (self.reviewed.n_anchors, self.reviewed.n_items) != sizes:
+                raise_invalid("reviewed", f"of {sizes[0]} anchors and {sizes[1]} items, like `train`", self.reviewed)
 
     @property
     def n_queries(self) -> int:
