@@ -117,7 +117,7 @@ def world(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize(("given", "option"), INVALID, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("given", "option"), INVALID)
 def test_the_option_is_named(world, given, option):
     given = {name: value(world.folder) if callable(value) else value for name, value in given.items()}
     paths = {name: world.folder / given[name] for name in ("review_file", "reviewed", "answers") if name in given}
