@@ -1,5 +1,7 @@
 """The rules of other miners: each against its formula in plain loops, and the defects that theirs have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -83,6 +85,16 @@ def test_ranks_in_loops(skip, slots):
     query, negatives = asked(scores, ids)
     assert np.allclose(RankWindow(skip).suspicion(query, negatives), expected, atol=1e-15)
     assert (flagged(RankWindow(skip), query, negatives).sum(axis=1) == np.minimum(skip, (ids >= 0).sum(axis=1))).all()
+
+
+def test_a_window_skips_ranks_of_the_row_and_not_of_survivors():
+    """sentence-transformers cuts `range_min` after its margin: with both, safe negatives are skipped as well."""
+    query, negatives = asked(np.array([[0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.2, 0.1]]))
+    by_margin = flagged(Margin(0.05, OWN), query, negatives)
+    by_rank = flagged(RankWindow(2), query, negatives)
+    assert (by_margin | by_rank).tolist() == [[True] * 3 + [False] * 5]  # the peer skips five
+    ignored = replace(negatives, relation=np.where(by_margin, 2, 0).astype(np.int8))
+    assert flagged(RankWindow(2), query, ignored).tolist() == [[True] * 2 + [False] * 6]  # ignored slots have ranks
 
 
 @pytest.mark.parametrize("width", [2, 10, 11, 300])

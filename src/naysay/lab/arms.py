@@ -72,7 +72,7 @@ def fitting_methods(task: Task) -> tuple[str, ...]:
         >>> import naysay as ns
         >>> task = ns.lab.Recommendation(ns.lab.split_by_user([0] * 9 + [1] * 9, [*range(9)] * 2))
         >>> fitting_methods(task)[:3]
-        ('whole-data', 'uniform', 'BPR')
+        ('whole-data', 'ANS', 'ANS (adaptive k)')
     """
     check_kind("task", task, Task, "a task of naysay.lab")
     return _fitting(task, parts_of(task, 0, 1))
