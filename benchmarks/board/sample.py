@@ -111,6 +111,15 @@ def quality(model: Model, split: Split) -> dict[str, float]:
     return measures
 
 
+def warm_up(make: Factory, split: Split) -> None:
+    """Two steps of a model that is thrown away, so that no budget of time pays for compiling."""
+    model = Model(split.train)
+    sampler = make(split.train, model.score)
+    rows, items = (torch.from_numpy(ids[:BATCH].astype(np.int64)) for ids in split.train.pairs())
+    for number in range(2):
+        model.step(sampler, rows, items, number, 0)
+
+
 def run(make: Factory, split: Split, seed: int, seconds: float | None) -> dict[str, Any]:
     """Train with one sampler: quality at the last step and, if given, after so many processor seconds."""
     model = Model(split.train)
@@ -162,6 +171,8 @@ def scored(make: Factory, folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     for number in range(SPLITS):
         split = split_of(folder, number)
+        for one in (uniform, make):
+            warm_up(one, split)
         budget = run(uniform, split, number, None)["spent"]
         results = run(make, split, number, budget)
         for when in ("steps", "seconds"):
