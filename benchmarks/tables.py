@@ -206,7 +206,7 @@ def markdown(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 # ---- tables of which there are several -------------------------------------------------------------------------------
-PAGE = "docs/benchmarks.md"
+PAGE = "docs/speed.md"
 DRAWS = {
     "Uniform, known positives excluded, K = 16": "recommendation/uniform",
     "Popularity^0.75, known positives excluded, K = 16": "recommendation/popularity",
@@ -409,14 +409,14 @@ TABLES = [
     doses("0.02", "5 %, T = 0.02/arms/*", "20 %, T = 0.02/arms/auto, no fallback"),
     doses("0.05", "20 %, T = 0.05/arms/*"),
     encoder("README.md", "gains", "rich"),
-    encoder("docs/evidence.md", "encoder, rich", "rich"),
-    study_claims("docs/evidence.md", "encoder-static-rich-300", ".2f"),
-    encoder("docs/evidence.md", "encoder, natural", "natural"),
-    study_claims("docs/evidence.md", "encoder-static-natural-300", ".2f"),
-    gains("docs/choosing.md",
+    encoder("docs/results.md", "encoder, rich", "rich"),
+    study_claims("docs/results.md", "encoder-static-rich-300", ".2f"),
+    encoder("docs/results.md", "encoder, natural", "natural"),
+    study_claims("docs/results.md", "encoder-static-natural-300", ".2f"),
+    gains("docs/choose-negatives.md",
           (*IN_BATCH_TASKS, "dose 20 %, T = 0.02", "dose 5 %, T = 0.02", "tokens, T = 0.05", "scifact, T = 0.05")),
     gains("docs/thresholds.md", IN_BATCH_TASKS, "bands"),
-    Table("docs/evidence.md", "claims about bands", "judging", f"tasks/*/arms/bands/{'|'.join(BANDS)}",
+    Table("docs/results.md", "claims about bands", "judging", f"tasks/*/arms/bands/{'|'.join(BANDS)}",
           "claim | task | difference in nDCG@10, points | verdict | seeds",
           "{@key} | {../../../@key} | {. * 100:±+.1f} | {.:verdict} | {../seeds}",
           BANDS),

@@ -226,7 +226,7 @@ def nothing(_found):
     return []
 
 
-BENCHMARKS, IMAGES, EVIDENCE = "docs/benchmarks.md", "docs/evidence-images.md", "docs/evidence.md"
+BENCHMARKS, IMAGES, EVIDENCE = "docs/speed.md", "docs/evidence-images.md", "docs/results.md"
 QUOTED = [
     (BENCHMARKS, "Caches, generators, the nearest and batches", ["hard_sources"], nothing),
     (BENCHMARKS, "Which and how many negatives for recommendation", ["recommendation"], nothing),
@@ -244,8 +244,8 @@ QUOTED = [
     (IMAGES, "Debiased and hard negatives of the batch", ["claims_in_batch"], of_arms),
     (EVIDENCE, "How many negatives", ["claims_quantity"], nothing),
     (EVIDENCE, "Which negatives", ["claims_samplers"], of_arms),
-    ("docs/choosing.md", "6. What does it cost?", ["costs"], nothing),
-    ("docs/distributed.md", "Known pairs in memory once", ["shared_positives"], of_workers),
+    ("docs/choose-negatives.md", "6. What does it cost?", ["costs"], nothing),
+    ("docs/several-processes.md", "Known pairs in memory once", ["shared_positives"], of_workers),
     ("docs/scale.md", "Measured", ["ray"], of_ray),
     ("docs/scale.md", "The cost model", ["ray"], of_ray),
     ("docs/scale.md", "Projected, not measured", ["ray"], of_ray),
@@ -345,7 +345,7 @@ def test_the_readme_shows_the_numbers_that_the_demonstration_printed():
 
 
 def test_the_questions_of_choosing_quote_measured_figures():
-    text, measured = page("docs/choosing.md"), page(BENCHMARKS)
+    text, measured = page("docs/choose-negatives.md"), page(BENCHMARKS)
     figures = re.findall(r"[+-]?\d+\.\d+ ± \d+\.\d+", text)
     assert len(figures) > 20
     assert [figure for figure in figures if figure not in measured] == []
@@ -372,7 +372,7 @@ def test_the_table_of_the_readme_has_every_arm_and_its_gain_over_the_nearest():
             assert float(gain.split()[0]) == pytest.approx(difference, abs=0.11)  # each is rounded
 
 
-@pytest.mark.parametrize("name", ["docs/choosing.md", "docs/thresholds.md"])
+@pytest.mark.parametrize("name", ["docs/choose-negatives.md", "docs/thresholds.md"])
 def test_a_gain_over_the_nearest_stands_beside_what_else_could_be_done(name):
     block = page(name).split("<!-- gains:")[1].split("<!-- end of gains -->")[0]
     headings, _, *rows = [line.strip("| ").split(" | ") for line in block.splitlines()[1:]]

@@ -17,16 +17,16 @@ ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = {  # and the page of each
-    **{name: name for name in ("pools", "samplers", "quantity", "losses", "difficulty", "search", "formats", "mining")},
-    "batches": "batches",
-    "data": "data",
-    "distributed": "distributed",
-    "report": "report",
-    "testing": "testing",
+    **{name: name for name in ("pools", "losses", "search", "formats", "mining", "batches", "data", "report")},
+    "samplers": "samplers-and-pools",
+    "quantity": "how-many",
+    "difficulty": "measure",
+    "distributed": "several-processes",
+    "testing": "own-parts",
     "audits": "audit",
     "encode": "search",
-    "detectors": "detectors",
-    "lab": "compare",
+    "detectors": "false-negatives",
+    "lab": "tutorial-compare",
 }
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
@@ -107,7 +107,7 @@ def test_every_folder_has_a_page():
     ],
 )
 def test_every_promise_is_in_its_table(title, promises):
-    section = re.split(r"^##+ ", (ROOT / "docs" / "testing.md").read_text(), flags=re.MULTILINE)
+    section = re.split(r"^##+ ", (ROOT / "docs" / "own-parts.md").read_text(), flags=re.MULTILINE)
     table = next(part for part in section if part.startswith(title + "\n"))
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == promises
 
@@ -140,9 +140,9 @@ def docstrings(path):
     return "\n".join(ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
 
 
-@pytest.mark.parametrize("page", [page for page in DOCS if page.stem != "benchmarks"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in DOCS if page.stem != "speed"], ids=lambda page: page.stem)
 def test_no_speed_is_typed_by_hand(page):
-    """Figures of speed come from benchmarks/results, by way of benchmarks.md."""
+    """Figures of speed come from benchmarks/results, by way of speed.md."""
     assert SPEED.findall(prose(page)) == []
 
 
@@ -188,9 +188,9 @@ def test_every_page_is_in_the_menu():
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in DOCS if page.stem.startswith("quickstart")], ids=lambda page: page.stem
+    "page", [page for page in DOCS if page.stem.startswith("tutorial-") and page.stem != "tutorial-compare"], ids=lambda page: page.stem
 )
-def test_a_quickstart_is_short(page):
+def test_a_tutorial_is_short(page):
     code = "\n".join(code for _, code, _ in programs(page)).splitlines()
     assert 0 < len([line for line in code if line.strip()]) < 40
 
