@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/concepts.md. Run: python docs/pictures/draw.py"""
+"""Draw the pictures of docs/concepts.md. Run it as a script."""
 
 from pathlib import Path
 
@@ -53,7 +53,9 @@ def questions() -> None:
         parts += [text(x + width / 2, 84, what, small=True, middle=True)]
         parts += [text(x + width / 2, 26, question, middle=True)] if question else []
         parts += [arrow(x + width, 68, x + width + gap)] if place + 1 < len(steps) else []
-    svg("questions", 12 + len(steps) * (width + gap), 112, "Query, pool, sampler, detector, policy, loss, report", parts)
+    svg(
+        "questions", 12 + len(steps) * (width + gap), 112, "Query, pool, sampler, detector, policy, loss, report", parts
+    )
 
 
 def shapes() -> None:
