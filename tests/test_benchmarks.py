@@ -198,7 +198,7 @@ def nothing(_found):
 
 RESULTS_PAGE, SPEED_PAGE, CHOOSE = "docs/results.md", "docs/speed.md", "docs/choose-negatives.md"
 QUOTED = [
-    (CHOOSE, "Recommendation", ["recommendation"], nothing),
+    (CHOOSE, "Measured on ml-100k", ["recommendation"], nothing),
     (CHOOSE, "What it costs", ["costs"], nothing),
     (RESULTS_PAGE, "How often the intervals hold", ["coverage"], of_coverage),
     (RESULTS_PAGE, "How many negatives", ["claims_quantity"], nothing),
