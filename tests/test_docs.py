@@ -160,10 +160,27 @@ def test_a_tutorial_begins_with_a_raw_file(page):
     assert re.search(r"\.(csv|tsv|jsonl|npz)\"", first)
 
 
+def script(path):
+    """A Python file of the documentation, which is not in a package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pictures_are_those_that_the_script_draws(tmp_path, monkeypatch):
+    draw = script(ROOT / "docs" / "pictures" / "draw.py")
+    monkeypatch.setattr(draw, "FOLDER", tmp_path)
+    for picture in (draw.questions, draw.shapes, draw.bands):
+        picture()
+    drawn = sorted(tmp_path.glob("*.svg"))
+    assert len(drawn) == 3
+    for path in drawn:
+        assert path.read_bytes() == (ROOT / "docs" / "pictures" / path.name).read_bytes()
+
+
 def test_agents_get_a_copy_of_each_page_and_a_list_of_them(tmp_path):
-    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
-    hooks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hooks)
+    hooks = script(ROOT / "docs" / "hooks.py")
     nav = [{"Pages": [{"Install": "install.md"}, {"Losses": "api/losses.md"}]}, {"Changes": "changelog.md"}]
     hooks.on_post_build(
         SimpleNamespace(
