@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -54,17 +54,18 @@ class Batch:
         weights = _of_rows(self.weights, rows, lambda values: inputs.as_weights(values, shape, self.left).detach())
         return None if weights is None else weights.expand(shape)
 
-    def same_label(self, rows: slice) -> Iterator[Tensor | None]:
-        """(rows, M) bool for each granularity: columns with the row's label, where -1 matches nothing.
+    def mean_over_labels(self, rows: slice, losses_of: Callable[[Tensor | None], Tensor]) -> Tensor:
+        """(rows,) the mean over granularities of losses_of(same label), or losses_of(None) without labels.
 
-        Without labels it is None, once.
+        Same label is (rows, M) bool: columns with the row's label, where -1 matches nothing.
         """
         if self.labels is None:
-            yield None
-            return
+            return losses_of(None)
+        losses = []
         for row_labels, column_labels in zip(*self.labels, strict=True):
             label = row_labels[rows, None]
-            yield (label == column_labels) & (label >= 0)
+            losses.append(losses_of((label == column_labels) & (label >= 0)))
+        return torch.stack(losses).mean(dim=0)
 
     def losses(self, losses_of: LossesOf, *row_inputs: Tensor) -> Tensor:
         """(N,) losses in the caller's dtype. `losses_of` gets its rows of row_inputs, which have N rows each."""
