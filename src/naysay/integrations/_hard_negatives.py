@@ -130,7 +130,11 @@ def pick(
         one_of_each = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
         judge = judge_by_scores(judge, lowest, positive_scores[one_of_each])
     first_depth, last_depth = _depths(rules, judge, corpus.n, rescored=rescore is not None)
-    exact = Exact(corpus, metric, budget=budget_of(last_depth, corpus, threads()))
+    # Enough for any corpus, and no more: a search scores six times `last_depth` pairs of a query exactly, keeps a norm of
+    # each document, and each thread reads a part of the file.
+    scored_rows = min(corpus.n, 6 * last_depth + 256)
+    budget = _BUDGET + 16 * corpus.n + 32 * scored_rows * (corpus.width + 1) + (threads() << 24)
+    exact = Exact(corpus, metric, budget=budget)
     search = _Search(exact, queries, pairs, excluded, rules, rescore, judge, lowest)
     ids, scores, counts, cut = search.negatives(first_depth, last_depth)
     considered = counts.pop(_CONSIDERED, 0)
@@ -251,16 +255,6 @@ class _Search:
         items = self.pairs.items[places]
         scores = pair_scores(self.queries, self.exact.corpus, rows[anchors], items, self.exact.metric)
         return copies_of(candidates, self.exact.corpus, anchors, items, scores)
-
-
-def budget_of(depth: int, corpus: Vectors, count: int) -> int:
-    """Return the bytes for a search of that depth by `count` threads: enough for any corpus, and no more.
-
-    It scores six times `depth` pairs of a query exactly, keeps a norm of each document, and each thread reads a part
-    of the file.
-    """
-    rows = min(corpus.n, 6 * depth + 256)
-    return _BUDGET + 16 * corpus.n + 32 * rows * (corpus.width + 1) + (count << 24)
 
 
 def _count(

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_number, check_one_of, check_whole, public
-from naysay.encode.texts import encode_texts, pool_of
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.encode.texts import check_encoder, encode_texts, pool_of
 from naysay.files import as_path
 from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
@@ -152,11 +152,13 @@ def mine_hard_negatives(
     check_whole("batch_size", batch_size, 1)
     check_whole("faiss_batch_size", faiss_batch_size, 1)
     check_whole("seed", seed, 0)
-    limits = (absolute_margin, relative_margin, max_score, min_score)
-    bounds = inputs.checked_bounds(dict(zip(inputs.BOUNDS, limits, strict=True)))
+    limits = zip(inputs.BOUNDS, (absolute_margin, relative_margin, max_score, min_score), strict=True)
+    bounds = {name: check_number(name, limit, finite=True) for name, limit in limits if limit is not None}
     check_one_of("sampling_strategy", sampling_strategy, inputs.STRATEGIES)
     check_method_options(sampling_strategy, {"temperature": temperature})
-    inputs.check_model(model, cross_encoder)
+    check_encoder(model)
+    if cross_encoder is not None and not callable(getattr(cross_encoder, "predict", None)):
+        raise_invalid("cross_encoder", "an object with a method predict(pairs)", type(cross_encoder).__name__)
     search_metric = inputs.metric_of(model, metric)
 
     columns = inputs.read_columns(dataset, anchor_column_name, positive_column_name)

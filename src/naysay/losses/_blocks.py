@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from naysay.checks import as_array, check_whole, raise_invalid
 from naysay.losses import _inputs as inputs
+from naysay.losses.check_values import values_are_checked
 
 BLOCK = 1 << 20  # scores in memory at once; larger blocks leave the cache and are not faster
 _MIN_ROWS = 16  # of a block, however many columns there are
@@ -70,7 +71,10 @@ class Batch:
     def losses(self, losses_of: LossesOf, *row_inputs: Tensor) -> Tensor:
         """(N,) losses in the caller's dtype. `losses_of` gets its rows of row_inputs, which have N rows each."""
         losses = _by_blocks(self.left, self.right, losses_of, self.block, row_inputs)
-        return inputs.check_result(losses, self.vectors).to(self.dtype)
+        if values_are_checked(losses):
+            values, rule = losses.detach(), "small enough for finite dot products"
+            inputs.check_all(self.vectors, values, values.isfinite(), rule, "Normalise, or raise the temperature.")
+        return losses.to(self.dtype)
 
 
 def as_batch(

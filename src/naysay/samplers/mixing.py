@@ -178,7 +178,9 @@ class MoCHi(FromPool):
         self, query: Query, anchors: Array, ids: Array, vectors: Array, counts: Ids, width: int, key: np.uint64
     ) -> Negatives:
         """The negatives from (B, n) candidates and their vectors."""
-        with_anchor = _spread_evenly(self._anchor_share(query.step), width)  # (K,) bool, the same in all rows
+        anchor_share, slot = self._anchor_share(query.step), np.arange(width)
+        # (K,) bool, the same in all rows: the share is spread evenly over the slots.
+        with_anchor = np.floor((slot + 1) * anchor_share + 1e-9) > np.floor(slot * anchor_share + 1e-9)
         scores = where(ids >= 0, products(anchors, vectors), -np.inf)
         first, second, used, chance = _hard_pairs(scores, self._n_hard(query.step), counts, width, key, anchors)
         # The first parent's share: a in pairs, 1 - b with the anchor.
@@ -201,12 +203,6 @@ class MoCHi(FromPool):
             source=like_query(np.where(to_numpy(used), with_anchor, -1).astype(np.int8), query),
             source_names=("pair", "with anchor"),
         )
-
-
-def _spread_evenly(share: float, width: int) -> Any:
-    """(width,) bool: `share` of the slots, spread evenly."""
-    slot = np.arange(width)
-    return np.floor((slot + 1) * share + 1e-9) > np.floor(slot * share + 1e-9)
 
 
 def _rows_of(vectors: Array, order: Array) -> Array:

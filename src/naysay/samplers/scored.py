@@ -634,7 +634,9 @@ class DistanceWeighted(_ScoreAndChoose):
         _check_cosines(scored)
         squares = (2 - 2 * scored.scores).clip(min=cutoff**2)
         near_enough = scored.filled & (squares < farthest**2)
-        log_weights = _log_inverse_density(squares.clip(max=farthest**2 * (1 - 1e-6)), self.dim)
+        inside = squares.clip(max=farthest**2 * (1 - 1e-6))
+        log = module_of(inside).log
+        log_weights = (2 - self.dim) / 2 * log(inside) - (self.dim - 3) / 2 * log(1 - inside / 4)
         noise = gumbel(tuple(squares.shape), key_from(rng), scored.scores)
         answer = scored.take(pick(log_weights + noise, near_enough, scored.width))
         return replace(answer, dropped=scored.empty_by_reason(near_enough, "too far"))
@@ -644,12 +646,6 @@ class DistanceWeighted(_ScoreAndChoose):
         if farthest <= cutoff:
             raise_invalid("nonzero_loss_cutoff", f"above `cutoff`, {cutoff:g}", farthest)
         return cutoff, farthest
-
-
-def _log_inverse_density(squares: Array, dim: int) -> Array:
-    """Log 1/q of squared distances D^2 in (0, 4) on the unit sphere in `dim` dimensions, up to a constant."""
-    log = module_of(squares).log
-    return (2 - dim) / 2 * log(squares) - (dim - 3) / 2 * log(1 - squares / 4)
 
 
 def _check_cosines(scored: Scored) -> None:
