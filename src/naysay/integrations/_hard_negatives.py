@@ -130,8 +130,8 @@ def pick(
         one_of_each = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
         judge = judge_by_scores(judge, lowest, positive_scores[one_of_each])
     first_depth, last_depth = _depths(rules, judge, corpus.n, rescored=rescore is not None)
-    # Enough for any corpus, and no more: a search scores six times `last_depth` pairs of a query exactly, keeps a norm of
-    # each document, and each thread reads a part of the file.
+    # Enough for any corpus, and no more: a search scores six times `last_depth` pairs of a query exactly, keeps a norm
+    # of each document, and each thread reads a part of the file.
     scored_rows = min(corpus.n, 6 * last_depth + 256)
     budget = _BUDGET + 16 * corpus.n + 32 * scored_rows * (corpus.width + 1) + (threads() << 24)
     exact = Exact(corpus, metric, budget=budget)
