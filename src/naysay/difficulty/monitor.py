@@ -153,7 +153,9 @@ class Monitor:
         positive = None
         if positive_scores is not None:
             positive = _read_scores("positive_scores", positive_scores, (len(query),))
-        suspicion = self._suspicion(query, negatives)
+        suspicion = negatives.suspicion if self.detector is None else self.detector.suspicion(query, negatives)
+        if suspicion is not None:
+            suspicion = _read_scores("suspicion", suspicion, negatives.shape)
         mask = np.asarray(to_numpy(negatives.mask))
         kept = mask & np.isfinite(values)
 
@@ -182,11 +184,6 @@ class Monitor:
             self._write(query.step, numbers, histograms)
         self.seconds += perf_counter() - start
         return numbers
-
-    def _suspicion(self, query: Query, negatives: Negatives) -> NDArray[Any] | None:
-        """(B, K) of the detector, or else of the negatives, or None."""
-        given = negatives.suspicion if self.detector is None else self.detector.suspicion(query, negatives)
-        return None if given is None else _read_scores("suspicion", given, negatives.shape)
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
@@ -241,15 +238,15 @@ def _gradient(scores: NDArray[Any], kept: Mask, temperature: float, hard: float,
 def _counts(dropped: Mapping[str, int], mask: Mask, scores: NDArray[Any]) -> Scalars:
     """How many negatives there are, and how many are missing."""
     of_row = mask.sum(axis=1)
-    found = {
+    numbers = {
         "negatives": _mean(of_row),
         "empty_rows": _mean(of_row == 0),
         "not_finite": _mean(~np.isfinite(scores[mask])),
         "exhausted": 0.0,
     }
     for reason, count in dropped.items():
-        found["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
-    return found
+        numbers["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
+    return numbers
 
 
 def _histograms(scores: NDArray[Any], positive: NDArray[Any] | None, suspicion: NDArray[Any] | None) -> Histograms:

@@ -32,7 +32,7 @@ class FromPool(MadeOf):
 class FromSampler(FromPool):
     """What samplers that change the vectors of another sampler's negatives share."""
 
-    _made_of = ("base",)
+    _made_of: ClassVar[tuple[str, ...]] = ("base",)
 
 
 class Independent:

@@ -467,8 +467,12 @@ class GraphPolicy(Trained, Independent):
         check_range("positives", own, self.graph.n_items, "nodes")
         levels = [(own if self.start == "positive" else anchors)[:, None]]
         for _ in range(self.hops):
-            near = self._neighbours(levels[-1], rng)
-            levels.append(_only_new(levels, near) if self.stop == "return" else near)
+            nodes = self._neighbours(levels[-1], rng)
+            if self.stop == "return":  # without nodes of earlier levels and repeats it is a breadth-first tree
+                earlier = np.concatenate(levels, axis=1)
+                met_before = repeated(np.concatenate([earlier, nodes], axis=1))[:, earlier.shape[1] :]
+                nodes = np.where(met_before, -1, nodes)
+            levels.append(nodes)
         may_end = []
         for nodes in levels:
             barred = self._known.contains(anchors, np.maximum(nodes, 0), relation="any") | ~self._allowed[nodes]
@@ -514,10 +518,3 @@ class GraphPolicy(Trained, Independent):
             return np.full(shape, -1, np.int64)
         found = indices[np.where(missing, 0, start[:, :, None] + place)]
         return np.where(missing, -1, found).reshape(shape).astype(np.int64)
-
-
-def _only_new(earlier: list[Ids], found: Ids) -> Ids:
-    """(B, m) without nodes of earlier levels and repeats: what is left is a breadth-first tree."""
-    before = np.concatenate(earlier, axis=1)
-    met_before = repeated(np.concatenate([before, found], axis=1))[:, before.shape[1] :]
-    return np.where(met_before, -1, found)
