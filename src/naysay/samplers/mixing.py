@@ -378,44 +378,43 @@ class MixGCF(FromPool):
         """Make (B, K) synthetic negatives."""
         check_query(query)
         n_each = self._n_candidates(query.step)
-        liked = partners(query)
+        positives = partners(query)
         anchors = anchor_vectors(query, self.embed_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * n_each, rng=rng).like(query)
         candidates = _dealt(query, drawn.ids, counts, width, n_each)  # (B, K * M)
-        positive = item_vectors(self.embed, liked, layers=True)  # (B, layers, d)
-        layers, dim = positive.shape[1:]
+        positive_vectors = item_vectors(self.embed, positives, layers=True)  # (B, layers, d)
+        layers, dim = positive_vectors.shape[1:]
         check_width(anchors, dim * (layers if self.pooling == "concat" else 1))
         hardest = self._hardest(anchors, candidates, n_each)  # (B, K, layers)
-        alpha = uniform((len(query), width, layers, 1), key_from(rng), positive, self._mix(query.step))
+        alpha = uniform((len(query), width, layers, 1), key_from(rng), positive_vectors, self._mix(query.step))
         layer = like_query(np.arange(layers), query)
-        own_layer = item_vectors(self.embed, hardest, layers=True)[:, :, layer, layer]  # of the one chosen there
-        made = self._pooled(alpha * positive[:, None] + (1 - alpha) * own_layer)
+        at_its_layer = item_vectors(self.embed, hardest, layers=True)[:, :, layer, layer]  # of the one chosen there
+        made = self._pooled(alpha * positive_vectors[:, None] + (1 - alpha) * at_its_layer)
         first = hardest[:, :, 0]
         made = zero_where_empty(made, first)
-        second = where(first >= 0, liked[:, None] + 0 * first, -1)
+        second = where(first >= 0, positives[:, None] + 0 * first, -1)
         scores = products(*in_one_type(detached(anchors), detached(made)))
         return _mixed(first, second, made, counts, self.on_short, scores=scores)
 
     def _hardest(self, anchors: Array, ids: Array, n_each: int) -> Array:
         """(B, K, layers) of each slot's candidates the one that is nearest to the anchor at each layer."""
-        starts = range(0, max(len(ids), 1), _ROWS_AT_ONCE)
-        with without_gradients(ids):
-            blocks = [self._hardest_of_block(anchors, ids, n_each, start) for start in starts]
-        return module_of(ids).concatenate(blocks)
-
-    def _hardest_of_block(self, anchors: Array, ids: Array, n_each: int, start: int) -> Array:
-        """The same for the rows from `start` on."""
-        anchors, ids = (part[start : start + _ROWS_AT_ONCE] for part in (anchors, ids))
-        vectors = item_vectors(self.embed, ids, layers=True, first=start)
-        rows, total, layers, dim = vectors.shape
-        slots = total // n_each
-        anchors, vectors = in_one_type(anchors, vectors)
-        own = anchors.reshape(rows, anchors.shape[1] // max(dim, 1), dim)  # (B, 1 or layers, d)
-        module = module_of(vectors)
-        scores = module.einsum("bnld,bld->bnl", vectors, module.broadcast_to(own, (rows, layers, dim)))
-        by_slot = where((ids >= 0)[:, :, None], scores, -np.inf).reshape(rows * slots, n_each, layers)
-        return gather(ids.reshape(rows * slots, n_each), by_slot.argmax(1)).reshape(rows, slots, layers)
+        module, blocks = module_of(ids), []
+        for start in range(0, max(len(ids), 1), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            candidates = ids[block]
+            with without_gradients(ids):
+                vectors = item_vectors(self.embed, candidates, layers=True, first=start)
+                rows, n_candidates, layers, dim = vectors.shape
+                own, vectors = in_one_type(anchors[block], vectors)
+                own = own.reshape(rows, own.shape[1] // max(dim, 1), dim)  # (B, 1 or layers, d)
+                own = module.broadcast_to(own, (rows, layers, dim))
+                scores = where((candidates >= 0)[:, :, None], module.einsum("bnld,bld->bnl", vectors, own), -np.inf)
+            n_slots = n_candidates // n_each
+            places = scores.reshape(rows * n_slots, n_each, layers).argmax(1)
+            chosen = gather(candidates.reshape(rows * n_slots, n_each), places)
+            blocks.append(chosen.reshape(rows, n_slots, layers))
+        return module.concatenate(blocks)
 
     def _pooled(self, mixed: Array) -> Array:
         """(B, K, d), or (B, K, layers * d), of (B, K, layers, d)."""
