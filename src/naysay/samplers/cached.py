@@ -59,8 +59,7 @@ class Cached(FromPool):
     else 0. Call `update` after each epoch.
 
     Zhang, Yao, Shao, Chen. NSCaching. ICDE 2019 (lazy update: `every`). Ding, Quan, Yao, Li, Jin. Simplify and
-    Robustify Negative Sampling for Implicit Collaborative Filtering. NeurIPS 2020 (`history` and `bonus`; its code
-    records whole pools, here only cached ids have a history). Both codes let an id enter the cache twice.
+    Robustify Negative Sampling for Implicit Collaborative Filtering. NeurIPS 2020 (SRNS: `history` and `bonus`).
 
     Cost: 8 bytes for each of the places of all anchors, and 4 more per epoch of history. `sample` scores nothing if
     choose="uniform", else (B, size); `observe` scores (B, size + fresh).

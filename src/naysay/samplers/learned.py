@@ -350,14 +350,12 @@ class GraphPolicy(Trained, Independent):
     reward. log_q is None: the neighbours are random where a node has more than `width`. Cost: width^hops logits and, to
     learn, scores per row.
 
-    Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops,
-    item, entity, item, from the positive; its policy also sees the user). Its code takes the highest action and trains
-    as if it were drawn, and replaces ends that are no items while it keeps their probability.
+    With stop="return" paths go down a breadth-first tree of the start, of `hops` levels and `width` neighbours of a
+    node, and end where they turn back to the node before: G(v) = product of the steps to v * p(parent of v | v).
 
-    With stop="return" paths go down a breadth-first tree of the start, and end where they turn back to the node before:
-    G(v) = product of the steps to v * p(parent of v | v). Wang et al. GraphGAN: Graph Representation Learning with
-    Generative Adversarial Nets. AAAI 2018. There the tree is that of the whole graph, here it has `hops` levels and
-    `width` neighbours of a node. Its code trains another function than the one it draws from.
+    Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops from
+    the positive). Wang et al. GraphGAN: Graph Representation Learning with Generative Adversarial Nets. AAAI 2018
+    ("return"). Both codes train another function than the one they draw from.
 
     Args:
         graph: A square Positives; its positive pairs are the edges.

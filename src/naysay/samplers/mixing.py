@@ -94,9 +94,8 @@ class MoCHi(FromPool):
     Near means the dot product with the query's vectors (B, d), which should have length 1. i and j are uniform among
     the n_hard, and differ unless there is only one.
 
-    The vectors have length 1 and **no gradients**, as in the paper. The parents are i and j, or i and -1 for the
-    anchor, which is not an item; `source` says which kind; `scores` are q . vectors. The paper adds them to the queue's
-    own negatives: use `Mixed`, whose shares also let mixing start late.
+    The vectors have length 1 and **no gradients**. The parents are i and j, or i and -1 for the anchor, which is not an
+    item; `source` says which kind; `scores` are q . vectors. `Mixed` adds them to the queue's own, as the paper does.
 
     Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020;
     Giakoumoglou and Stathaki. SynCo: Synthetic Hard Negatives for Contrastive Visual Representation Learning. 2024.
