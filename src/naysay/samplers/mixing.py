@@ -68,21 +68,12 @@ def _hard_pairs(
     hard = top(scores, min(n_hard, scores.shape[1]))
     n_found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
     draws = uniform((len(scores), width, 3), key, like)
-    places = _two_places(draws[:, :, 0], draws[:, :, 1], n_found)
-    first, second = (gather(hard, place) for place in places)
+    minimum = module_of(draws).minimum
+    place = minimum(of_kind(draws[:, :, 0] * n_found, n_found), (n_found - 1).clip(min=0))
+    step = 1 + minimum(of_kind(draws[:, :, 1] * (n_found - 1), n_found), (n_found - 2).clip(min=0))
+    partner = (place + step) % n_found.clip(min=1)  # another place, unless there is only one
     used = in_use(counts, width, scores) & (n_found > 0)
-    return first, second, used, draws[:, :, 2]
-
-
-def _two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array]:
-    """Two different places among 0 ... counts - 1, from two uniform numbers (B, K) each and counts (B, 1).
-
-    The second is the first plus 1 ... counts - 1, modulo counts. For a count of 0 or 1 both are 0.
-    """
-    minimum = module_of(first).minimum
-    one = minimum(of_kind(first * counts, counts), (counts - 1).clip(min=0))
-    move = 1 + minimum(of_kind(second * (counts - 1), counts), (counts - 2).clip(min=0))
-    return one, (one + move) % counts.clip(min=1)
+    return gather(hard, place), gather(hard, partner), used, draws[:, :, 2]
 
 
 @final
@@ -276,7 +267,12 @@ class MixKG(FromPool):
         check_query(query)
         drawn = candidates_of(self.pool, query, self._n_candidates(query.step), rng)
         counts, width = wanted_slots(k, len(query), rng)
-        side = _one_side(drawn)
+        side = None
+        if drawn.side is not None:
+            side, *others = sides_of(drawn)
+            if others:
+                advice = "Make one pool for each side, and put two samplers into Mixed."
+                raise_invalid("pool", "one that replaces one side", [SIDES[each] for each in (side, *others)], advice)
         if self.score is None:
             hardness = self._cosines(query, drawn.ids, side)
         else:
@@ -299,17 +295,6 @@ class MixKG(FromPool):
             vectors = item_vectors(self.embed, ids)
             own = item_vectors(self.embed, correct)
         return where(ids >= 0, products(unit(own), unit(vectors)), -np.inf)
-
-
-def _one_side(drawn: Negatives) -> int | None:
-    """The side that all candidates replace, or None where there are no sides."""
-    if drawn.side is None:
-        return None
-    sides = sides_of(drawn)
-    if len(sides) > 1:
-        advice = "Make one pool for each side, and put two samplers into Mixed."
-        raise_invalid("pool", "one that replaces one side", [SIDES[side] for side in sides], advice)
-    return sides[0]
 
 
 @final

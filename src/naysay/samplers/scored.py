@@ -631,7 +631,11 @@ class DistanceWeighted(_ScoreAndChoose):
         check_query(query)
         cutoff, farthest = self._cutoffs_at(query.step)
         scored = self._draw_scored(query, k, rng)
-        _check_cosines(scored)
+        no_cosine = scored.filled & (abs(scored.scores) > 1 + _ROUNDING_OF_COSINES)
+        if no_cosine.any():  # most likely because vectors were not normalised
+            got = first_bad(to_numpy(scored.scores), to_numpy(no_cosine))
+            rule = "a function that returns cosines, within [-1, 1]"
+            raise_invalid("score", rule, got, "Normalise the vectors first.")
         squares = (2 - 2 * scored.scores).clip(min=cutoff**2)
         near_enough = scored.filled & (squares < farthest**2)
         inside = squares.clip(max=farthest**2 * (1 - 1e-6))
@@ -646,15 +650,6 @@ class DistanceWeighted(_ScoreAndChoose):
         if farthest <= cutoff:
             raise_invalid("nonzero_loss_cutoff", f"above `cutoff`, {cutoff:g}", farthest)
         return cutoff, farthest
-
-
-def _check_cosines(scored: Scored) -> None:
-    """Raise if scores are not cosines, most likely because vectors were not normalised."""
-    bad = scored.filled & (abs(scored.scores) > 1 + _ROUNDING_OF_COSINES)
-    if bad.any():
-        rule = "a function that returns cosines, within [-1, 1]"
-        got = first_bad(to_numpy(scored.scores), to_numpy(bad))
-        raise_invalid("score", rule, got, "Normalise the vectors first.")
 
 
 # ---- weights --------------------------------------------------------------------------------------------
