@@ -368,32 +368,34 @@ TABLES = [
 
 def methods() -> dict[str, str]:
     """{name of a region of docs/methods.md: its content}, from the catalogue."""
+    headings = ["name", "parts", "paper", "leaves out", "other names"]
+    filtered = ["data", "needs", "step"]
     samplers = [one for question in ("where", "which") for one in catalog.methods(question)]
-    rows = [
-        [*_named(one), one.question, ", ".join(one.data), ", ".join(one.needs) or "none", one.step, *_made(one)]
-        for one in samplers
-    ]
-    headings = ["name", "other names", "parts", "leaves out", "paper"]
+    rows = [[_named(one), *_filters(one), *_made(one)] for one in samplers]
     others = {
-        question: markdown(headings, [[*_named(one), *_made(one)] for one in catalog.methods(question)])
+        question: markdown(headings, [[_named(one), *_made(one)] for one in catalog.methods(question)])
         for question in QUESTIONS
         if question not in ("where", "which")
     }
-    filtered = ["question", "data", "needs", "step"]
-    return {"filter": _filter(), "methods": markdown([*headings[:2], *filtered, *headings[2:]], rows), **others}
+    return {"filter": _filter(), "methods": markdown([headings[0], *filtered, *headings[1:]], rows), **others}
 
 
-def _named(one: catalog.Method) -> list[str]:
-    """Name and other names."""
-    return [_escaped(part) for part in (f"**{one.name}**", ", ".join(one.also))]
+def _named(one: catalog.Method) -> str:
+    return f"**{_escaped(one.name)}**"
+
+
+def _filters(one: catalog.Method) -> list[str]:
+    """What the three lists of choices look at."""
+    return [", ".join(one.data), ", ".join(one.needs) or "none", one.step]
 
 
 def _made(one: catalog.Method) -> list[str]:
-    """Parts, what they leave out, and the paper."""
+    """Parts, the paper, what the parts leave out of it, and other names."""
     codes = [f"`{ast.unparse(ast.parse(code, mode='eval'))}`" for code in (one.parts, one.loss, one.batch_loss) if code]
     k = f"k = `{one.k}`" if one.question in ("where", "which", "how_many") and one.parts and not one.over else ""
     see = f"see {one.see}" if one.see else ""
-    return [_escaped(part) for part in (", ".join(filter(None, (*codes, k, see))), one.leaves_out, one.cited)]
+    parts = ", ".join(filter(None, (*codes, k, see)))
+    return [_escaped(cell) for cell in (parts, one.cited, one.leaves_out, ", ".join(one.also))]
 
 
 def _escaped(cell: str) -> str:

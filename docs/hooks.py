@@ -9,6 +9,7 @@ from typing import Any
 
 import griffe
 
+SETTINGS = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
 SNIPPET = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
 OBJECT = re.compile(r"^::: naysay\.([\w.]+)$", re.MULTILINE)
 
@@ -22,7 +23,7 @@ def on_post_build(config: Any) -> None:
         if path is None:
             lines += ["", f"## {title}", ""]
             continue
-        page = (Path(config.docs_dir) / path).read_text()
+        page = SETTINGS.sub("", (Path(config.docs_dir) / path).read_text())
         page = SNIPPET.sub(lambda match: (root / match[1]).read_text(), page)
         page = OBJECT.sub(lambda match: _described(package[match[1]], "##"), page)
         (site / path).parent.mkdir(parents=True, exist_ok=True)
