@@ -25,30 +25,28 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.detectors._posterior_fit import (
+from naysay.detectors._posterior_model import (
     FINE,
     MIN_LABELLED,
-    Lists,
-    Mask,
-    Whole,
-    fit_scores,
-    lists_of,
-    mean_of,
-    read_lists,
-    read_numbers,
-)
-from naysay.detectors._posterior_model import (
     MODEL_STATE,
     LabelCheck,
+    Lists,
+    Mask,
     Model,
+    Whole,
     balance_of,
     check_labels,
     corrected,
+    fit_scores,
+    lists_of,
+    mean_of,
     model_of_state,
     posterior_rate,
     rate_of,
+    read_lists,
+    read_numbers,
 )
-from naysay.detectors._slots import as_suspicion, check_scored, filled_slots, numbers_of, slot_pairs, slot_scores
+from naysay.detectors._suspicion import as_suspicion, check_scored, filled_slots, numbers_of, slot_pairs, slot_scores
 from naysay.detectors.rate import RateEstimate
 from naysay.text import described, percent, with_interval
 from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids

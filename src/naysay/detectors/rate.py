@@ -19,7 +19,7 @@ from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_kind, check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     OfPairs,
     as_flags,
     check_confidence,

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from naysay.arrays import Floats
-from naysay.detectors._posterior_fit import Lists
+from naysay.detectors._posterior_model import Lists
 from naysay.detectors.posterior import Posterior, first_of
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, Ids, Mask

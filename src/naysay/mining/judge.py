@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, raise_invalid, shown, with_parameter
-from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side, suspicion_of, suspicion_of_made, threshold_of
+from naysay.detectors._suspicion import SUSPICION_THRESHOLD, on_its_side, suspicion_of, suspicion_of_made, threshold_of
 from naysay.detectors.bands import Bands
 from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive
 from naysay.detectors.calibrated import Calibrated, least_positives

@@ -12,7 +12,7 @@ import numpy as np
 
 from naysay.arrays import to_numpy
 from naysay.checks import MOST_ROWS, as_array, check_all, check_range, check_whole, raise_invalid, shown, whole_numbers
-from naysay.detectors._slots import one_of_each
+from naysay.detectors._suspicion import one_of_each
 from naysay.detectors._text_hash import read_texts
 from naysay.detectors.bands import Bands
 from naysay.detectors.by_reviewer import check_reviewers, read_reviewers
