@@ -22,17 +22,17 @@ from naysay.jobs import tables
 from naysay.jobs.folder import COPY, INDEX, VECTORS, JobFolder, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.tables import PairColumn, Side
-from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
+from naysay.mining.auto import choose_judge
 from naysay.mining.bm25 import bm25
-from naysay.mining.fit import FitLists, FittedPosterior
+from naysay.mining.fit import FitLists, FittedPosterior, fit_bytes, fit_posterior, unfitted
 from naysay.mining.judge import Judge
-from naysay.mining.known import known_pairs
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import (
     SELECT_DEPTH,
     Background,
     Problem,
     checked_problem,
+    known_pairs,
     with_index,
 )
 from naysay.mining.reviewing import choose_reviewed_judge, review, review_of_state, review_state

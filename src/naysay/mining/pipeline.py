@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.mining.candidates import RANDOM, Candidates, Floats32, Ids, Mask, Reason, canonical_order
 from naysay.mining.judge import Judge, suspected
-from naysay.mining.known import known_rows
-from naysay.mining.problem import DEPTH_FACTOR, FILLED, SELECTED, Problem
+from naysay.mining.problem import DEPTH_FACTOR, FILLED, SELECTED, Problem, known_rows
 from naysay.mining.rescore import answers_of, rescore
 from naysay.mining.take import Selection, across_anchors, backfill, select, with_random
 from naysay.rng import key_from, rng_for
@@ -249,6 +249,6 @@ def _with_random(problem: Problem, judge: Judge, chosen: Candidates, counts: Ids
         return problem.score(rows[places], ids)
 
     key = key_from(rng_for(options.seed, FILLED))
-    filled = with_random(chosen, counts, rows, known_rows(problem.known, rows), score, key)
+    filled = with_random(chosen, counts, rows, partial(known_rows, problem.known), score, key)
     is_new = filled.kept & (filled.kept_by == RANDOM)
     return judge.apply_to(filled, problem.query(rows), is_new)

@@ -17,9 +17,9 @@ from naysay.arrays import Floats
 from naysay.checks import check_lengths, public, raise_invalid, shown
 from naysay.detectors.posterior import EMPTY, Posterior, cut_at, first_of, nearest_below
 from naysay.detectors.rate import RateEstimate
-from naysay.mining.auto import RULE_95, lists_of
+from naysay.mining.auto import RULE_95
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
-from naysay.mining.fit import FitLists, own_scores, usable
+from naysay.mining.fit import FitLists, lists_of, own_scores, usable
 from naysay.mining.judge import Judge, judge_of
 from naysay.places import Place, as_place, check_page
 from naysay.positives import POSITIVE

@@ -27,7 +27,6 @@ from naysay.mining.candidates import (
     Reason,
     canonical_order,
 )
-from naysay.mining.known import known_rows
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import Positives
 
@@ -313,17 +312,22 @@ def _least_suspicious(candidates: Candidates, missing: Ids) -> Mask:
 
 
 def with_random(
-    candidates: Candidates, counts: Ids, rows: Ids, known: Positives, score: ScorePairs, key: np.uint64
+    candidates: Candidates,
+    counts: Ids,
+    rows: Ids,
+    known_of: Callable[[Ids], Positives],
+    score: ScorePairs,
+    key: np.uint64,
 ) -> Candidates:
     """Fill short rows with random items that are neither candidates nor known pairs of the anchor.
 
-    They fill new slots of the source "random", marked "random", with rank 0. `known` is of these rows, and score(rows
-    (p,), ids (p,)) gives their scores.
+    They fill new slots of the source "random", marked "random", with rank 0. known_of(anchors) are the known pairs of
+    some anchors, numbered from 0, and score(rows (p,), ids (p,)) gives the scores of items.
     """
     missing = shortfall(candidates, counts)
     short = np.flatnonzero(missing)
     drawn = np.full((len(candidates), int(missing.max(initial=0))), -1, np.int64)
-    drawn[short] = _random_items(candidates.ids[short], known_rows(known, short), missing[short], rows[short], key)
+    drawn[short] = _random_items(candidates.ids[short], known_of(rows[short]), missing[short], rows[short], key)
     filled = drawn >= 0
     scores = np.full(drawn.shape, -np.inf, np.float32)
     if filled.any():
