@@ -13,8 +13,9 @@ from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.posterior import BIASED, cut_at
 from naysay.detectors.rate import RateEstimate, unlabelled_share
+from naysay.mining.auto import fit_posterior
 from naysay.mining.estimate import basis
-from naysay.mining.fit import FittedPosterior, fit_posterior, usable
+from naysay.mining.fit import FittedPosterior, usable
 from naysay.mining.problem import Problem
 from naysay.text import percent
 

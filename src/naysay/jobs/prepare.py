@@ -22,9 +22,9 @@ from naysay.jobs import tables
 from naysay.jobs.folder import COPY, INDEX, VECTORS, JobFolder, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.tables import PairColumn, Side
-from naysay.mining.auto import choose_judge
+from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
-from naysay.mining.fit import FitLists, FittedPosterior, fit_bytes, fit_posterior, unfitted
+from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.mining.judge import Judge
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import (

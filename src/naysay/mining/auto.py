@@ -16,13 +16,21 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.detectors.calibrated import Calibrated, least_positives
-from naysay.detectors.posterior import OUT_OF_REACH
-from naysay.mining.candidates import Floats32, Ids
+from naysay.detectors.posterior import DEPTH, MIN_DEPTH, OUT_OF_REACH, Posterior
+from naysay.mining.candidates import Candidates, Floats32, Ids
 from naysay.mining.estimate import basis, by_labels, estimate_set, nearest, settled_by, stated
-from naysay.mining.fit import FittedPosterior, fit_posterior, is_vague
+from naysay.mining.fit import Alike, FitLists, FittedPosterior, is_vague, own_scores
 from naysay.mining.judge import Judge, Policy, anchors_without_positive, is_yet_to_fit, judge_of, rule_of
-from naysay.mining.problem import FALSE_BAND, Problem, is_auto
+from naysay.mining.pipeline import collect, within_limits
+from naysay.mining.problem import FALSE_BAND, FIT_DEPTH, FITTED, Problem, is_auto
+from naysay.rng import rng_for
+from naysay.search.exact import Exact
 
+FIT_ANCHORS = 2000  # anchors of a fit: more cost time and memory, and hardly change it
+_FEWEST_ANCHORS, _FIT_SLOTS = 500, 1 << 20  # fewer anchors are fitted to where their lists are very long
+_FIT_BYTES, _LIST_BYTES = 700, 80  # of a slot that is fitted, and of one that is listed
+_SHORT_SHARE = 0.02  # of the anchors may be short by the cut of a posterior
+_LISTS_PER_K = 2  # the lists of a fit hold at least twice as many candidates as are returned
 RULE_95 = "share:0.95"  # of the score of the anchor's positive: the rule that others use most
 _ENOUGH_ANCHORS = 200  # below them, an interval is wide for lack of anchors
 _SHOWN = 3  # pairs that score above their positive
@@ -249,6 +257,124 @@ def _above_positives(problem: Problem, ids: Ids, scores: Floats32) -> str:
     shown = []
     for row, slot in zip(*np.unravel_index(order, ids.shape), strict=True):
         if excess[row, slot] > 0:
-            own = problem.positive_scores[row]
-            shown.append(f"{ids[row, slot]} for anchor {row} ({scores[row, slot]:.3f}, positive {own:.3f})")
+            positive = problem.positive_scores[row]
+            shown.append(f"{ids[row, slot]} for anchor {row} ({scores[row, slot]:.3f}, positive {positive:.3f})")
     return f" Some that score above the positive: {'; '.join(shown)}." if shown else ""
+
+
+# ---- the posterior --------------------------------------------------------------------------------------------------
+
+
+def fit_posterior(problem: Problem) -> FittedPosterior:
+    """Fit the posterior of a problem to a sample of its anchors."""
+    posterior, anchors = unfitted(problem), sampled_anchors(problem)
+    has_all = len(anchors) == problem.queries.n and _search_depth(problem) == problem.first_depth
+    lists, found = _searched(problem, posterior, anchors, keep=has_all)
+    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, Candidates.stacked(found) if found else None)
+
+
+def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
+    """The lists of some anchors, as a posterior is fitted to them."""
+    return _searched(problem, posterior, anchors, keep=False)[0]
+
+
+def _searched(problem: Problem, posterior: Posterior, anchors: Ids, *, keep: bool) -> tuple[FitLists, list[Candidates]]:
+    """The lists of some anchors, and if they are to be kept all candidates of each block of anchors."""
+    depth, width = _search_depth(problem), fit_depth(problem)
+    lists, found = [], []
+    for block in problem.blocks(anchors, depth):
+        candidates = collect(problem, block, depth, silent=True)
+        listed, free = candidates.eligible, within_limits(candidates, problem).kept
+        listed[:, width:depth] = False
+        free[:, problem.deepest : width] = False  # which only the fit searches
+        n_of_other_sources = candidates.ids.shape[1] - depth
+        lists.append(FitLists.of(posterior, block, candidates, listed, free, width + n_of_other_sources))
+        if keep:
+            found.append(candidates)
+    return FitLists.joined(lists), found
+
+
+def _search_depth(problem: Problem) -> int:
+    """How deep the anchors of a fit are searched; the first `fit_depth` candidates of the search are listed."""
+    return max(problem.first_depth, fit_depth(problem))
+
+
+def sampled_anchors(problem: Problem) -> Ids:
+    """Anchors with a labelled positive, in order; a random sample by the seed if there are more than a fit takes.
+
+    Anchors of pairs that were reviewed are among them.
+    """
+    anchors, count = np.sort(problem.known.pairs()[0][problem.one_positive_each]), _most_anchors(problem)
+    if len(anchors) > count:
+        anchors = np.sort(rng_for(problem.options.seed, FITTED).choice(anchors, count, replace=False))
+    return anchors if problem.reviewed is None else np.union1d(anchors, problem.reviewed.anchors)
+
+
+def fit_depth(problem: Problem) -> int:
+    """How deep the lists of a fit are: as a posterior reads them, and twice as many as are returned.
+
+    All candidates behind what it reads have one posterior, so that more of them would tell nothing.
+    """
+    return min(max(_LISTS_PER_K * problem.largest_k, problem.judged_depth), problem.n_items)
+
+
+def fit_bytes(problem: Problem) -> int:
+    """The memory that a fit may need."""
+    anchors = min(problem.queries.n, _most_anchors(problem))
+    slots = fit_depth(problem) + sum(ids.shape[1] for ids in problem.sources.values())
+    return int(anchors * (slots * _LIST_BYTES + FIT_DEPTH * _FIT_BYTES))
+
+
+def _most_anchors(problem: Problem) -> int:
+    return min(FIT_ANCHORS, max(_FEWEST_ANCHORS, _FIT_SLOTS // fit_depth(problem)))
+
+
+def unfitted(problem: Problem) -> Posterior:
+    """The posterior of a problem, to be fitted or restored."""
+    options, anchors = problem.options, problem.known.pairs()[0]
+    chosen = problem.one_positive_each
+    one_positive = np.full(problem.queries.n, np.nan, np.float32)
+    one_positive[anchors[chosen]] = problem.known_scores[chosen]
+    norms = problem.searcher.norms if isinstance(problem.searcher, Exact) else None
+    return Posterior(
+        max(1, problem.largest_k),
+        options.false_share,
+        depth=min(DEPTH, max(MIN_DEPTH, problem.deepest)),
+        positive_scores=one_positive,
+        alike=Alike(problem.corpus, *problem.positive_pairs, problem.queries.n, norms),
+        labelled_share=options.labelled_share,
+        seed=options.seed,
+    )
+
+
+def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Posterior:
+    """Fit the posterior, correct it by what was reviewed, and cut it for what the problem may return.
+
+    Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
+    help: the target is out of reach.
+    """
+    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
+    labelled = problem.positive_pairs[0]
+    mean_labelled = len(labelled) / max(1, len(np.unique(labelled)))
+    posterior.fit_lists(lists.for_posterior(own), lists.anchors, mean_labelled)
+    if not posterior.fitted:
+        return posterior
+    if problem.reviewed is not None:
+        truth = problem.reviewed.of_lists(lists)
+        if (truth >= 0).any():
+            posterior.correct(lists.scores, own, truth, alike=lists.alike)
+    takes_the_nearest = (counts == posterior.k).all() and (lists.free | (lists.ids < 0)).all()
+    if problem.reviewed is not None or not takes_the_nearest:
+        posterior = recut(problem, posterior, lists, posterior.false_share)
+    summary, state = posterior.summary, posterior.state()
+    short_anyway = int((np.count_nonzero(lists.free, axis=1) < counts).sum())
+    short_by_cut = summary.short - short_anyway
+    if short_by_cut > _SHORT_SHARE * len(counts) and state["beyond"] > summary.tau:
+        posterior.restore({**state, "code": OUT_OF_REACH})
+    return posterior
+
+
+def recut(problem: Problem, posterior: Posterior, lists: FitLists, false_share: float) -> Posterior:
+    """The same posterior, cut so that what the problem returns has another estimated share of false negatives."""
+    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
+    return posterior.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)

@@ -1,4 +1,4 @@
-"""The posterior of a problem: the lists of candidates that it is fitted to, the fit, and what it says of them."""
+"""The posterior of a problem and the lists of candidates that it was fitted to."""
 
 from __future__ import annotations
 
@@ -11,21 +11,13 @@ import numpy as np
 
 from naysay.arrays import Floats
 from naysay.detectors._posterior_model import Lists
-from naysay.detectors.posterior import DEPTH, MIN_DEPTH, OUT_OF_REACH, Posterior, first_of
+from naysay.detectors.posterior import Posterior, first_of
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, Ids, Mask
-from naysay.mining.pipeline import collect, within_limits
-from naysay.mining.problem import FIT_DEPTH, FITTED, Problem
-from naysay.rng import rng_for
 from naysay.search._scores import norms_of, pair_scores, taken
-from naysay.search.exact import SMALLEST_NORM, Exact
+from naysay.search.exact import SMALLEST_NORM
 from naysay.search.vectors import Vectors
 
-FIT_ANCHORS = 2000  # anchors of a fit: more cost time and memory, and hardly change it
-_FEWEST_ANCHORS, _FIT_SLOTS = 500, 1 << 20  # fewer anchors are fitted to where their lists are very long
-_FIT_BYTES, _LIST_BYTES = 700, 80  # of a slot that is fitted, and of one that is listed
-_SHORT_SHARE = 0.02  # of the anchors may be short by the cut of a posterior
-_LISTS_PER_K = 2  # the lists of a fit hold at least twice as many candidates as are returned
 _COMPARED_POSITIVES = 16  # of an anchor that candidates are compared with
 _COMPARED_PAIRS = 1 << 15  # at a time
 _VAGUE = 5  # times the lower end
@@ -65,9 +57,9 @@ class FitLists:
         names = [each.name for each in fields(FitLists)]
         return FitLists(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def for_posterior(self, own: Floats) -> Lists:
+    def for_posterior(self, positive_scores: Floats) -> Lists:
         """The lists with the score of one labelled positive of each anchor (A,), as a posterior takes them."""
-        return Lists(self.scores, own, self.alike)
+        return Lists(self.scores, positive_scores, self.alike)
 
     def contain(self, ids: Ids) -> Mask:
         """(A, M): which listed candidates are among the ids (A, k) of their anchor."""
@@ -84,7 +76,7 @@ class FittedPosterior:
 
     posterior: Posterior
     lists: FitLists
-    found: Candidates | None = None  # the candidates of all anchors, if all of them were fitted to
+    candidates: Candidates | None = None  # of all anchors, if all of them were fitted to
 
     @property
     def usable(self) -> bool:
@@ -124,11 +116,11 @@ class FittedPosterior:
         return bool(self.dispersion * (1 - _CHANCE * np.sqrt(2 / max(1, n_anchors))) > 1)
 
     def widened(self, rate: RateEstimate) -> RateEstimate:
-        """The rate with an interval for what its own does not cover.
+        """The rate with a wider interval, where its own is too narrow.
 
         A lower end far below the estimate is 0: the encoder may be weak and all positives labelled. Where anchors are
-        uneven, the upper end is at least (1 + D) times the estimate: in generated data of uneven groups that held the
-        truth in 95 % of the cases, and the plain end in 52 %.
+        uneven, the upper end is at least (1 + D) times the estimate: in generated data of uneven groups such intervals
+        contained the truth in 95 % of the cases, the original ones in 52 %.
         """
         low = 0.0 if is_vague(rate) else rate.low
         high = rate.high
@@ -172,11 +164,11 @@ class Alike:
         for start in range(0, len(ids), step):
             part = slice(start, start + step)
             n_positives = counts[part]
-            pair = np.repeat(np.arange(len(n_positives)), n_positives)
-            place = np.arange(len(pair)) - np.repeat(np.cumsum(n_positives) - n_positives, n_positives)
-            positives = self.items[self.starts[anchors[part]][pair] + place]
+            row = np.repeat(np.arange(len(n_positives)), n_positives)  # a row for each positive of each pair
+            turn = np.arange(len(row)) - np.repeat(np.cumsum(n_positives) - n_positives, n_positives)
+            positives = self.items[self.starts[anchors[part]][row] + turn]
             best = np.full(len(n_positives), -np.inf)
-            np.fmax.at(best, pair, self._cosines(positives, ids[part][pair]))
+            np.fmax.at(best, row, self._cosines(positives, ids[part][row]))
             largest[part] = np.where(np.isfinite(best), best, np.nan)
         return largest
 
@@ -185,126 +177,8 @@ class Alike:
         try:
             return pair_scores(self.corpus, self.corpus, items, others, "cosine", self.norms).astype(np.float64)
         except ZeroDivisionError:
-            has_length = [norms_of(taken(self.corpus, ids)) >= SMALLEST_NORM for ids in (items, others)]
-            good = has_length[0] & has_length[1]
+            item_norms, other_norms = (norms_of(taken(self.corpus, ids)) for ids in (items, others))
+            has_cosine = (item_norms >= SMALLEST_NORM) & (other_norms >= SMALLEST_NORM)
             cosines = np.full(len(items), np.nan)
-            cosines[good] = pair_scores(self.corpus, self.corpus, items[good], others[good], "cosine")
+            cosines[has_cosine] = pair_scores(self.corpus, self.corpus, items[has_cosine], others[has_cosine], "cosine")
             return cosines
-
-
-# ---- the fit --------------------------------------------------------------------------------------------------------
-
-
-def fit_posterior(problem: Problem) -> FittedPosterior:
-    """Fit the posterior of a problem to a sample of its anchors."""
-    posterior, anchors = unfitted(problem), sampled_anchors(problem)
-    has_all = len(anchors) == problem.queries.n and _search_depth(problem) == problem.first_depth
-    lists, found = _searched(problem, posterior, anchors, keep=has_all)
-    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, Candidates.stacked(found) if found else None)
-
-
-def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
-    """The lists of some anchors, as a posterior is fitted to them."""
-    return _searched(problem, posterior, anchors, keep=False)[0]
-
-
-def _searched(problem: Problem, posterior: Posterior, anchors: Ids, *, keep: bool) -> tuple[FitLists, list[Candidates]]:
-    """The lists of some anchors, and if they are to be kept all candidates of each block of anchors."""
-    depth, width = _search_depth(problem), fit_depth(problem)
-    lists, found = [], []
-    for block in problem.blocks(anchors, depth):
-        candidates = collect(problem, block, depth, silent=True)
-        listed, free = candidates.eligible, within_limits(candidates, problem).kept
-        listed[:, width:depth] = False
-        free[:, problem.deepest : width] = False  # which only the fit searches
-        n_of_other_sources = candidates.ids.shape[1] - depth
-        lists.append(FitLists.of(posterior, block, candidates, listed, free, width + n_of_other_sources))
-        if keep:
-            found.append(candidates)
-    return FitLists.joined(lists), found
-
-
-def _search_depth(problem: Problem) -> int:
-    """How deep the anchors of a fit are searched; the first `fit_depth` candidates of the search are listed."""
-    return max(problem.first_depth, fit_depth(problem))
-
-
-def sampled_anchors(problem: Problem) -> Ids:
-    """Anchors with a labelled positive, in order; a random sample by the seed if there are more than a fit takes.
-
-    Anchors of pairs that were reviewed are among them.
-    """
-    anchors, count = np.sort(problem.known.pairs()[0][problem.one_positive_each]), _most_anchors(problem)
-    if len(anchors) > count:
-        anchors = np.sort(rng_for(problem.options.seed, FITTED).choice(anchors, count, replace=False))
-    return anchors if problem.reviewed is None else np.union1d(anchors, problem.reviewed.anchors)
-
-
-def fit_depth(problem: Problem) -> int:
-    """How deep the lists of a fit are: as a posterior reads them, and twice as many as are returned.
-
-    All candidates behind what it reads have one posterior, so that more of them would tell nothing.
-    """
-    return min(max(_LISTS_PER_K * problem.largest_k, problem.judged_depth), problem.n_items)
-
-
-def fit_bytes(problem: Problem) -> int:
-    """The memory that a fit may need."""
-    anchors = min(problem.queries.n, _most_anchors(problem))
-    slots = fit_depth(problem) + sum(ids.shape[1] for ids in problem.sources.values())
-    return int(anchors * (slots * _LIST_BYTES + FIT_DEPTH * _FIT_BYTES))
-
-
-def _most_anchors(problem: Problem) -> int:
-    return min(FIT_ANCHORS, max(_FEWEST_ANCHORS, _FIT_SLOTS // fit_depth(problem)))
-
-
-def unfitted(problem: Problem) -> Posterior:
-    """The posterior of a problem, to be fitted or restored."""
-    options, anchors = problem.options, problem.known.pairs()[0]
-    chosen = problem.one_positive_each
-    one_positive = np.full(problem.queries.n, np.nan, np.float32)
-    one_positive[anchors[chosen]] = problem.known_scores[chosen]
-    norms = problem.searcher.norms if isinstance(problem.searcher, Exact) else None
-    return Posterior(
-        max(1, problem.largest_k),
-        options.false_share,
-        depth=min(DEPTH, max(MIN_DEPTH, problem.deepest)),
-        positive_scores=one_positive,
-        alike=Alike(problem.corpus, *problem.positive_pairs, problem.queries.n, norms),
-        labelled_share=options.labelled_share,
-        seed=options.seed,
-    )
-
-
-def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Posterior:
-    """Fit the posterior, correct it by what was reviewed, and cut it for what the problem may return.
-
-    Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
-    help: the target is out of reach.
-    """
-    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
-    labelled = problem.positive_pairs[0]
-    mean_labelled = len(labelled) / max(1, len(np.unique(labelled)))
-    posterior.fit_lists(lists.for_posterior(own), lists.anchors, mean_labelled)
-    if not posterior.fitted:
-        return posterior
-    if problem.reviewed is not None:
-        truth = problem.reviewed.of_lists(lists)
-        if (truth >= 0).any():
-            posterior.correct(lists.scores, own, truth, alike=lists.alike)
-    takes_the_nearest = (counts == posterior.k).all() and (lists.free | (lists.ids < 0)).all()
-    if problem.reviewed is not None or not takes_the_nearest:
-        posterior = recut(problem, posterior, lists, posterior.false_share)
-    summary, state = posterior.summary, posterior.state()
-    short_anyway = int((np.count_nonzero(lists.free, axis=1) < counts).sum())
-    short_by_cut = summary.short - short_anyway
-    if short_by_cut > _SHORT_SHARE * len(counts) and state["beyond"] > summary.tau:
-        posterior.restore({**state, "code": OUT_OF_REACH})
-    return posterior
-
-
-def recut(problem: Problem, posterior: Posterior, lists: FitLists, false_share: float) -> Posterior:
-    """The same posterior, cut so that what the problem returns has another estimated share of false negatives."""
-    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
-    return posterior.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,9 @@ from naysay.detectors.combined import Combined
 from naysay.detectors.posterior import Posterior
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Floats32, Ids, Mask, Reason
+from naysay.mining.fit import FittedPosterior
 from naysay.positives import Positives
 from naysay.types import Detector, Negatives, Query, unchecked
-
-if TYPE_CHECKING:
-    from naysay.mining.fit import FittedPosterior
 
 _NO_POSITIVE = float(np.finfo(np.float32).max)  # as the score of a positive where there is none: nothing is above it
 

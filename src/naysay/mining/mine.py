@@ -16,10 +16,10 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.asking import ReviewedPairs, review_notes
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.rate import RateEstimate
-from naysay.mining.auto import PosteriorAndShare, choose_judge
+from naysay.mining.auto import PosteriorAndShare, choose_judge, fit_posterior, recut
 from naysay.mining.candidates import REASONS, Candidates, Floats32, Ids, Mask, Reason
 from naysay.mining.estimate import SetEstimate, estimate_set
-from naysay.mining.fit import FittedPosterior, fit_posterior, recut
+from naysay.mining.fit import FittedPosterior
 from naysay.mining.judge import (
     Judge,
     anchors_without_positive,
@@ -83,17 +83,23 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         ([[1, 2]], [[1, 2]], [1])
     """
     problem = Problem.of(queries, corpus, positives, k, options)  # the only checks
-    rescored = None
-    if options.rescore is None:
-        judge = choose_judge(problem) if options.reviewer is None else choose_reviewed_judge(problem)
-        lists = mine_blocks(problem, judge)  # search, exclude, judge: each anchor by itself
-    else:
-        rescored = rescore_all(problem)  # search, exclude, rescore
+    rescored = None if options.rescore is None else rescore_all(problem)  # search, exclude, rescore
+    if rescored is not None:
         judge = choose_judge(problem, rescored=rescored.positive_scores)
-        lists = judge.apply(rescored, problem.query(problem.anchors))
+    elif options.reviewer is not None:
+        judge = choose_reviewed_judge(problem)
+    else:
+        judge = choose_judge(problem)
+    return _mined_by(judge, problem, rescored)
+
+
+def _mined_by(judge: Judge, problem: Problem, rescored: Candidates | None) -> Mined:
+    """The negatives that a judge leaves; `rescored` are the candidates if a second model scored them."""
+    # mine_blocks: search, exclude, judge, each anchor by itself.
+    judged = mine_blocks(problem, judge) if rescored is None else judge.apply(rescored, problem.query(problem.anchors))
     problem.release()
-    chosen, counts = take_negatives(problem, judge, lists)  # across anchors, select, backfill
-    return Mined(problem, judge, chosen, counts, rescored=rescored)  # rule, estimate and notes are of what was chosen
+    candidates, counts = take_negatives(problem, judge, judged)  # across anchors, select, backfill
+    return Mined(problem, judge, candidates, counts, rescored=rescored)  # rule and notes are of what was taken
 
 
 # ---- the result -----------------------------------------------------------------------------------------------------
@@ -222,9 +228,7 @@ class Mined:
 
     def __post_init__(self) -> None:
         """Take the negatives from the candidates."""
-        width = self.problem.largest_k
-        if self.problem.counts is None:
-            width = int(self.counts.max(initial=0))
+        width = self.problem.largest_k if self.problem.counts is not None else int(self.counts.max(initial=0))
         slots = slots_of(self.candidates, width)
         for name in _SLOTS:
             object.__setattr__(self, name, slots[name])
@@ -386,9 +390,9 @@ class Mined:
         row = check_whole("anchor", anchor, 0)
         if row >= len(self.ids):
             raise_invalid("anchor", f"below {len(self.ids)}, the number of queries", row)
-        found = self.candidates
-        dropped = np.flatnonzero((found.ids[row] >= 0) & (found.why[row] != 0))
-        by_score = dropped[np.lexsort((found.ids[row, dropped], -found.scores[row, dropped]))]
+        listed = self.candidates
+        dropped = np.flatnonzero((listed.ids[row] >= 0) & (listed.why[row] != 0))
+        by_score = dropped[np.lexsort((listed.ids[row, dropped], -listed.scores[row, dropped]))]
         return Explanation(
             anchor=row,
             negatives=tuple(
@@ -397,7 +401,7 @@ class Mined:
                 if by >= 0
             ),
             candidates=tuple(
-                self._outcome(found, row, slot, REASONS[found.why[row, slot] - 1], kept=False)
+                self._outcome(listed, row, slot, REASONS[listed.why[row, slot] - 1], kept=False)
                 for slot in by_score.tolist()
             ),
             positive_score=float(self.positive_scores[row]),
@@ -475,13 +479,7 @@ class Mined:
             # Whether duplicates are dropped, how deep is searched and what a detector is shown depends on the judge.
             without_reviewer: dict[str, Any] = {"reviewer": None, "review": 0, "answers": None, "texts": None}
             problem = replace(problem, options=replace(problem.options, judge=judge, **without_reviewer))
-        if self.rescored is None:
-            lists = mine_blocks(problem, other)
-            problem.release()
-        else:
-            lists = other.apply(self.rescored, problem.query(problem.anchors))
-        candidates, counts = take_negatives(problem, other, lists)
-        return Mined(problem, other, candidates, counts, rescored=self.rescored)
+        return _mined_by(other, problem, self.rescored)
 
     def _at_threshold(self, threshold: float) -> Judge:
         """The same detector, with another suspicion from which it drops."""

@@ -47,10 +47,10 @@ def mine_block(problem: Problem, judge: Judge, anchors: Ids, found: Candidates |
 
 def mine_blocks(problem: Problem, judge: Judge, anchors: Ids | None = None) -> Candidates:
     """The judged candidates of some anchors, by default of all, a block of them at a time."""
-    found = None if judge.fitted is None or anchors is not None else judge.fitted.found
+    fitted_to = None if judge.fitted is None or anchors is not None else judge.fitted.candidates
     blocks = []
     for rows in problem.blocks(problem.anchors if anchors is None else anchors, problem.first_depth):
-        block = mine_block(problem, judge, rows, None if found is None else found.take(rows))
+        block = mine_block(problem, judge, rows, None if fitted_to is None else fitted_to.take(rows))
         blocks.append(block.narrowed(problem.listed_width))
     return Candidates.stacked(blocks)
 

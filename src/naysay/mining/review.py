@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,10 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, at_row, check_lengths, check_range, raise_invalid, shown, whole_numbers
 from naysay.detectors.posterior import first_of
 from naysay.mining.candidates import Ids
+from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.text import with_interval
-
-if TYPE_CHECKING:
-    from naysay.mining.fit import FitLists, FittedPosterior
 
 _DRAWN = 5  # the step of the seed: see `mining.problem`
 

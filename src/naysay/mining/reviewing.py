@@ -28,10 +28,10 @@ from naysay.detectors.review import (
     share_of_set,
 )
 from naysay.detectors.reviewer import AnswerFile, Pairs
-from naysay.mining.auto import choose_judge
+from naysay.mining.auto import choose_judge, fit_posterior, lists_of
 from naysay.mining.candidates import Floats32, Ids
 from naysay.mining.estimate import SetEstimate, nearest, stated
-from naysay.mining.fit import FitLists, FittedPosterior, fit_posterior, lists_of, own_scores
+from naysay.mining.fit import FitLists, FittedPosterior, own_scores
 from naysay.mining.judge import Judge
 from naysay.mining.problem import REVIEW_DEPTH, Problem
 from naysay.positives import Positives
