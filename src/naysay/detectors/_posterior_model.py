@@ -655,24 +655,18 @@ class Model:
 
 
 MODEL_STATE = {
+    **dict.fromkeys(("c", "error", "level", "beyond", "shift", "slope"), Entry()),
+    **dict.fromkeys(("depth", "length"), Entry(whole=True)),
     "knots": Entry((PASSES, FEATURES, KNOTS)),
     "weights": Entry((PASSES, WIDTH)),
-    "c": Entry(),
-    "beyond": Entry(),
-    "depth": Entry(whole=True),
+    "draws": Entry(("draws", WIDTH + 2)),
+    "anchors": Entry(("anchors",), whole=True),
+    "levels": Entry(("anchors",)),
     "scale": Entry((4,)),
     "similar": Entry(("terms",)),
     "edges": Entry(("edges",)),
     "ratios": Entry(("bins",)),
-    "shift": Entry(),
-    "slope": Entry(),
-    "error": Entry(),
     "reach": Entry((2,)),
-    "draws": Entry(("draws", WIDTH + 2)),
-    "level": Entry(),
-    "length": Entry(whole=True),
-    "anchors": Entry(("anchors",), whole=True),
-    "levels": Entry(("anchors",)),
 }
 
 

@@ -273,19 +273,10 @@ class PosteriorSummary:
 
 
 SUMMARY_STATE = {
-    "code": Entry(whole=True),
-    "labelled": Entry(whole=True),
-    "gain": Entry(),
-    "tau": Entry(),
-    "hardness_before": Entry(),
-    "hardness_after": Entry(),
-    "dropped": Entry(whole=True),
-    "short": Entry(whole=True),
-    "before": Entry((4,)),
-    "after": Entry((4,)),
+    **dict.fromkeys(("code", "labelled", "dropped", "short"), Entry(whole=True)),
+    **dict.fromkeys(("gain", "tau", "hardness_before", "hardness_after", "balance", "balance_error"), Entry()),
+    **dict.fromkeys(("before", "after"), Entry((4,))),
     "check": Entry((5,)),
-    "balance": Entry(),
-    "balance_error": Entry(),
 }
 
 
@@ -342,7 +333,7 @@ class Posterior(MadeOf):
         >>> round(detector.summary.before.estimate, 3), round(float((ids[:, :10] < 2).mean()), 3)  # and in truth
         (0.182, 0.198)
         >>> suspicion = detector.suspicion(ns.Query(np.arange(800)), negatives)
-        >>> kept = compact(drop(negatives, suspicion, threshold=detector.threshold)).ids[:, :10]
+        >>> kept = compact(drop(negatives, suspicion, threshold=detector.suspicion_threshold)).ids[:, :10]
         >>> round(detector.summary.after.estimate, 3), round(float((kept < 2).mean()), 3)
         (0.05, 0.062)
     """
@@ -577,14 +568,14 @@ class Posterior(MadeOf):
         return self._model_and_summary()[0].beyond
 
     @property
-    def threshold(self) -> float:
-        """The smallest suspicion that is dropped, for `drop` and `judge`: just above tau."""
+    def suspicion_threshold(self) -> float:
+        """The smallest suspicion that is dropped: just above tau."""
         return self.summary.threshold
 
     @property
-    def suspicion_threshold(self) -> float:
-        """The same, as everything that acts on a detector's suspicion asks for it."""
-        return self.threshold
+    def threshold(self) -> float:
+        """An older name of `suspicion_threshold`. It is a suspicion; the `threshold` of other detectors is a score."""
+        return self.suspicion_threshold
 
     def describe(self) -> str:
         """The estimates and the cut in a sentence, or the reason why there is none."""

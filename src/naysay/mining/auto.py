@@ -156,13 +156,13 @@ class PosteriorAndShare:
         """The posterior, and the scores above which candidates are dropped, too."""
         posterior = self.fitted.posterior
         limit = judge_of(RULE_95, self.problem.positive_scores)
-        return Judge(posterior, rule_of(posterior), posterior.threshold, limit, self.fitted, self)
+        return Judge(posterior, rule_of(posterior), posterior.suspicion_threshold, limit, self.fitted, self)
 
     def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
         """The estimate before and after, what is dropped, what that costs, and what the estimate rests on."""
         problem, fitted = self.problem, self.fitted
         summary, estimate = fitted.posterior.summary, estimate_set(fitted, ids, scores)
-        has_own_cut = judge.drop_at == fitted.posterior.threshold
+        has_own_cut = judge.drop_at == fitted.posterior.suspicion_threshold
         tau = min(summary.tau if has_own_cut else judge.drop_at, 0.999)
         dropped = "Candidates with a score above 95 % of their positive's are dropped"
         if not has_own_cut or summary.tau < 1:
