@@ -18,7 +18,7 @@ from naysay.audits._training_set import (
     training_set,
 )
 from naysay.audits.advice import advice_on, commands_for, notes_on
-from naysay.audits.false_share import Judged, Mask, Trade, false_share, half_false, judged_set, trade_of
+from naysay.audits.false_share import Mask, SetPosterior, Trade, false_share, half_false, posterior_of_set, trade_of
 from naysay.audits.findings import RandomScores, gradient_share, k_verdict, random_scores, repeats
 from naysay.audits.result import Audit
 from naysay.audits.review import ReviewPlan, SetReview, review_set
@@ -135,14 +135,14 @@ def audit(
     if plan is not None:
         plan.check(given)
     evidence = _evidence_of(given, inputs, scores, positive_scores, metric, seed)
-    known_scores, judged = evidence.scores, evidence.judged
+    known_scores, set_posterior = evidence.scores, evidence.set_posterior
     reasons = _copies_of(given, evidence, metric)
     filled, proven = given.ids >= 0, is_proven(reasons)
     unproven, proven_share = filled & ~proven, float(proven.sum() / filled.sum())
-    share = false_share(known_scores, judged, proven, filled)
+    share = false_share(known_scores, set_posterior, proven, filled)
     reviewed, by_review = None, None
     if plan is not None:
-        reviewed = review_set(plan, given, known_scores, judged, proven, seed)
+        reviewed = review_set(plan, given, known_scores, set_posterior, proven, seed)
         by_review = reviewed.rate(unproven, proven_share, fixed=False)
         share = by_review or share
     decides = reviewed if by_review is not None else None  # too few answers decide nothing about other negatives
@@ -202,7 +202,7 @@ class _Evidence:
 
     problem: Problem | None  # its vectors
     scores: SetScores | None
-    judged: Judged | None  # the posterior of the nearest candidates
+    set_posterior: SetPosterior | None  # the posterior of the nearest candidates
     random: RandomScores | None  # scores of random documents
 
 
@@ -213,11 +213,11 @@ def _evidence_of(
     if inputs["query_vectors"] is None:
         known_scores = scores_as_given(given, scores, positive_scores, rng_for(seed))
         has_own_scores = scores is None and known_scores is not None
-        return _Evidence(None, known_scores, judged_set(given, given.problem) if has_own_scores else None, None)
+        return _Evidence(None, known_scores, posterior_of_set(given, given.problem) if has_own_scores else None, None)
     problem = problem_of(given, **inputs, metric=metric, seed=seed)
     known_scores = scores_by_problem(given, problem, rng_for(seed))
     random = random_scores(problem, known_scores, rng_for(seed, step=1))
-    return _Evidence(problem, known_scores, judged_set(given, problem), random)
+    return _Evidence(problem, known_scores, posterior_of_set(given, problem), random)
 
 
 def _copies_of(given: TrainingSet, evidence: _Evidence, metric: str) -> Reasons:
@@ -235,15 +235,15 @@ def _trade(
 
     `unproven` (n, k) are the negatives that are not proven to be false; `proven_share` of all are.
     """
-    scores, judged = evidence.scores, evidence.judged
+    scores, set_posterior = evidence.scores, evidence.set_posterior
     if scores is None or not (scores.filled & unproven).any():
         return None, None
     unproven = scores.filled & unproven
     estimate = (share.estimate - proven_share) / (1 - proven_share)
     if reviewed is not None:
         anchors, probability = reviewed.anchors, reviewed.probability()
-    elif judged is not None and not share.bound:
-        anchors, probability = judged.anchors, judged.slots(unproven, estimate)
+    elif set_posterior is not None and not share.bound:
+        anchors, probability = set_posterior.anchors, set_posterior.slots(unproven, estimate)
     else:
         return None, None
     own = scores.negatives[anchors].astype(np.float64)

@@ -24,83 +24,11 @@ Whole = NDArray[np.int64]
 FINE, TOO_FEW, NOT_TOLD_APART = range(3)  # codes of `PosteriorSummary.reason`
 MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
 
-# Lists
-_WINDOW = 0.4  # of a list: the length of its background
-_FIRST = 0.2  # of a list: where its background begins, behind the positives that are expected
-_LARGEST_SCORE = 1e100  # sums of larger scores would not be finite
-
-# Curves
-LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.96, 0.99, 1.0)  # quantiles of a feature, its knots: more where positives are
-KNOTS, FEATURES = len(LEVELS), 2
-WIDTH = 1 + FEATURES * KNOTS  # weights: a constant, and the height of each curve at its knots
-PASSES = 2  # the first shows how many positives each list has, and so where its background begins
-DRAWS = 60  # other weights that the labels allow, for the interval
-_BINS = 48  # of a feature; the last one holds a thousandth of the slots
-_BEND_PENALTY = 200.0  # of a change of slope, in deviations of the feature: curves are smooth
-_HEIGHT_PENALTY = 0.1  # of a height: small, so that the fit is unique
-_TOLERANCE = 1e-10
-
-# The labelled share c
-_CLEAR_GAIN = 2.0  # standard errors by which scores must tell labelled slots from others
-_FEWEST_LABELLED, _MOST_LABELLED = 0.2, 0.9  # of the labelled slots are in the groups that bound c from below
-_ERROR = 0.05  # of that bound: a 95 % lower limit
-_LARGEST_C = 0.98  # with c = 1 no unlabelled slot would be positive
-_ABOVE_LIMIT = 1.15  # how many times its lower limit c is at most, where a larger c is more likely
-_TRIED_ODDS = 2.0 ** np.arange(-1, 6.5, 0.5)  # of c, as multiples of the odds of its lower limit
-
-# Newton's method
-_MAX_STEPS, _MAX_HALVINGS = 100, 40
-_LEAST_GAIN = 1e-4  # of what a step promises: a step that gains less is halved (Armijo)
-
-# The model
-LARGEST = 1 - 2.0**-24  # posterior, in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
-_LARGEST_ODDS = 600.0  # log-odds: the exponential is finite
-_BLOCK = 1 << 15  # slots at a time
-_LAST_RANKS = 10  # of a list: their mean posterior holds behind it
-_LONG_ENOUGH = 0.8  # of the typical length: a shorter list does not reach the ranks of its background
-
-# Estimates
-MODEL_ERROR = 0.15  # of the log-rate, where assumptions hold about: measured in benchmarks/results/coverage.json
-_C_RESTS_ON = 0.5  # of the labelled positives, about: those among the slots that c rests on
-_SELECTED_ERROR = (0.6, 0.3)  # more error of either end, where all of the posterior was left out
-_DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
-_VAGUE = 3.0  # times the lower end: from here on, an estimate has a note
-_IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
-_ASSUMPTIONS = (
-    "labelled positives were labelled at random among the positives of their anchor, whatever their score",
-    "some candidates of the highest scores are positives almost surely, and scores mean about the same for all anchors",
-)
-
-# Similarity of candidates to labelled positives
-TERMS = 6  # of the regression of similarities on scores
-_FEWEST_KNOWN = 200  # similarities for that regression
-_FARTHEST = 1e3  # deviations: scores beyond are clipped in it
-_BIN_LEVELS = (*(n / 10 for n in range(1, 10)), 0.95, 0.975, 0.99)  # of the similarities: finer where positives are
-_LEAST_POSTERIOR = 0.02  # of the most similar candidate: below it similarities do not count
-_EM_STEPS, _EM_TOLERANCE = 200, 1e-8
-_PRIORS = 500  # groups of slots of about the same prior
-_ROBUST_SLOTS = 50_000  # at most in a robust regression
-_ROBUST_STEPS = 8
-_NORMAL_MAD = 1.4826  # deviation / median absolute deviation of a normal distribution
-
-# The check of labels by item vectors
-_STRATA = (0, 5, 10, 20, 30)  # first ranks: similarities are compared with those of about the same rank
-_BACKGROUND_RANKS = (30, 50)
-_LIMITS = (1.5, 2.0, 2.5)  # deviations from which a similarity is unusual
-_ENOUGH = 3.0  # times the background's share of unusual ones: below it they do not tell positives from others
-_FIXED_POINT_STEPS = 30
-_LEAST_EXCESS = 0.5  # of the target: less than this does not correct
-_CLEAR = 1.3  # times: the least ratio of the two estimates that corrects
-_CORRECTIONS = 2  # at most
-_LARGEST_SHIFT = 40.0  # log-odds
-
-# The correction by labelled candidates
-_PRIOR_DEVIATIONS = np.array([3.0, 0.3])  # of the shift and of the slope
-_FLATTEST = 0.1  # slope
-_NEWTON_TOLERANCE = 1e-18  # of the objective: steps of about 1e-9
-
 
 # ---- logistic regression --------------------------------------------------------------------------------
+
+_MAX_STEPS, _MAX_HALVINGS = 100, 40
+_LEAST_GAIN = 1e-4  # of what a step promises: a step that gains less is halved (Armijo)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,6 +100,10 @@ def chance(log_odds: Floats) -> Floats:
 
 
 # ---- lists ----------------------------------------------------------------------------------------------
+
+_WINDOW = 0.4  # of a list: the length of its background
+_FIRST = 0.2  # of a list: where its background begins, behind the positives that are expected
+_LARGEST_SCORE = 1e100  # sums of larger scores would not be finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,6 +238,24 @@ def backgrounds(scores: Floats, expected: Floats | None = None, length: int = 0)
 
 
 # ---- curves ---------------------------------------------------------------------------------------------
+
+LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.96, 0.99, 1.0)  # quantiles of a feature, its knots: more where positives are
+KNOTS, FEATURES = len(LEVELS), 2
+WIDTH = 1 + FEATURES * KNOTS  # weights: a constant, and the height of each curve at its knots
+PASSES = 2  # the first shows how many positives each list has, and so where its background begins
+DRAWS = 60  # other weights that the labels allow, for the interval
+_BINS = 48  # of a feature; the last one holds a thousandth of the slots
+_BEND_PENALTY = 200.0  # of a change of slope, in deviations of the feature: curves are smooth
+_HEIGHT_PENALTY = 0.1  # of a height: small, so that the fit is unique
+_TOLERANCE = 1e-10
+
+# The labelled share c
+_CLEAR_GAIN = 2.0  # standard errors by which scores must tell labelled slots from others
+_FEWEST_LABELLED, _MOST_LABELLED = 0.2, 0.9  # of the labelled slots are in the groups that bound c from below
+_ERROR = 0.05  # of that bound: a 95 % lower limit
+_LARGEST_C = 0.98  # with c = 1 no unlabelled slot would be positive
+_ABOVE_LIMIT = 1.15  # how many times its lower limit c is at most, where a larger c is more likely
+_TRIED_ODDS = 2.0 ** np.arange(-1, 6.5, 0.5)  # of c, as multiples of the odds of its lower limit
 
 
 def curves(features: list[Floats], knots: Floats, weights: Floats) -> Floats:
@@ -509,6 +459,12 @@ def fit_scores(lists: Lists, depth: int, seed: int, c: float | None = None) -> F
 
 # ---- the model -----------------------------------------------------------------------------------------
 
+LARGEST = 1 - 2.0**-24  # posterior, in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
+_LARGEST_ODDS = 600.0  # log-odds: the exponential is finite
+_BLOCK = 1 << 15  # slots at a time
+_LAST_RANKS = 10  # of a list: their mean posterior holds behind it
+_LONG_ENOUGH = 0.8  # of the typical length: a shorter list does not reach the ranks of its background
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
@@ -695,6 +651,17 @@ def beyond_of(model: Model, lists: Lists, odds: Floats) -> float:
 
 # ---- estimates of sets ----------------------------------------------------------------------------------
 
+MODEL_ERROR = 0.15  # of the log-rate, where assumptions hold about: measured in benchmarks/results/coverage.json
+_C_RESTS_ON = 0.5  # of the labelled positives, about: those among the slots that c rests on
+_SELECTED_ERROR = (0.6, 0.3)  # more error of either end, where all of the posterior was left out
+_DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
+_VAGUE = 3.0  # times the lower end: from here on, an estimate has a note
+_IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
+_ASSUMPTIONS = (
+    "labelled positives were labelled at random among the positives of their anchor, whatever their score",
+    "some candidates of the highest scores are positives almost surely, and scores mean about the same for all anchors",
+)
+
 
 def posterior_rate(estimate: float, low: float, high: float, n: int) -> RateEstimate:
     """A rate by the posterior. A lower end far below the estimate has a note."""
@@ -761,6 +728,17 @@ def _drawn_ends(model: Model, lists: Lists, mask: Mask) -> tuple[float, float]:
 
 
 # ---- evidence of item vectors ---------------------------------------------------------------------------
+
+TERMS = 6  # of the regression of similarities on scores
+_FEWEST_KNOWN = 200  # similarities for that regression
+_FARTHEST = 1e3  # deviations: scores beyond are clipped in it
+_BIN_LEVELS = (*(n / 10 for n in range(1, 10)), 0.95, 0.975, 0.99)  # of the similarities: finer where positives are
+_LEAST_POSTERIOR = 0.02  # of the most similar candidate: below it similarities do not count
+_EM_STEPS, _EM_TOLERANCE = 200, 1e-8
+_PRIORS = 500  # groups of slots of about the same prior
+_ROBUST_SLOTS = 50_000  # at most in a robust regression
+_ROBUST_STEPS = 8
+_NORMAL_MAD = 1.4826  # deviation / median absolute deviation of a normal distribution
 
 
 def terms(scale: Floats, scores: Floats, positives: Floats) -> Floats:
@@ -878,6 +856,19 @@ def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
     return np.log(isotonic_regression(ratio, weights=other / other.sum()).x)
 
 
+# ---- the check of labels ----------------------------------------------------------------------------
+
+_STRATA = (0, 5, 10, 20, 30)  # first ranks: similarities are compared with those of about the same rank
+_BACKGROUND_RANKS = (30, 50)
+_LIMITS = (1.5, 2.0, 2.5)  # deviations from which a similarity is unusual
+_ENOUGH = 3.0  # times the background's share of unusual ones: below it they do not tell positives from others
+_FIXED_POINT_STEPS = 30
+_LEAST_EXCESS = 0.5  # of the target: less than this does not correct
+_CLEAR = 1.3  # times: the least ratio of the two estimates that corrects
+_CORRECTIONS = 2  # at most
+_LARGEST_SHIFT = 40.0  # log-odds
+
+
 def tail_of(v: Floats, posterior: Floats, k: int) -> tuple[float, float, float]:
     """The false share of the nearest k by candidates that are unusually similar to a positive; it does not use c.
 
@@ -947,36 +938,34 @@ class LabelCheck:
         return "labels agree with item vectors"
 
 
-def check_labels(
-    model: Model, lists: Lists, odds: Floats, k: int, target: float
-) -> tuple[Model, Floats, LabelCheck | None]:
-    """Add the evidence of item vectors, and compare with an estimate that does not use c.
+def with_item_vectors(model: Model, lists: Lists, k: int, target: float) -> tuple[Model, Floats, LabelCheck | None]:
+    """The model with the evidence of item vectors, its posterior, and how labels compare with an estimate without c.
 
     Where that one is clearly larger, the posterior is shifted so that its mean equals it. Clearly: 1.3 times as large
     at the lower limit of the excess, which is at least half the target. Then the evidence is fitted again, with the
     shifted posterior as its prior: with too small a prior, EM had put too much of the positives among the most similar.
     Twice at most. The interval reaches to both estimates, shifted or not. Without item vectors the check is None.
     """
-    similar = Similar.of(lists, model.depth)
+    similar, odds = Similar.of(lists, model.depth), model.log_odds(lists)
     if similar is None:
         return model, model.of_odds(odds, lists), None
     model = with_evidence(model, similar, odds)
     model = replace(model, beyond=beyond_of(model, lists, odds))
-    near = lists.nearest(k)
+    nearest = lists.nearest(k)
     posterior = model.of_odds(odds, lists)
-    by_labels = mean_of(posterior, near)
+    by_labels = mean_of(posterior, nearest)
     tail, excess, low = tail_of(similar.v, posterior, k)
     by_vectors, shift = tail, 0.0
     for _ in range(_CORRECTIONS):
-        clearly_larger = tail * low > _CLEAR * mean_of(posterior, near) * excess  # False if NaN
+        clearly_larger = tail * low > _CLEAR * mean_of(posterior, nearest) * excess  # False if NaN
         if not (clearly_larger and low >= _LEAST_EXCESS * target):
             break
-        step = _shift_to(posterior[near], tail)
+        step = _shift_to(posterior[nearest], tail)
         by_vectors, shift = tail, shift + step
         model = with_evidence(model.moved(step), similar, odds)
         posterior = model.of_odds(odds, lists)
         tail, excess, low = tail_of(similar.v, posterior, k)
-    estimate = mean_of(posterior, near)
+    estimate = mean_of(posterior, nearest)
     others = [number / estimate for number in (by_labels, by_vectors) if estimate and not np.isnan(number)]
     model = replace(model, reach=np.array([min([1.0, *others]), max([1.0, *others])]))
     return model, posterior, LabelCheck(by_labels, by_vectors, excess, low, shift)
@@ -1004,6 +993,13 @@ def _shift_to(posterior: Floats, mean: float) -> float:
 
     odds = np.log(posterior) - np.log1p(-posterior)
     return float(brentq(lambda shift: float(probability(odds + shift).mean()) - mean, 0.0, _LARGEST_SHIFT, xtol=1e-13))
+
+
+# ---- the correction by labelled candidates ----------------------------------------------------------
+
+_PRIOR_DEVIATIONS = np.array([3.0, 0.3])  # of the shift and of the slope
+_FLATTEST = 0.1  # slope
+_NEWTON_TOLERANCE = 1e-18  # of the objective: steps of about 1e-9
 
 
 def corrected(model: Model, posterior: Floats, false: Mask, seed: int) -> Model:

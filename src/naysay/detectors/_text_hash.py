@@ -154,12 +154,8 @@ def signatures(texts: Sequence[bytes], shingle: int, size: int) -> NDArray[np.ui
     buffer = np.frombuffer(b"".join(texts), np.uint8)
     starts = offsets(np.fromiter(map(len, texts), np.int64, len(texts)))
     signed = np.full((len(texts), size), np.uint32(0xFFFFFFFF), np.uint32)
+    random = in_python(mixed)(np.arange(1, 2 * size + 1, dtype=np.uint64) * GOLDEN)
+    factors, terms = frozen(random[:size] | np.uint64(1)), frozen(random[size:])  # of the hash functions
     steps = buffer.size * max(1, size // 4)
-    in_rows(kernels.sign, len(texts), steps, frozen(buffer), frozen(starts), shingle, *_functions(size), signed)
+    in_rows(kernels.sign, len(texts), steps, frozen(buffer), frozen(starts), shingle, factors, terms, signed)
     return signed
-
-
-def _functions(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The factors (odd) and terms of the hash functions."""
-    places = in_python(mixed)(np.arange(1, 2 * size + 1, dtype=np.uint64) * GOLDEN)
-    return frozen(places[:size] | np.uint64(1)), frozen(places[size:])

@@ -35,7 +35,6 @@ from naysay.detectors._posterior_model import (
     Model,
     Whole,
     balance_of,
-    check_labels,
     corrected,
     fit_scores,
     lists_of,
@@ -45,6 +44,7 @@ from naysay.detectors._posterior_model import (
     rate_of,
     read_lists,
     read_numbers,
+    with_item_vectors,
 )
 from naysay.detectors._suspicion import as_suspicion, check_scored, filled_slots, numbers_of, slot_pairs, slot_scores
 from naysay.detectors.rate import RateEstimate
@@ -388,18 +388,18 @@ class Posterior(MadeOf):
         if anchors is None and self.positive_scores is not None:
             lists_are_all_anchors = np.array_equal(self.positive_scores, lists.positives, equal_nan=True)
             anchors = np.arange(len(lists.scores)) if lists_are_all_anchors else None
-        c = None
+        known_c = None
         if self.labelled_share is not None:
-            # Of an anchor's labelled positives all but one are left out of its list.
-            c = 1 / (1 + mean_labelled * (1 - self.labelled_share) / self.labelled_share)
+            mean_unlabelled = mean_labelled * (1 - self.labelled_share) / self.labelled_share
+            known_c = 1 / (1 + mean_unlabelled)  # one labelled positive of each anchor counts; its list has no others
             lists = replace(lists, alike=None)
-        fit = fit_scores(lists, self.depth, self.seed, c)
+        fit = fit_scores(lists, self.depth, self.seed, known_c)
         summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
         if fit.code:
             self._learnt = None, summary
             return self
-        model = Model.of(fit, lists, self.depth, anchors)
-        model, posterior, check = check_labels(model, lists, model.log_odds(lists), self.k, self.false_share)
+        by_scores = Model.of(fit, lists, self.depth, anchors)
+        model, posterior, check = with_item_vectors(by_scores, lists, self.k, self.false_share)
         summary = replace(summary, check=check)
         if self.labelled_share is None:
             balance, error = balance_of(lists, posterior, self.depth)

@@ -53,7 +53,7 @@ def choose_judge(problem: Problem, fitted: FittedPosterior | None = None, rescor
         return judge_by_scores(given, rescored, rescored[~np.isnan(rescored)])
     if not is_auto(problem.options):
         one_each = problem.known_scores[problem.one_positive_each]
-        return _as_given(given, problem.detector, problem.positive_scores, one_each, fitted)
+        return judge_by_scores(given, problem.positive_scores, one_each, fitted)
     if fitted is None:
         fitted = fit_posterior(problem)
     policies: list[Policy] = [
@@ -65,25 +65,20 @@ def choose_judge(problem: Problem, fitted: FittedPosterior | None = None, rescor
     return next(policy for policy in policies if policy.usable()).judge()
 
 
-def judge_by_scores(given: Any, lowest: Floats32, one_each: NDArray[Any]) -> Judge:
-    """The judge where there is no posterior: as it is given; "auto" is the 95 % rule.
+def judge_by_scores(
+    given: Any, lowest: Floats32, one_each: NDArray[Any], fitted: FittedPosterior | None = None
+) -> Judge:
+    """The judge as it is given; "auto" is the 95 % rule, and a `Calibrated` without scores is fitted here.
 
     `lowest` is (n,) the lowest score of each anchor's positives, NaN without one, and `one_each` (p,) the score of one
     positive of each anchor that has some.
     """
-    return _as_given(given, judge_of(given, lowest), lowest, one_each, None)
-
-
-def _as_given(
-    given: Any, detector: Any, lowest: Floats32, one_each: NDArray[Any], fitted: FittedPosterior | None
-) -> Judge:
-    """The judge `given`, which is this detector; a `Calibrated` without scores of its own is fitted here."""
+    detector = judge_of(given, lowest)
     if isinstance(detector, str):
         given = RULE_95
         detector = judge_of(given, lowest)
     elif is_yet_to_fit(detector):
-        alpha = detector.alpha
-        detector = calibrated(alpha, one_each)
+        detector = calibrated(detector.alpha, one_each)
         if detector is None:
             raise_invalid("judge", "another, where all positives score the same", f"{len(one_each)} equal scores")
     return Judge.by(detector, anchors_without_positive(given, lowest), fitted)
@@ -269,8 +264,9 @@ def fit_posterior(problem: Problem) -> FittedPosterior:
     """Fit the posterior of a problem to a sample of its anchors."""
     posterior, anchors = unfitted(problem), sampled_anchors(problem)
     has_all = len(anchors) == problem.queries.n and _search_depth(problem) == problem.first_depth
-    lists, found = _searched(problem, posterior, anchors, keep=has_all)
-    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, Candidates.stacked(found) if found else None)
+    lists, blocks = _searched(problem, posterior, anchors, keep=has_all)
+    candidates = Candidates.stacked(blocks) if has_all else None
+    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, candidates)
 
 
 def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
@@ -281,7 +277,7 @@ def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
 def _searched(problem: Problem, posterior: Posterior, anchors: Ids, *, keep: bool) -> tuple[FitLists, list[Candidates]]:
     """The lists of some anchors, and if they are to be kept all candidates of each block of anchors."""
     depth, width = _search_depth(problem), fit_depth(problem)
-    lists, found = [], []
+    lists, blocks = [], []
     for block in problem.blocks(anchors, depth):
         candidates = collect(problem, block, depth, silent=True)
         listed, free = candidates.eligible, within_limits(candidates, problem).kept
@@ -290,8 +286,8 @@ def _searched(problem: Problem, posterior: Posterior, anchors: Ids, *, keep: boo
         n_of_other_sources = candidates.ids.shape[1] - depth
         lists.append(FitLists.of(posterior, block, candidates, listed, free, width + n_of_other_sources))
         if keep:
-            found.append(candidates)
-    return FitLists.joined(lists), found
+            blocks.append(candidates)
+    return FitLists.joined(lists), blocks
 
 
 def _search_depth(problem: Problem) -> int:
@@ -353,16 +349,16 @@ def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Pos
     Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
     help: the target is out of reach.
     """
-    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
+    positive_scores, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
     labelled = problem.positive_pairs[0]
     mean_labelled = len(labelled) / max(1, len(np.unique(labelled)))
-    posterior.fit_lists(lists.for_posterior(own), lists.anchors, mean_labelled)
+    posterior.fit_lists(lists.for_posterior(positive_scores), lists.anchors, mean_labelled)
     if not posterior.fitted:
         return posterior
     if problem.reviewed is not None:
         truth = problem.reviewed.of_lists(lists)
         if (truth >= 0).any():
-            posterior.correct(lists.scores, own, truth, alike=lists.alike)
+            posterior.correct(lists.scores, positive_scores, truth, alike=lists.alike)
     takes_the_nearest = (counts == posterior.k).all() and (lists.free | (lists.ids < 0)).all()
     if problem.reviewed is not None or not takes_the_nearest:
         posterior = recut(problem, posterior, lists, posterior.false_share)
@@ -376,5 +372,7 @@ def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Pos
 
 def recut(problem: Problem, posterior: Posterior, lists: FitLists, false_share: float) -> Posterior:
     """The same posterior, cut so that what the problem returns has another estimated share of false negatives."""
-    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
-    return posterior.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)
+    positive_scores, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
+    return posterior.recut(
+        false_share, lists.scores, positive_scores, alike=lists.alike, free=lists.free, counts=counts
+    )
