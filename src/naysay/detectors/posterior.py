@@ -504,11 +504,10 @@ class Posterior(MadeOf):
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior of each candidate.
 
-        A candidate's height is measured above its anchor's background, as `fit` found it for that anchor: what else is
-        in its row does not matter, but all candidates behind the `depth` nearest of a row have the same posterior. Of
-        an anchor that `fit` was not told of (`anchors`), a row about as long as the fitted lists shows the background
-        itself, and must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the
-        typical one.
+        The score is compared with the anchor's background, as `fit` found it. All candidates behind the `depth` nearest
+        of a row have the same posterior. A row of an anchor that `fit` was not told of (`anchors`) shows its background
+        if it is about as long as the fitted lists, and must then hold the nearest candidates, complete from the nearest
+        on; a shorter one has the typical background.
         """
         check_scored(query, negatives)
         anchors, table = anchor_ids(query), self.positive_scores
