@@ -249,4 +249,4 @@ def _with_random(problem: Problem, judge: Judge, chosen: Candidates, counts: Ids
     key = key_from(rng_for(options.seed, FILLED))
     filled = with_random(chosen, counts, rows, partial(known_rows, problem.known), score, key)
     is_new = filled.kept & (filled.kept_by == RANDOM)
-    return judge.apply_to(filled, problem.query(rows), is_new)
+    return judge.apply(filled, problem.query(rows), is_new)
