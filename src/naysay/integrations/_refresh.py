@@ -25,8 +25,7 @@ from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._frameworks import need
 from naysay.integrations._hard_negative_tables import names_of
-from naysay.mining.mine import mine
-from naysay.mining.mined import Mined
+from naysay.mining.mine import Mined, mine
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
 from naysay.text import first_line

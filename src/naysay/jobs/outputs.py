@@ -37,7 +37,7 @@ from naysay.jobs.parts import JobNegatives
 from naysay.jobs.prepare import Ready
 from naysay.jobs.tables import STRING, Side, first_rows, reading
 from naysay.mining.estimate import SetEstimate, stated, trade_of_set
-from naysay.mining.mined import Mined, own_text_note
+from naysay.mining.mine import Mined, own_text_note
 from naysay.mining.problem import is_auto
 from naysay.mining.review import drawn_pairs
 from naysay.mining.reviewing import found_positives, positives_to_write

@@ -26,13 +26,13 @@ from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
 from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.mining.judge import Judge
-from naysay.mining.known import known_pairs
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import (
     SELECT_DEPTH,
     Background,
     Problem,
     checked_problem,
+    known_pairs,
     with_index,
 )
 from naysay.mining.reviewing import choose_reviewed_judge, review, review_of_state, review_state
