@@ -16,6 +16,7 @@ from math import nan
 from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
+import pyarrow as pa
 
 from naysay.checks import check_one_of
 from naysay.formats._contents import (
@@ -93,8 +94,6 @@ def _read_label(cell: Any) -> bool:
 
 def _numbers(labels: Labels, documents: Documents) -> Any:
     """Row numbers; pairs of [row number, score] if there are scores."""
-    import pyarrow as pa
-
     rows = pa.array(documents.items, pa.int64())
     if documents.scores is None:
         return rows
@@ -111,8 +110,6 @@ def _read_number(cell: Any) -> Read:
 
 def _passages(labels: Labels, documents: Documents) -> Any:
     """Objects of docid, title if there are titles, and text."""
-    import pyarrow as pa
-
     parts = {"docid": labels.names(documents.items), "title": labels.titles(documents.items)}
     parts["text"] = labels.texts_or_ids(documents.items)
     known = {name: part for name, part in parts.items() if part is not None}
@@ -130,8 +127,6 @@ def _read_passage(cell: Any) -> Read:
 
 def _objects(labels: Labels, documents: Documents) -> Any:
     """Objects of id, and score if there are scores."""
-    import pyarrow as pa
-
     parts = {"id": labels.names(documents.items)}
     if documents.scores is not None:
         parts["score"] = pa.array(documents.scores)
@@ -149,8 +144,6 @@ def _read_object(cell: Any) -> Read:
 
 def _messages(labels: Labels, documents: Documents) -> Any:
     """Conversations of one message: [{"role": "user", "content": text}]."""
-    import pyarrow as pa
-
     count = len(documents.items)
     parts = [pa.array(["user"] * count, pa.large_string()), labels.texts_or_ids(documents.items)]
     message = pa.StructArray.from_arrays(parts, ["role", "content"])
@@ -168,21 +161,15 @@ def _read_messages(cell: Any) -> Read:
 
 def _scores(labels: Labels, documents: Documents) -> Any:
     """Scores; None, which leaves the column out, if there are none."""
-    import pyarrow as pa
-
     return None if documents.scores is None else pa.array(documents.scores, pa.float32())
 
 
 def _relevance(labels: Labels, documents: Documents) -> Any:
     """1 for positives, 0 for negatives; None if scores replace them, as in sentence-transformers."""
-    import pyarrow as pa
-
     return None if documents.scores is not None else pa.array(documents.labels, pa.int64())
 
 
 def _corpus_name(labels: Labels, documents: Documents) -> Any:
-    import pyarrow as pa
-
     return pa.array([labels.name] * len(documents.items), pa.large_string())
 
 
@@ -224,8 +211,6 @@ class Column:
 
     def arrays(self, rows: Rows, queries: Labels, corpus: Labels) -> dict[str, Any]:
         """{name: Arrow array} of what this column writes."""
-        import pyarrow as pa
-
         if self.of == QUERY:
             labels = corpus if self.value is CORPUS else queries
             return {self.name: self.value.write(labels, one_each(rows.queries))}
@@ -304,8 +289,6 @@ class Format:
 
     def table(self, block: Block, queries: Labels, corpus: Labels) -> Any:
         """Return the rows of a block of anchors as an Arrow table."""
-        import pyarrow as pa
-
         rows = self.rows(block)
         arrays: dict[str, Any] = {}
         for column in self.columns:

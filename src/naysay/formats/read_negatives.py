@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import tables
+from naysay._packages import need_datasets
 from naysay.checks import public, raise_invalid, shown
 from naysay.formats._formats import FORMATS, Format, Read, ReadRow, Unfit, format_called, plain_columns, raise_unfit
-from naysay.formats._writing import need_datasets
 from naysay.places import check_table, table_suffix
 from naysay.positives import Positives
 

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
-from naysay.files import draft_of
+from naysay.files import check_target, draft_of
 from naysay.formats._contents import Labels, check_distinct, labels_of, strings
-from naysay.formats._writing import check_place
 from naysay.search.exact import Found
 from naysay.tables import line_blocks
 from naysay.vocabulary import Vocabulary
@@ -139,7 +138,7 @@ def write_run(
         0 Q0 0 2 0.25 naysay
     """
     target = Path(path)
-    check_place(target)
+    check_target("path", target)
     queries = labels_of("query", len(found.ids), ids=query_ids)
     size = int(found.ids.max(initial=-1)) + 1 if corpus_ids is None else len(corpus_ids)
     corpus = labels_of("corpus", size, ids=corpus_ids)

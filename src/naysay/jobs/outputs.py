@@ -18,19 +18,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from naysay._packages import need_datasets
 from naysay._rows import offsets
-from naysay.checks import first_bad, raise_invalid, shown, with_option_names
+from naysay.checks import first_bad, raise_invalid, shown, with_option_names, with_parameter
 from naysay.detectors.asking import review_notes
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
 from naysay.detectors.reviewer import ENDINGS, FALSE_NEGATIVE, Pairs, read_review_file, write_review_file
 from naysay.errors import NaysayError
 from naysay.files import digest_of, is_draft, sync
-from naysay.formats import _writing as writing
 from naysay.formats import runs
 from naysay.formats._contents import Labels
 from naysay.formats._formats import FORMATS, format_called
-from naysay.formats.write_negatives import check_options
+from naysay.formats.write_negatives import Contents, check_options, check_place, json_line, write_contents
 from naysay.jobs.folder import OUTPUTS, JobFolder, KeptJobError, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.parts import JobNegatives
@@ -59,25 +59,18 @@ _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed 
 def check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
     """Raise if the output could not be written at the end; once queries and documents are read, of these."""
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
-    with with_option_names("mine", {"path": "--output"}):
+    with with_parameter("--output", instead_of="path"):
         if isinstance(job.output, Path):
-            writing.check_place(job.output)
+            check_place(job.output)
         elif suffix == ".hf":
             raise_invalid("path", "a file, not a data set of several files, where it is a URL", repr(str(job.output)))
         else:
             check_target("path", job.output)
-    check_options(name, job.short, job.corpus_path, job.tag, titles=False)
+        check_options(name, job.output, job.short, job.corpus_path, job.tag, with_scores=job.with_scores)
     if name == "trec":
         runs.check_fields("--tag", [[job.tag or _TAG]])
-    else:
-        chosen = FORMATS[name]
-        if suffix not in chosen.suffixes:
-            rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {name!r}"
-            raise_invalid("--output", rule, repr(str(job.output)))
-        if suffix == ".hf":
-            writing.need_datasets()
-        if job.with_scores and chosen.scores == "none":
-            raise_invalid("--with-scores", f"left out for the format {name!r}, which has no place for scores", "it")
+    elif suffix == ".hf":
+        need_datasets()
     for side, option, given in (("query", "--queries", queries), ("corpus", "--corpus", corpus)):
         if given is None:
             continue
@@ -257,7 +250,7 @@ def write_training_file(
     if ready.problem.options.false_negatives == "positive":
         known, known_scores = positives_to_write(ready.problem, ready.judge)
     is_positive = np.ones(len(known_scores), np.bool_) if known.relation is None else known.relation == POSITIVE
-    contents = writing.Contents(
+    contents = Contents(
         negatives.ids,
         negatives.scores if job.with_scores else None,
         offsets(known.count()),
@@ -266,7 +259,7 @@ def write_training_file(
         queries,
         corpus,
     )
-    return writing.write_contents(output, FORMATS[name], contents, job.corpus_path, on_progress)
+    return write_contents(output, FORMATS[name], contents, job.corpus_path, on_progress)
 
 
 def _labels(given: Side, name: str, *, by_text: bool) -> Labels:
@@ -288,7 +281,7 @@ def _write_found(draft: Path, ready: Ready) -> None:
         columns[name] = rows.tolist() if labels is None else labels.gather(rows)
     columns["score"] = np.round(ready.problem.score(anchors, items).astype(np.float64), 6).tolist()
     lines = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    draft.write_bytes(b"".join(writing.json_line(line) + b"\n" for line in lines))
+    draft.write_bytes(b"".join(json_line(line) + b"\n" for line in lines))
 
 
 def _write_review(draft: Path, ready: Ready, count: int) -> int:
