@@ -18,10 +18,9 @@ from naysay.encode.model import load_model
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.jobs.folder import KeptJobError
 from naysay.jobs.options import JobOptions
-from naysay.jobs.shards import Call, CorpusFile, ShardedCorpus
+from naysay.jobs.shards import Call, CorpusFile, ShardedCorpus, shards_of
 from naysay.kernels.threads import threads
 from naysay.mining.options import MiningOptions
-from naysay.search._shards import shards_of
 from naysay.search.vectors import Vectors
 from naysay.text import first_line, versions
 
@@ -103,7 +102,7 @@ class Cluster:
                 for other in pending:
                     with suppress(Exception):
                         self._ray.cancel(other)
-                _raise_failed(call.name, error)
+                _raise_failed(str(call.shard), error)
             yield call, result
 
     @contextmanager
