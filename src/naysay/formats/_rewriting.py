@@ -63,9 +63,9 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
 
     def new_rows() -> Iterator[Row]:
         nonlocal count, kept, filled
-        for number, row in file.rows:
+        for number, row in (pair for block in file.blocks for pair in zip(*block, strict=True)):
             count += 1
-            read = chosen.read(row, places)
+            read = chosen.read_row(row, places)
             changed = {read.places[place]: is_positive for place, is_positive in choose(number, read).items()}
             found = [place for place, is_positive in changed.items() if is_positive]
             row, moved = chosen.with_positives(row, places, found) if found else (row, [])
