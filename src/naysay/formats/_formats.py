@@ -397,8 +397,7 @@ class Format:
         for of in scores.keys() & found.keys():
             found[of] = _scored(scores[of], found[of])[0]
         if DOCUMENTS not in found:
-            none = Reads([], [0] * len(rows))
-            positives, negatives = found.get(POSITIVES, none), found.get(NEGATIVES, none)
+            positives, negatives = found[POSITIVES], found[NEGATIVES]
             if DOCUMENTS in scores:  # one list of scores for both
                 positives, negatives = _scored(scores[DOCUMENTS], positives, negatives)
             return ReadBlock(found[QUERY], positives, negatives, negatives.places)

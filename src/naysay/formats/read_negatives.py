@@ -180,8 +180,9 @@ def _objects(path: Path, blocks: Blocks, first: Any, where: str) -> Blocks:
     """Yield the same blocks with rows as objects; raise for one that is not an object, or an array, like the first."""
     kind = list if isinstance(first, list) else dict
     for numbers, rows in blocks:
-        tables.check_rows("path", path, kind, where, numbers, rows)
-        yield numbers, [*map(_as_object, rows)]
+        if rows:
+            tables.check_rows("path", path, kind, where, numbers, rows)
+            yield numbers, [*map(_as_object, rows)]
 
 
 def _as_object(row: Any) -> dict[str, Any]:
