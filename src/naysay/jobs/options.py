@@ -195,12 +195,7 @@ class JobOptions:
 
 
 def recorded(contents: Mapping[str, Any], *options: Any) -> dict[str, Any]:
-    """{option: value} of all that decides the result of a job; files by their contents.
-
-    Args:
-        contents: {option: what the file holds}.
-        *options: Instances of the dataclasses that declare options.
-    """
+    """{option: value} of all that decides the result of a job; of files, what `contents` has of them."""
     values = {flag_of(one): getattr(each, one.name) for each in options for one in command_fields(each)
               if one.metadata["record"]}  # fmt: skip
     plain = (str, int, float, list, tuple, dict, type(None))

@@ -35,7 +35,7 @@ from naysay.jobs.folder import OUTPUTS, JobFolder, KeptJobError, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.parts import JobNegatives
 from naysay.jobs.prepare import Ready
-from naysay.jobs.tables import STRING, Side, first_rows, reading
+from naysay.jobs.tables import STRING, Side, first_rows
 from naysay.mining.estimate import SetEstimate, stated, trade_of_set
 from naysay.mining.mined import Mined, own_text_note
 from naysay.mining.problem import is_auto
@@ -299,8 +299,7 @@ def _write_review(draft: Path, ready: Ready, count: int) -> int:
 def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDArray[np.bool_]]:
     """(anchors, documents, whether they are false negatives) of the rows of a file that have an answer."""
     option = "--reviewed"
-    with reading(option):
-        answers = read_review_file(option, path)
+    answers = read_review_file(option, path)
     if not answers:
         rule = f"a file with yes or no in {FALSE_NEGATIVE!r}"
         raise_invalid(option, rule, f"{path.name!r}, in which all rows are blank")

@@ -39,7 +39,7 @@ from naysay.mining.reviewing import choose_reviewed_judge, review, review_of_sta
 from naysay.places import Remote, copy_of, fetch
 from naysay.positives import Positives
 from naysay.search._scan import open_pairs
-from naysay.search.vectors import Vectors, as_vectors
+from naysay.search.vectors import as_vectors
 from naysay.tables import check_memory
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def _read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> 
     pair_files = [("pairs", job.pairs), ("--ignore", job.ignore)]
     for option, path in (*pair_files, ("--queries", job.queries), ("--corpus", job.corpus)):
         if isinstance(path, Path):
-            with tables.reading(option):
-                check_memory(option, path, job.budget)
+            check_memory(option, path, job.budget)
     columns = [
         tables.read_pairs(option, path, job.anchor_column, job.positive_column)
         for option, path in pair_files
@@ -164,7 +163,7 @@ def _side(
     """The queries or the documents: of a file, else the distinct values of the pairs, else as many as vectors."""
     option = "--queries" if name == "query" else "--corpus"
     vectors = job.vector_files.get(name)
-    n_vectors = None if vectors is None else open_vectors_file(f"--{name}-vectors", vectors).n
+    n_vectors = None if vectors is None else as_vectors(f"--{name}-vectors", vectors).n
     has_names = path is None and named.numbers is None
     if isinstance(path, Path):
         tables.write_side(option, path, folder, name, *columns)
@@ -213,8 +212,8 @@ def prepare(
     files = job.vector_files
     if job.model is not None:
         files = _encoded(folder, job, job_tables, cluster)
-    queries = open_vectors_file("--query-vectors", files["query"])
-    corpus = open_vectors_file("--corpus-vectors", files["corpus"])
+    queries = as_vectors("--query-vectors", files["query"])
+    corpus = as_vectors("--corpus-vectors", files["corpus"])
     sources = {}
     if job.source:
         sources["bm25"] = _bm25_lists(folder, job_tables, options.depth or SELECT_DEPTH)
@@ -342,9 +341,3 @@ def _fit(folder: JobFolder, problem: Problem) -> FittedPosterior:
     posterior = unfitted(problem)
     posterior.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
     return FittedPosterior(posterior, FitLists(**{name: kept[name] for name in names}))
-
-
-def open_vectors_file(option: str, path: Path) -> Vectors:
-    """Open the vectors of a file, with the name of its option in errors."""
-    with tables.reading(option):
-        return as_vectors(option, path)
