@@ -251,10 +251,10 @@ class _Side:
                 raise_unfit(f"one text for each of its {self.what}", key)
         return np.array([self.index[key] for key in reads.keys], np.int64)
 
-    def rows(self, order: Ids) -> tuple[Ids, int]:
-        """(m,) the row of each number, and how many rows there are: row numbers as in the file, others by `order`."""
+    def rows(self, row_of_number: Ids) -> tuple[Ids, int]:
+        """(m,) the row of each number, and how many rows there are: row numbers are those of the file."""
         if self.kind is not int:
-            return order, len(order)
+            return row_of_number, len(row_of_number)
         rows = np.array(list(self.index), np.int64)
         size = int(rows.max()) + 1
         if size > max(_MANY, 100 * len(rows)):  # database keys, of which most rows would be empty
@@ -262,12 +262,12 @@ class _Side:
             raise_invalid("path", rule, f"{size - 1} among {len(rows)} of them")
         return rows, size
 
-    def names_and_texts(self, order: Ids, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
+    def names_and_texts(self, row_of_number: Ids, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
         """(ids, texts) of all rows; either may be None."""
         if self.kind is not str:
             return None, None
         keys = list(self.index)
-        names = [str(keys[number]) for number in np.argsort(order).tolist()]
+        names = [str(keys[number]) for number in np.argsort(row_of_number).tolist()]
         if self.texts:
             return names, [self.texts.get(name, "") for name in names]
         return (None, names) if are_texts else (names, None)
@@ -328,10 +328,10 @@ class _Collector:
         """Return everything as arrays; a repeated pair is kept once, with its first score."""
         occurrences = np.concatenate([*self.positives.items, *self.negatives.items])
         used, first = np.unique(occurrences, return_index=True)
-        order = np.empty(len(used), np.int64)  # documents are numbered by their first occurrence, positives first
-        order[np.argsort(first)] = np.arange(len(used))
-        query_order = np.arange(len(self.queries.index))
-        (queries, n_queries), (documents, n_documents) = self.queries.rows(query_order), self.corpus.rows(order)
+        document_rows = np.empty(len(used), np.int64)  # by their first occurrence, positives first
+        document_rows[np.argsort(first)] = np.arange(len(used))
+        query_rows = np.arange(len(self.queries.index))
+        (queries, n_queries), (documents, n_documents) = self.queries.rows(query_rows), self.corpus.rows(document_rows)
         anchors, items, scores = self.negatives.distinct(queries, documents)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
         shape = (n_queries, int(places.max(initial=-1)) + 1)
@@ -340,8 +340,8 @@ class _Collector:
         pair_anchors, pair_items, pair_scores = self.positives.distinct(queries, documents)
         by_item = np.lexsort((pair_items, pair_anchors))  # the order of `Positives.pairs`
         are_texts = self.chosen.text_only
-        query_ids, query_texts = self.queries.names_and_texts(query_order, are_texts=are_texts)
-        corpus_ids, corpus_texts = self.corpus.names_and_texts(order, are_texts=are_texts)
+        query_ids, query_texts = self.queries.names_and_texts(query_rows, are_texts=are_texts)
+        corpus_ids, corpus_texts = self.corpus.names_and_texts(document_rows, are_texts=are_texts)
         return TrainingFile(
             path=path,
             format=self.chosen.name,

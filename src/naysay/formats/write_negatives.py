@@ -134,32 +134,35 @@ def write_negatives(
     check_options(name, target, short, corpus_path, tag, with_scores=with_scores, has_titles=has_titles)
     check_kind("positives", positives, Positives, "a Positives")
     queries = labels_of("query", len(negatives), ids=query_ids, texts=query_texts)
-    sized = any(values is not None for values in (corpus_ids, corpus_texts, corpus_titles))
-    size = None if sized else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
+    has_names = any(values is not None for values in (corpus_ids, corpus_texts, corpus_titles))
+    size = None if has_names else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
     corpus_name = "" if corpus_path is None else Path(corpus_path).name
     corpus = labels_of("corpus", size, ids=corpus_ids, texts=corpus_texts, titles=corpus_titles, name=corpus_name)
     check_range("ids", negatives, corpus.n, "documents", least=-1)
     _check_known(positives, negatives, corpus.n)
-    used = with_scores or name == "trec"
-    number = _score_array("scores", scores, negatives.shape, (negatives >= 0) & used)
+    has_scores = with_scores or name == "trec"
+    negative_scores = _score_array("scores", scores, negatives.shape, (negatives >= 0) & has_scores)
     if name == "trec":
-        if number is None:
+        if negative_scores is None:
             raise_invalid("scores", "given for the format 'trec'", None)
-        rows = runs.write_lines(target, negatives, number, queries, corpus, "naysay" if tag is None else tag)
+        rows = runs.write_lines(target, negatives, negative_scores, queries, corpus, "naysay" if tag is None else tag)
         return Written(target, "trec", rows)
     chosen = FORMATS[name]
-    indptr, items, kept = _pairs(positives, len(negatives))
-    beside = _score_array("positive_scores", positive_scores, kept.shape, kept & used)
-    number, beside = (number, None if beside is None else beside[kept]) if with_scores else (None, None)
+    indptr, items, is_positive = _pairs(positives, len(negatives))
+    known_scores = _score_array("positive_scores", positive_scores, is_positive.shape, is_positive & has_scores)
+    if not with_scores:
+        negative_scores = known_scores = None
+    elif known_scores is not None:
+        known_scores = known_scores[is_positive]
     for side, labels in (("query", queries), ("corpus", corpus)):
         if side in chosen.texts and labels.texts_of is None:
             advice = "Pass query_texts and corpus_texts, or write row numbers and names with format='ids'."
             raise_invalid(f"{side}_texts", f"given for the format {name!r}", None, advice)
-    if with_scores and number is None:
+    if with_scores and negative_scores is None:
         raise_invalid("scores", "given for a file with scores", None)
-    if with_scores and chosen.scores == "both" and beside is None:
+    if with_scores and chosen.scores == "both" and known_scores is None:
         raise_invalid("positive_scores", f"given for a file with scores in the format {name!r}", None)
-    contents = Contents(negatives, number, indptr, items, beside, queries, corpus)
+    contents = Contents(negatives, negative_scores, indptr, items, known_scores, queries, corpus)
     dropped = _dropped(chosen, contents, short)
     rows = write_contents(target, chosen, contents, corpus_path)
     return Written(target, name, rows, dropped)

@@ -87,10 +87,10 @@ class Cluster:
             scheduling_strategy="SPREAD",
         )(_checked_call)
         here = versions(*SAME_VERSIONS)
-        left = iter(calls)
+        remaining = iter(calls)
         pending: dict[Any, Call] = {}
         while True:
-            while len(pending) < 2 * self.n_workers and (call := next(left, None)) is not None:
+            while len(pending) < 2 * self.n_workers and (call := next(remaining, None)) is not None:
                 pending[task.remote(function, here, *call.arguments)] = call
             if not pending:
                 return

@@ -44,7 +44,7 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
     done = finished(folder)
     on_progress(sum(stop - start for start, stop in done))
 
-    def mine(limits: tuple[int, int]) -> tuple[int, int, dict[str, NDArray[Any]]]:
+    def mine_part(limits: tuple[int, int]) -> tuple[int, int, dict[str, NDArray[Any]]]:
         n_searched = 0.0
 
         def searched(anchors: float) -> None:
@@ -61,7 +61,7 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
         on_progress(stop - start - n_searched)
         return start, stop, arrays
 
-    for start, stop, arrays in _in_order(mine, gaps(done, n_anchors, ready.part_rows), at_once):
+    for start, stop, arrays in _in_order(mine_part, gaps(done, n_anchors, ready.part_rows), at_once):
         if options.on_short == "raise" and parts_hold_negatives:
             check_none_short(arrays["counts"], arrays["ids"], first=start)  # another policy may fill this part
         write_part(folder, start, stop, arrays)

@@ -17,7 +17,7 @@ from naysay.kernels.threads import check_threads
 from naysay.positives import Positives
 from naysay.search._products import NAMES, PLAIN, SMALL, Engine, Rounded, Units, choose, round_rows, torch_is_loaded
 from naysay.search._scan import Scan, plan
-from naysay.search._scores import METRICS, Workers, check_memory, fill_norms, score_all, thread_count
+from naysay.search._scores import METRICS, Workers, all_pairs_bytes, check_memory, fill_norms, score_all, thread_count
 from naysay.search.vectors import Vectors, as_vectors, floats
 
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
@@ -138,7 +138,7 @@ class Exact:
         engine = self._choose(queries.n)
         metric = METRICS[self.metric]
         if engine is PLAIN:
-            check_memory(self._budget, None, queries.n, corpus, depth)
+            check_memory(self._budget, all_pairs_bytes(queries.n, corpus, depth), queries.n, corpus, depth)
             found = Found.empty(queries.n, depth)
             sides = queries, measured.norms, corpus, self.norms
             score_all(metric, *sides, excluded, found.ids, found.scores, on_progress)
