@@ -78,7 +78,7 @@ def check_output(job: JobOptions, queries: Side | None = None, corpus: Side | No
             advice = f"Pass {option} with a column of texts, or --format ids, which holds row numbers and ids."
             raise_invalid(option, f"a file with texts for the format {name!r}", "none", advice)
         if name == "trec" and given.ids is not None:
-            runs.check_fields(option, (chunk.to_pylist() for chunk in given.ids.chunks()))
+            runs.check_fields(option, (chunk.to_pylist() for chunk in given.ids.column.chunks))
 
 
 def check_review_file(path: Place) -> None:
@@ -229,7 +229,7 @@ def _check_short(negatives: JobNegatives) -> None:
 
 def _output_bytes(negatives: JobNegatives, corpus: Side) -> int:
     """About how large a training file is: two texts, or ids, for each negative."""
-    text_bytes = 8 if corpus.texts is None else max(8, corpus.texts.nbytes // max(1, len(corpus.texts)))
+    text_bytes = 8 if corpus.texts is None else max(8, corpus.texts.column.nbytes // max(1, len(corpus.texts)))
     return 2 * max(1, negatives.tally["negatives"]) * text_bytes
 
 

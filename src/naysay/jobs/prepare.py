@@ -285,7 +285,7 @@ def _encoded(folder: JobFolder, job: JobOptions, job_tables: Tables, cluster: Cl
             with disk_errors(vectors_folder), with_option_names("mine", names):
                 files[name] = encode_texts(
                     model,
-                    side.texts.chunked() if side.texts is not None else [],
+                    side.texts.column if side.texts is not None else [],
                     folder=vectors_folder,
                     batch_size=job.batch_size,
                     prompt=prompts[name] or None,
@@ -307,7 +307,7 @@ def _bm25_lists(folder: JobFolder, job_tables: Tables, depth: int) -> NDArray[An
         for option, side in (("--queries", job_tables.queries), ("--corpus", job_tables.corpus)):
             if side.texts is None:
                 raise_invalid(option, "a file with texts for --source bm25", "none")
-            texts.append(side.texts.chunked())
+            texts.append(side.texts.column)
         known = job_tables.known
         without_relation = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
         return bm25(texts[0], texts[1], depth, exclude=without_relation).ids.astype(np.int32)

@@ -194,20 +194,16 @@ class ShardedCorpus:
 
     def _search_calls(self, queries: Vectors, depth: int, exclude: Positives) -> Iterator[Call]:
         """All shards of one block of queries after those of another."""
-        for rows in _query_blocks(queries.n, depth):
-            indptr = exclude.indptr[rows.start : rows.stop + 1]
+        queries_at_once = max(MIN_BLOCK, RESULT_BYTES // (_CANDIDATE_BYTES * depth))
+        for start in range(0, queries.n, queries_at_once):
+            stop = min(start + queries_at_once, queries.n)
+            indptr = exclude.indptr[start : stop + 1]
             block = QueryBlock(
-                vectors=np.asarray(queries.rows(rows.start, rows.stop)),
+                vectors=np.asarray(queries.rows(start, stop)),
                 known_indptr=indptr - indptr[0],
                 known_items=np.asarray(exclude.indices[indptr[0] : indptr[-1]]),
                 depth=depth,
             )
             shared = self._workers.share(block)
             for shard in self._shards:
-                yield Call((self._file, shard, shared), shard, rows.start)
-
-
-def _query_blocks(n_queries: int, depth: int) -> Iterator[slice]:
-    size = max(MIN_BLOCK, RESULT_BYTES // (_CANDIDATE_BYTES * depth))
-    for start in range(0, n_queries, size):
-        yield slice(start, min(start + size, n_queries))
+                yield Call((self._file, shard, shared), shard, start)

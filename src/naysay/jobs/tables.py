@@ -34,9 +34,8 @@ class Texts:
     """A column of strings on disk, which is read by row."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        self._chunks = column.chunks
-        self._starts = np.cumsum([0, *map(len, self._chunks)])
-        self.nbytes: int = column.nbytes
+        self.column = column
+        self._starts = np.cumsum([0, *map(len, column.chunks)])
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -52,16 +51,8 @@ class Texts:
         chunk_of_row = np.searchsorted(self._starts, rows, side="right") - 1
         for chunk in np.unique(chunk_of_row).tolist():
             here = np.flatnonzero(chunk_of_row == chunk)
-            texts[here] = self._chunks[chunk].take(pa.array(rows[here] - self._starts[chunk])).to_pylist()
+            texts[here] = self.column.chunk(chunk).take(pa.array(rows[here] - self._starts[chunk])).to_pylist()
         return texts.tolist()
-
-    def chunks(self) -> list[pa.Array]:
-        """All of them in order, some at a time."""
-        return list(self._chunks)
-
-    def chunked(self) -> pa.ChunkedArray:
-        """All of them, as an encoder takes them."""
-        return pa.chunked_array(self._chunks, STRING)
 
 
 @final
@@ -270,7 +261,7 @@ def first_rows(wanted: pa.Array, texts: Texts) -> Ids:
     """(m,) the first row of each wanted string, which are distinct; -1 where there is none."""
     first = np.full(len(wanted), -1, np.int64)
     start = 0
-    for chunk in texts.chunks():
+    for chunk in texts.column.chunks:
         which = pc.fill_null(pc.index_in(chunk, value_set=wanted), -1).to_numpy()
         hits = np.flatnonzero(which >= 0)
         new = hits[first[which[hits]] < 0]
@@ -285,7 +276,7 @@ def first_rows(wanted: pa.Array, texts: Texts) -> Ids:
 def same_id_pairs(queries: Side, corpus: Side) -> tuple[Ids, Ids]:
     """(anchors, documents) with the same id; without ids, or if none is shared, by row."""
     if queries.ids is not None and corpus.ids is not None:
-        rows = first_rows(queries.ids.chunked().combine_chunks(), corpus.ids)
+        rows = first_rows(queries.ids.column.combine_chunks(), corpus.ids)
         anchors = np.flatnonzero(rows >= 0)
         if len(anchors):
             return anchors, rows[anchors]
@@ -303,12 +294,12 @@ def same_text_pairs(queries: Side, corpus: Side) -> tuple[Ids, Ids]:
     """
     if queries.texts is None or corpus.texts is None or queries.n == 0:
         return NO_PAIRS
-    encoded = _without_spacing(queries.texts.chunked()).combine_chunks().dictionary_encode()
+    encoded = _without_spacing(queries.texts.column).combine_chunks().dictionary_encode()
     wanted = encoded.dictionary
     codes = np.asarray(encoded.indices).astype(np.int64)
     matches: list[NDArray[np.int64]] = [np.empty((2, 0), np.int64)]
     start = 0
-    for chunk in corpus.texts.chunks():
+    for chunk in corpus.texts.column.chunks:
         texts = _without_spacing(chunk)
         which = pc.fill_null(pc.index_in(texts, value_set=wanted), -1).to_numpy()
         hits = np.flatnonzero((which >= 0) & (pc.binary_length(texts).to_numpy() > 0))
