@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import nan
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,18 +92,15 @@ def read_run(
         tag = tag or fields[5]
         lines += 1
         query, document = queries.get(fields[0]), documents.get(fields[2])
-        if unknown == "raise":
-            _check_name("query_ids", query, fields[0], number)
-            _check_name("corpus_ids", document, fields[2], number)
-        if query is None:
-            dropped["unknown query"] += 1
-        elif document is None:
-            dropped["unknown document"] += 1
-        else:
-            anchors.append(query)
-            items.append(document)
-            scores.append(_score(fields[4], number))
-            kept_lines.append(number)
+        if query is None or document is None:
+            if unknown == "raise":
+                _raise_unknown(*(("query_ids", fields[0]) if query is None else ("corpus_ids", fields[2])), number)
+            dropped["unknown query" if query is None else "unknown document"] += 1
+            continue
+        anchors.append(query)
+        items.append(document)
+        scores.append(_score(fields[4], number))
+        kept_lines.append(number)
     columns = (np.array(anchors, np.int64), np.array(items, np.int64), np.array(scores, np.float32))
     _check_once(*columns[:2], np.array(kept_lines, np.int64))
     found, below_depth = _ranked(*columns, len(queries), most)
@@ -197,10 +194,9 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
-def _check_name(parameter: str, row: int | None, name: str, number: int) -> None:
-    if row is None:
-        advice = "Pass 'drop' for `unknown` to leave such lines out."
-        raise_invalid(parameter, "all the names in the run", f"no {shown(name)} in line {number}", advice)
+def _raise_unknown(parameter: str, name: str, number: int) -> NoReturn:
+    advice = "Pass 'drop' for `unknown` to leave such lines out."
+    raise_invalid(parameter, "all the names in the run", f"no {shown(name)} in line {number}", advice)
 
 
 def _score(text: str, number: int) -> float:
