@@ -169,7 +169,7 @@ class JobOptions:
         ):
             value = getattr(self, name)
             if value not in (None, "") and not is_used:
-                raise_invalid(name, rule, shown(str(value)))
+                raise_invalid(name, rule, shown(value if isinstance(value, int) else str(value)))
 
     @property
     def read_files(self) -> dict[str, Place]:
