@@ -101,7 +101,9 @@ def test_a_line_of_numbers_one_of_advice_and_the_rule(folder):
 def test_ctrl_c_leaves_a_job_that_can_be_resumed(folder, whole):
     stopped = stop(folder, "stopped.parquet", "part-", 2, signal.SIGINT)
     assert (stopped.returncode, stopped.stdout) == (130, "")
-    assert stopped.stderr == "naysay: mine: stopped. Run the same command with --resume to continue.\n"
+    *progress, last = stopped.stderr.splitlines()  # a slow machine prints progress
+    assert last == "naysay: mine: stopped. Run the same command with --resume to continue."
+    assert not any(line.startswith(("naysay:", "Traceback")) for line in progress)
     assert not (folder / "stopped.parquet").exists()
     again = run(folder, *FILES, *DEEP, "-o", "stopped.parquet")
     assert again.returncode == 2

@@ -394,7 +394,7 @@ class Format:
                 found[column.of] = replace(found[column.of], texts=values)
             else:
                 found[column.of] = Reads.of(values, counts)
-        for of in scores.keys() & found.keys():
+        for of in (each for each in scores if each in found):
             found[of] = _scored(scores[of], found[of])[0]
         if DOCUMENTS not in found:
             positives, negatives = found[POSITIVES], found[NEGATIVES]

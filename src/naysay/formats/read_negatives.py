@@ -284,8 +284,9 @@ class _Pairs:
         """Add the documents of some rows."""
         self.anchors.append(np.repeat(queries, documents.counts))
         self.items.append(items)
-        scores = np.full(len(items), np.nan) if documents.scores is None else np.array(documents.scores)
-        self.scores.append(scores.astype(np.float32))
+        scores = np.full(len(items), np.nan) if documents.scores is None else np.array(documents.scores, np.float64)
+        with np.errstate(over="ignore"):  # of numbers too large for float32, which are infinite
+            self.scores.append(scores.astype(np.float32))
 
     def distinct(self, queries: Ids, documents: Ids) -> tuple[Ids, Ids, NDArray[np.float32]]:
         """(anchors, items, scores) of the distinct pairs as rows, by anchor, in order of first occurrence."""
