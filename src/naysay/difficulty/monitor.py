@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import threshold_of
+from naysay.detectors._suspicion import threshold_of
 from naysay.difficulty.bands import (
     BANDS,
     TEMPERATURE,

@@ -14,7 +14,7 @@ from naysay.checks import check_bool, check_one_of, check_whole, raise_invalid, 
 from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.encode._inputs import distinct, text_array
 from naysay.mining.judge import check_judge, check_judge_text, judge_of
-from naysay.mining.known import pairs_of
+from naysay.mining.problem import pairs_of
 from naysay.positives import IGNORE, Positives
 from naysay.search._scores import METRICS
 

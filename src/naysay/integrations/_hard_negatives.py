@@ -17,10 +17,9 @@ from naysay.kernels.threads import threads
 from naysay.mining.auto import choose_judge, judge_by_scores
 from naysay.mining.candidates import Candidates, Reason
 from naysay.mining.judge import Judge
-from naysay.mining.known import known_rows
 from naysay.mining.options import MiningOptions
 from naysay.mining.pipeline import copies_of
-from naysay.mining.problem import Problem, checked_problem
+from naysay.mining.problem import Problem, checked_problem, known_rows
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.reviewing import choose_reviewed_judge
 from naysay.mining.take import Selection, select, slots_of

@@ -9,7 +9,7 @@ from typing import Any, final
 from naysay._processes import rank_and_size
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import check_bool, public, raise_invalid, shown
-from naysay.detectors._slots import suspicion_of, threshold_of
+from naysay.detectors._suspicion import suspicion_of, threshold_of
 from naysay.integrations._frameworks import VERSIONS, need
 from naysay.mining.judge import check_detector, check_judge_text, is_yet_to_fit, judge_of
 from naysay.types import Negatives, Query

@@ -15,18 +15,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._packages import need_datasets
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown, shown_names
 from naysay.difficulty.monitor import Scalars, hardness, writer
 from naysay.encode._inputs import text_array, texts_hash
 from naysay.encode.texts import encode_texts
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder
-from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._frameworks import need
 from naysay.integrations._hard_negative_tables import names_of
-from naysay.mining.mine import mine
-from naysay.mining.mined import Mined
+from naysay.mining.mine import Mined, mine
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
 from naysay.text import first_line

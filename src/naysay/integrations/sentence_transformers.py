@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._packages import need_datasets
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.encode.texts import check_encoder, encode_texts, pool_of
 from naysay.files import as_path
-from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negative_tables import FORMATS, fingerprint, names_of, statistics, table_of

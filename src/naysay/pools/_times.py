@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._interactions import as_times
-from naysay._pair_inputs import aligned
 from naysay._rows import frozen, offsets, positions
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_lengths, raise_invalid
 from naysay.pools._slots import pairs_of
-from naysay.positives import Positives
+from naysay.positives import Positives, aligned
 
 
 @final
