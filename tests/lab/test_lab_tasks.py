@@ -38,7 +38,7 @@ def anchors_of(task, batch):
     if task.name == "recommendation":
         return task.users[batch], task.data.train
     if task.name == "graph":
-        return task.ends(batch)[0], task.graph
+        return task.pairs_of(batch)[0], task.known
     if task.name == "text":
         return task.queries[batch], task.data.train
     return task.rows[batch], ns.Positives.from_pairs(np.arange(240), np.arange(240))
@@ -293,8 +293,8 @@ def test_validation_ranks_as_many_triples_as_it_is_told_and_the_test_ranks_all(v
 
 def test_pairs_of_a_graph_are_those_of_walks_and_absent_pairs_have_no_edge():
     task = NodeEmbedding(GRAPH)
-    assert task.graph.contains(task.walks[:, :-1].ravel(), task.walks[:, 1:].ravel()).all()
-    first, second = task.ends(np.arange(task.pairs))
+    assert task.known.contains(task.walks[:, :-1].ravel(), task.walks[:, 1:].ravel()).all()
+    first, second = task.pairs_of(np.arange(task.pairs))
     adjacent = np.zeros((60, 60), bool)
     adjacent[tuple(GRAPH.train.T)] = True
     adjacent |= adjacent.T
@@ -319,7 +319,7 @@ def test_false_negatives_are_held_out_pairs_edges_or_images_of_the_same_class():
     assert task.start(0).false_share(np.array([row]), ns.Negatives(np.array([[item, free, -1]]))) == 0.5
     graph = NodeEmbedding(GRAPH)
     rows = np.arange(300)
-    nodes = graph.ends(rows)[0]
+    nodes = graph.pairs_of(rows)[0]
     held = np.concatenate([GRAPH.validation, GRAPH.test, GRAPH.validation[:, ::-1], GRAPH.test[:, ::-1]])
     partner = np.full(60, -1)
     partner[held[:, 0]] = held[:, 1]

@@ -22,7 +22,7 @@ from naysay.checks import as_array, check_all, public, raise_invalid, whole_numb
 from naysay.detectors import Incremental, LinearAcceptance
 from naysay.files import as_path
 from naysay.lab._data import PARTS, File, Ids, checksum, first_present, read_npz
-from naysay.lab._task import Device, Learner, Loss, Step, Task, classes, in_blocks, row_products, uses
+from naysay.lab._task import Device, Learner, Loss, Step, Task, in_blocks, row_products, uses
 from naysay.lab.probes import linear_probe, nearest_labels
 from naysay.lab.ranking import ranking
 from naysay.positives import Positives
@@ -344,8 +344,11 @@ class ImageLearner(Learner):
 
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
+        # A sampler that keeps negatives for later does not fit: only images of the batch have vectors.
+        keeping = ("Cached", "Learned", "MarkovChain")
+        offered = {name: value for name, value in super().parts().items() if name not in keeping}
         return {
-            **classes("Static Dynamic SemiHard PercentileRange Mixed", "InBatch"),
+            **offered,
             "pool": pools.InBatch(),
             "score": self.score,
             "candidates": 64,

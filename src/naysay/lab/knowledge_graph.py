@@ -29,9 +29,8 @@ from naysay.lab._data import (
     sizes_of_parts,
     text_lines,
 )
-from naysay.lab._task import GENERATOR_RATE, HELD_OUT, SCHEDULES, Device, Learner, Task, classes, row_products
+from naysay.lab._task import GENERATOR_RATE, HELD_OUT, Device, Learner, Task, row_products
 from naysay.lab.ranking import ranking
-from naysay.losses import hinge, sampled_bce, self_adversarial
 from naysay.positives import Positives
 from naysay.samplers import in_blocks
 from naysay.text import counted
@@ -436,11 +435,7 @@ class LinkPredictor(Learner):
             "distmult", train.n_entities, train.n_relations, self.seed, dim=self.task.dim, device=self.task.device
         )
         return {
-            **classes(
-                "Static Dynamic NearPositive SoftmaxWeights PercentileRange Mixed Cached Learned MixKG",
-                "Corruption KHop",
-            ),
-            **SCHEDULES,
+            **super().parts(),
             "triple_generator": lambda triples, corrupted: generator.score(corrupted),
             "triple_optimizer": torch.optim.Adam(generator.parameters(), lr=GENERATOR_RATE),
             "n_entities": train.n_entities,
@@ -448,10 +443,6 @@ class LinkPredictor(Learner):
             "train": train,
             "triples": train,
             "valid": (),  # held-out triples may be drawn, as in practice
-            "with_loss": self.with_loss,
-            "hinge": hinge,
-            "sampled_bce": sampled_bce,
-            "self_adversarial": self_adversarial,
             f"{self.task.model}_model": self.task.model,  # papers whose model is another do not fit
             "score": in_blocks(self.score),
             "similarity": in_blocks(self.similarity),

@@ -44,12 +44,10 @@ from naysay.lab._task import (
     ADAPTIVE_K,
     BLOCK,
     NUMBERS,
-    SCHEDULES,
     Device,
     Learner,
     Step,
     Task,
-    classes,
     in_blocks,
     parts_of_positives,
     row_products,
@@ -651,10 +649,6 @@ class Retriever(Learner):
 
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
-        offered = classes(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed NearPositive Cached",
-            "Everything InBatch popularity item_oriented log_uniform",
-        )
         model = {
             "score": self.score,
             "similarity": self.similarity,
@@ -664,7 +658,7 @@ class Retriever(Learner):
             "mined": self._mined,
         }
         known = parts_of_positives(self.task.data.train)
-        return {**offered, **SCHEDULES, **known, **model, **NUMBERS, "margin": 0.1}
+        return {**super().parts(), **known, **model, **NUMBERS, "margin": 0.1}
 
     def _mined(self, judge: str | None) -> pools.Local:
         """The mined negatives of each training query, as a pool of lists."""
