@@ -44,7 +44,7 @@ class Task:
     k: ClassVar[int] = 8  # negatives per positive where an arm has no number
     quick: ClassVar[tuple[str, ...]]  # arms on generated data
     defaults: ClassVar[tuple[str, ...]]  # arms on other data; all are compared to the first
-    own: Mapping[str, str]  # {name: composition} of arms that the catalogue does not have
+    methods: Mapping[str, str]  # {name: composition} of arms that the catalogue does not have
     measure: str  # which measure decides
     learning_rates: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03, 0.1)
     decay: float = 1e-6  # of weights

@@ -161,17 +161,17 @@ class Graph:
 
 def _distinct_edges(name: str, edges: Any, n_nodes: int) -> Ids:
     """(n, 2) distinct edges, the smaller node first."""
-    given = whole_numbers(name, to_numpy(edges), "(n, 2)").astype(np.int64)
-    if given.shape[1] != 2:
-        raise_invalid(name, "of shape (n, 2)", f"shape {given.shape}")
-    if not len(given):
+    pairs = whole_numbers(name, to_numpy(edges), "(n, 2)").astype(np.int64)
+    if pairs.shape[1] != 2:
+        raise_invalid(name, "of shape (n, 2)", f"shape {pairs.shape}")
+    if not len(pairs):
         raise_invalid(name, "at least one edge", "none")
-    check_range(name, given, n_nodes, "nodes")
-    loops = np.flatnonzero(given[:, 0] == given[:, 1])
+    check_range(name, pairs, n_nodes, "nodes")
+    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if len(loops):
-        node = given[loops[0], 0]
+        node = pairs[loops[0], 0]
         raise_invalid(name, "edges between different nodes", f"{node} and {node} at row {loops[0]}")
-    return np.unique(np.sort(given, axis=1), axis=0)
+    return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 @public
@@ -194,11 +194,11 @@ def split_edges(
         >>> split_edges([[a, b] for a in range(6) for b in range(a)])
         Graph(6 nodes, train 13 edges, validation 1 edge, test 1 edge)
     """
-    given = whole_numbers("edges", to_numpy(edges), "(n, 2)").astype(np.int64)
-    if given.shape[1] == 2:
-        given = given[given[:, 0] != given[:, 1]]
-    size = int(given.max(initial=0)) + 1 if n_nodes is None else check_whole("n_nodes", n_nodes, 2)
-    known = _distinct_edges("edges", given, size)
+    pairs = whole_numbers("edges", to_numpy(edges), "(n, 2)").astype(np.int64)
+    if pairs.shape[1] == 2:
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    size = int(pairs.max(initial=0)) + 1 if n_nodes is None else check_whole("n_nodes", n_nodes, 2)
+    known = _distinct_edges("edges", pairs, size)
     if len(known) < 10:
         raise_invalid("edges", "at least ten different edges, for a split", len(known))
     train, validation, test = random_tenths(known, seed)
@@ -369,7 +369,7 @@ class NodeEmbedding(Task):
 
     name = "graph"
     models = ("skip-gram", "graphsage")
-    own: Mapping[str, str] = MappingProxyType(
+    methods: Mapping[str, str] = MappingProxyType(
         {
             "in-batch": "Static(InBatch(positives))",
             **ADAPTIVE_K,

@@ -408,7 +408,7 @@ class Recommendation(Task):
     name = "recommendation"
     models = tuple(HOPS)
     measure = f"recall@{_TOP}"
-    own: Mapping[str, str] = MappingProxyType(
+    methods: Mapping[str, str] = MappingProxyType(
         {
             "whole-data": "whole_data(weight=0.1)",
             **ADAPTIVE_K,
@@ -544,16 +544,15 @@ class Recommender(PairLearner):
             known, wanted = data.train.union(data.validation), data.test
         users, items = self.table[: self.first], self.table[self.first :]
         ranks = ranking(users, wanted, items=items, known=known)
-        found = {
+        measures = {
             self.task.measure: ranks.recall(_TOP),
             f"ndcg@{_TOP}": ranks.ndcg(_TOP),
             "mrr": ranks.mrr,
             "auc": ranks.auc,
         }
-        if part == "test":
-            for band, of_band in self.task.bands.items():
-                if len(of_band):
-                    found[f"{self.task.measure}, {band}"] = ranking(users, of_band, items=items, known=known).recall(
-                        _TOP
-                    )
-        return found
+        bands = self.task.bands if part == "test" else {}
+        for band, pairs_of_band in bands.items():
+            if len(pairs_of_band):
+                ranks_of_band = ranking(users, pairs_of_band, items=items, known=known)
+                measures[f"{self.task.measure}, {band}"] = ranks_of_band.recall(_TOP)
+        return measures
