@@ -263,11 +263,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{study.name:32s} {', '.join(study.data):36s} {len(study.arms)} arms, {len(study.seeds)} seeds")
         return
     if args.name not in known:
-        parser.error(f"NAME must be one of {', '.join(known)}, got {args.name!r}")
+        sys.exit(f"benchmarks.study: NAME must be one of {', '.join(known)}, got {args.name!r}")
     study = known[args.name]
     unknown = [arm for arm in args.arms or () if arm not in study.arms]
     if unknown:
-        parser.error(f"--arms must be some of {', '.join(study.arms)}, got {unknown[0]!r}")
+        sys.exit(f"benchmarks.study: --arms must be some of {', '.join(study.arms)}, got {unknown[0]!r}")
     torch.set_num_threads(1)
     ns.set_threads(1)
     out = args.out or (Path(tempfile.mkdtemp()) if args.quick else RESULTS)
