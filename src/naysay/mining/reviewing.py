@@ -219,10 +219,18 @@ class ByReview:
         """Whether there are answers."""
         return len(self.review.answers.y) > 0
 
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no cut leaves enough candidates with so few false negatives."""
+        return self.review.tau >= 1 and self.review.before > self.problem.options.false_share
+
     def judge(self) -> Judge:
-        """The recalibrated posterior, and the pairs that are left out."""
-        detector = ReviewedPosterior(self.problem, self.fitted.posterior, self.review.model, self.review.tau)
-        judge = Judge.by(detector, fitted=self.fitted)
+        """The recalibrated posterior, or what labels say where no cut reaches the target; and what is left out."""
+        if self.is_out_of_reach:
+            judge = choose_judge(self.problem, self.fitted)
+        else:
+            detector = ReviewedPosterior(self.problem, self.fitted.posterior, self.review.model, self.review.tau)
+            judge = Judge.by(detector, fitted=self.fitted)
         left_out = None
         if self.problem.options.false_negatives != "keep":
             left_out = Positives.from_pairs(*self.review.left_out, self.problem.queries.n, self.problem.n_items)
@@ -261,7 +269,9 @@ class ByReview:
         found, n = int((review.answers.y == 1).sum()), len(review.answers.y)
         left = stated(estimate.share)
         dropped = "Nothing else is dropped"
-        if judge.drop_at < 1:
+        if self.is_out_of_reach:
+            dropped = "No cut reaches the target, so candidates are dropped by labels alone"
+        elif judge.drop_at < 1:
             dropped = f"Candidates with a probability above {min(review.tau, 0.999):.3g} are dropped"
         trust = ""
         if review.sensitivity != CERTAIN:
