@@ -107,15 +107,15 @@ class Asked(NamedTuple):
     items: Ids
 
 
-def of_every_pair(mined: Any, answers: Callable[[Any], Any]) -> tuple[Ids, Floats, int]:
+def of_every_pair(listed: Any, k: int, answers: Callable[[Any], Any]) -> tuple[Ids, Floats, int]:
     """(ids, scores, pairs that were asked about) of the first k of each list that the reviewer says no to."""
-    n, width = mined.ids.shape
-    asked = Asked(np.repeat(np.arange(n), width), mined.ids.ravel())
+    n, width = listed.ids.shape
+    asked = Asked(np.repeat(np.arange(n), width), listed.ids.ravel())
     said_no = (answers(asked) < 0.5).reshape(n, width)
-    first = np.argsort(~said_no, axis=1, kind="stable")[:, :K]
+    first = np.argsort(~said_no, axis=1, kind="stable")[:, :k]
     is_filled = np.take_along_axis(said_no, first, axis=1)
-    ids = np.where(is_filled, np.take_along_axis(mined.ids, first, axis=1), -1)
-    return ids, np.take_along_axis(mined.scores, first, axis=1), int(first[:, -1].sum()) + n
+    ids = np.where(is_filled, np.take_along_axis(listed.ids, first, axis=1), -1)
+    return ids, np.take_along_axis(listed.scores, first, axis=1), int(first[:, -1].sum()) + n
 
 
 def run(job: Job) -> Found:
@@ -127,7 +127,7 @@ def run(job: Job) -> Found:
     share, answers = None, 0
     if arm.judge == "every pair":
         listed = ns.mine(world.queries, world.items, labels, LISTED, judge=None)
-        ids, scores, answers = of_every_pair(listed, errs)
+        ids, scores, answers = of_every_pair(listed, K, errs)
     else:
         options: dict[str, Any] = {"judge": arm.judge, "seed": job.seed}
         if arm.answers:
@@ -135,10 +135,14 @@ def run(job: Job) -> Found:
         mined = ns.mine(world.queries, world.items, labels, K, **options)
         ids, scores, share = mined.ids, mined.scores, mined.false_share
         answers = 0 if mined.reviewed is None else len(mined.reviewed)
+    return {"cell": world.cell} | measured(job, ids, scores, share, answers)
+
+
+def measured(job: Job, ids: Ids, scores: Floats, share: Any, answers: int) -> Found:
+    """What an arm returned, against the truth and against the oracle; `share` is the interval that it states."""
     rows, slots = np.nonzero(ids >= 0)
-    true_share = float(world.is_positive(rows, ids[rows, slots]).mean())
+    true_share = float(job.world.is_positive(rows, ids[rows, slots]).mean())
     found: Found = {
-        "cell": world.cell,
         "true_share": true_share,
         "too_many": float(true_share > TOO_MANY),
         "hardness": float(scores[ids >= 0].mean()),
@@ -146,10 +150,9 @@ def run(job: Job) -> Found:
     }
     oracle = job.earlier.get("oracle", found)
     found["hardness_lost"] = 1 - found["hardness"] / oracle["hardness"]
-    if arm.judge != "every pair":
-        found["told"] = float(share is not None)
-        found["covered"] = float(share is None or share.low <= true_share <= share.high)
-        found["half_width"] = 0.5 if share is None else (share.high - share.low) / 2
+    found["told"] = float(share is not None)
+    found["covered"] = float(share is None or share.low <= true_share <= share.high)
+    found["half_width"] = 0.5 if share is None else (share.high - share.low) / 2
     return found
 
 
