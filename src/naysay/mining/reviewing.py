@@ -14,10 +14,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._intervals import CONFIDENCE
-from naysay.detectors.asking import Asking, ReviewedPairs
+from naysay.detectors.asking import Asking, ReviewedPairs, rate_of
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.rate import RateEstimate
 from naysay.detectors.review import (
     CERTAIN,
     Answers,
@@ -245,21 +243,7 @@ class ByReview:
         share = self.review.share(ids, scores)
         if share is None:
             return SetEstimate(None, mean_score, "too few of the negatives were reviewed")
-        bound = self.review.is_bound
-        low = 0.0 if bound else share.low
-        rate = RateEstimate(
-            "false negatives",
-            share.estimate,
-            low,
-            share.high,
-            CONFIDENCE,
-            len(self.review.answers.y),
-            (
-                "the reviewer finds unlabelled positives as often as labelled ones",
-                "a yes of the last reviewer is right",
-            ),
-            bound=bound,
-        )
+        rate = rate_of(share, len(self.review.answers.y), is_bound=self.review.is_bound)
         return SetEstimate(rate, mean_score)
 
     def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
