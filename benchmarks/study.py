@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import naysay as ns
@@ -90,6 +91,7 @@ class Study:
     grid         settings to choose from for each arm, by "validation"
     tuned_like   {arm: the arm whose choice it takes}
     base         the arm that others are compared with in the summary: "over_base", in the main measure
+    cell         what `run` found that names a kind of world: the summary has the least and the largest mean of a cell
     """
 
     name: str
@@ -106,6 +108,7 @@ class Study:
     grid: tuple[Settings, ...] = ()
     tuned_like: Mapping[str, str] = field(default_factory=dict)
     base: str = ""
+    cell: str = ""
 
     def fingerprint(self, settings: Settings) -> str:
         """Changes with the protocol, the settings and the grid; arms may be added."""
@@ -206,6 +209,8 @@ def summary(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         over_base = differences(of_arm, found.get(study.base, {}), study.measures[0])
         if over_base and name != study.base:
             arms[name]["over_base"] = spread(over_base)
+        if study.cell:
+            arms[name] |= over_cells(study, rows)
     claims = []
     for claim in study.claims:
         values = differences(found.get(claim.arm, {}), found.get(claim.base, {}), claim.measure)
@@ -214,6 +219,20 @@ def summary(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             {**vars(claim), "seeds": len(values), "difference": difference, "verdict": verdict(claim, difference)}
         )
     return {"arms": arms, "claims": claims}
+
+
+def over_cells(study: Study, rows: Sequence[Found]) -> dict[str, dict[str, float]]:
+    """The least and the largest mean of a kind of world, by measure."""
+    cells = {row[study.cell] for row in rows}
+    means = {
+        measure: [np.mean([row[measure] for row in rows if row[study.cell] == cell]) for cell in cells]
+        for measure in study.measures
+        if all(measure in row for row in rows)
+    }
+    return {
+        "least": {measure: float(min(values)) for measure, values in means.items()},
+        "largest": {measure: float(max(values)) for measure, values in means.items()},
+    }
 
 
 def differences(arm: Mapping[int, Found], base: Mapping[int, Found], measure: str) -> list[float]:
