@@ -154,8 +154,10 @@ def _idx(source: Path, target: Path) -> None:
 
 def _cifar(source: Path, target: Path) -> None:
     """Pictures (n, 3, 32, 32) of bytes from PNG files with a picture a row; needs pillow."""
-    from PIL import Image
-
+    try:
+        from PIL import Image
+    except ModuleNotFoundError:
+        sys.exit("benchmarks.data: cifar-10 needs pillow: pip install pillow")
     Image.MAX_IMAGE_PIXELS = None
     parts = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
     arrays = {}
@@ -423,7 +425,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     unknown = [name for name in args.names if name not in DATA]
     if unknown:
-        parser.error(f"NAME must be one of {', '.join(DATA)}, got {unknown[0]!r}")
+        sys.exit(f"benchmarks.data: NAME must be one of {', '.join(DATA)}, got {unknown[0]!r}")
     if args.list:
         for name, data in DATA.items():
             print(f"{name:16s} {data.command[-1] if data.command else f'--files {data.files}'}")

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import naysay as ns
@@ -64,6 +65,7 @@ class Job:
     """One run: an arm on the data of a seed.
 
     earlier   what the finished arms of the same seed found, by name
+    folder    where a long run may keep what it needs to go on after a stop; the runner leaves it alone
     """
 
     world: Any
@@ -71,6 +73,7 @@ class Job:
     seed: int
     settings: Settings
     earlier: Mapping[str, Found]
+    folder: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Study:
     grid         settings to choose from for each arm, by "validation"
     tuned_like   {arm: the arm whose choice it takes}
     base         the arm that others are compared with in the summary: "over_base", in the main measure
+    cell         what `run` found that names a kind of world: the summary has the least and the largest mean of a cell
     """
 
     name: str
@@ -104,6 +108,7 @@ class Study:
     grid: tuple[Settings, ...] = ()
     tuned_like: Mapping[str, str] = field(default_factory=dict)
     base: str = ""
+    cell: str = ""
 
     def fingerprint(self, settings: Settings) -> str:
         """Changes with the protocol, the settings and the grid; arms may be added."""
@@ -143,7 +148,8 @@ class Runner:
         if self._world is None or self._world[0] != seed:
             self._world = seed, self.study.world(self.data, seed, self.settings)
         of_seed = {run["arm"]: run["found"] for run in self.runs if run["seed"] == seed}
-        job = Job(self._world[1], self.study.arms[arm], seed, {**self.settings, **chosen}, of_seed)
+        unfinished = self.out / f"{self.study.name}-unfinished"
+        job = Job(self._world[1], self.study.arms[arm], seed, {**self.settings, **chosen}, of_seed, unfinished)
         wall, processor = time.perf_counter(), time.process_time()
         found = self.study.run(job)
         if seed == TUNING_SEED:  # nothing of the test part is kept
@@ -203,6 +209,8 @@ def summary(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         over_base = differences(of_arm, found.get(study.base, {}), study.measures[0])
         if over_base and name != study.base:
             arms[name]["over_base"] = spread(over_base)
+        if study.cell:
+            arms[name] |= over_cells(study, rows)
     claims = []
     for claim in study.claims:
         values = differences(found.get(claim.arm, {}), found.get(claim.base, {}), claim.measure)
@@ -211,6 +219,20 @@ def summary(study: Study, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             {**vars(claim), "seeds": len(values), "difference": difference, "verdict": verdict(claim, difference)}
         )
     return {"arms": arms, "claims": claims}
+
+
+def over_cells(study: Study, rows: Sequence[Found]) -> dict[str, dict[str, float]]:
+    """The least and the largest mean of a kind of world, by measure."""
+    cells = {row[study.cell] for row in rows}
+    means = {
+        measure: [np.mean([row[measure] for row in rows if row[study.cell] == cell]) for cell in cells]
+        for measure in study.measures
+        if all(measure in row for row in rows)
+    }
+    return {
+        "least": {measure: float(min(values)) for measure, values in means.items()},
+        "largest": {measure: float(max(values)) for measure, values in means.items()},
+    }
 
 
 def differences(arm: Mapping[int, Found], base: Mapping[int, Found], measure: str) -> list[float]:
@@ -260,11 +282,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{study.name:32s} {', '.join(study.data):36s} {len(study.arms)} arms, {len(study.seeds)} seeds")
         return
     if args.name not in known:
-        parser.error(f"NAME must be one of {', '.join(known)}, got {args.name!r}")
+        sys.exit(f"benchmarks.study: NAME must be one of {', '.join(known)}, got {args.name!r}")
     study = known[args.name]
     unknown = [arm for arm in args.arms or () if arm not in study.arms]
     if unknown:
-        parser.error(f"--arms must be some of {', '.join(study.arms)}, got {unknown[0]!r}")
+        sys.exit(f"benchmarks.study: --arms must be some of {', '.join(study.arms)}, got {unknown[0]!r}")
     torch.set_num_threads(1)
     ns.set_threads(1)
     out = args.out or (Path(tempfile.mkdtemp()) if args.quick else RESULTS)

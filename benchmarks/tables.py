@@ -255,6 +255,30 @@ def encoder(page: str, region: str, data: str) -> Table:
     )
 
 
+def review(page: str, region: str, result: str, *more: str) -> Table:
+    """All arms of a study of reviewers: what is false, whether the interval holds it, and what it costs.
+
+    `more` are columns that some studies have: "worst kind" of world, "verified negatives" that are returned.
+    """
+    columns = {
+        "negatives": "{@key}",
+        "answers": "{answers/mean:,.0f}",
+        "false": "{true_share/mean * 100:.1f} %",
+        "above 7 %": "{too_many/mean * 100:.0f} %",
+        "covered": "{covered/mean * 100:.0f} % ??",
+        "worst kind": "{least/covered * 100:.0f} % ??",
+        "states an interval": "{told/mean * 100:.0f} % ??",
+        "half width": "{half_width/mean * 100:.1f} ??",
+        "mean score lost": "{hardness_lost/mean * 100:.1f} %",
+        "verified negatives": "{verified/mean:.0f}",
+    }
+    shown = {name: cell for name, cell in columns.items() if name in more or name not in _SOME_REVIEWS}
+    return Table(page, region, result, "arms/*", " | ".join(shown), " | ".join(shown.values()))
+
+
+_SOME_REVIEWS = ("worst kind", "verified negatives")
+
+
 def study_claims(page: str, name: str, form: str) -> Table:
     """The claims of a study with their verdicts."""
     cells = f"{{text}} | {{arm}} - {{base}} | {{measure}} | {{difference:±+{form}}} | {{verdict}} | {{seeds}}"
@@ -316,6 +340,8 @@ TABLES = [
     study_claims(RESULTS_PAGE, "encoder-static-rich-300", ".2f"),
     encoder(RESULTS_PAGE, "encoder, natural", "natural"),
     study_claims(RESULTS_PAGE, "encoder-static-natural-300", ".2f"),
+    review(RESULTS_PAGE, "reviewers, CoDEx-S", "review-codex", "verified negatives"),
+    study_claims(RESULTS_PAGE, "review-codex", ".3f"),
     gains(CHOOSE,
           (*IN_BATCH_TASKS, "dose 20 %, T = 0.02", "dose 5 %, T = 0.02", "tokens, T = 0.05", "scifact, T = 0.05")),
     gains(FALSE, IN_BATCH_TASKS, "bands"),

@@ -201,11 +201,13 @@ def summary(values: list[float]) -> dict[str, float]:
 def main() -> None:
     """Score, print, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("track", choices=sorted(TRACKS))
+    parser.add_argument("track", help=f"one of {', '.join(sorted(TRACKS))}")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--board", type=Path, required=True, help="the folder of benchmarks.board.worlds")
     parser.add_argument("--json", type=Path, help="write the measures to this file")
     args = parser.parse_args()
+    if args.track not in TRACKS:
+        sys.exit(f"benchmarks.board.score: TRACK must be one of {', '.join(sorted(TRACKS))}, got {args.track!r}")
     results = score(args.track, args.folder, args.board)
     table = {world: {name: summary(values) for name, values in found.items()} for world, found in results.items()}
     for world, found in table.items():

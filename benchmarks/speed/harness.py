@@ -204,7 +204,7 @@ def command(text: str | None, results: Mapping[str, Mapping[str, Any]], argument
     args = parser.parse_args(arguments)
     unknown = [name for name in args.results if name not in results]
     if unknown:
-        parser.error(f"RESULT must be some of {', '.join(results)}, got {unknown[0]!r}")
+        sys.exit(f"benchmarks.speed: RESULT must be some of {', '.join(results)}, got {unknown[0]!r}")
     sleep_while_waiting()
     repeats = 1 if args.quick else args.repeats
     options = Options(repeats, args.threads, args.peers, args.data, args.quick).use_threads(args.threads)

@@ -145,6 +145,20 @@ def test_a_model_alone_claims_the_upper_end_only(world):
     assert "at most" in mined.rule
 
 
+def test_where_no_cut_reaches_the_target_labels_decide(world):
+    def says_yes_too_often(pairs):
+        is_wrong = (7 * pairs.anchors + 13 * pairs.items) % 10 < 4  # whatever the score
+        return np.maximum(world.review(pairs), is_wrong)
+
+    mined, by_labels = world.mine(reviewer=says_yes_too_often, review=100), world.mine()
+    assert mined.false_share.low > 0.05  # what it says of any candidate
+    found = mined.reviewed.answers >= 0.5
+    pairs = mined.reviewed.anchors[found], mined.reviewed.items[found]
+    assert not (mined.ids[pairs[0]] == pairs[1][:, None]).any()
+    assert abs(mined.scores.mean() - by_labels.scores.mean()) < 0.01  # no search for what it would call negatives
+    assert "by labels alone" in mined.rule
+
+
 def test_texts_and_vectors_reach_the_reviewer(world):
     seen = []
 

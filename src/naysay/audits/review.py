@@ -10,11 +10,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._intervals import CONFIDENCE
 from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.audits.false_share import TARGET, SetPosterior
 from naysay.checks import check_whole, public, raise_invalid, with_parameter
-from naysay.detectors.asking import Asked, Asking, review_notes
+from naysay.detectors.asking import Asked, Asking, rate_of, review_notes
 from naysay.detectors.by_reviewer import check_reviewers, read_reviewers
 from naysay.detectors.rate import RateEstimate
 from naysay.detectors.review import CERTAIN, ReviewLists, Sensitivity, Share, share_of_set
@@ -25,10 +24,6 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _ASKED = 2  # the step of the seed: 0 draws positives, 1 random documents
-_ASSUMED = (
-    "the reviewer finds unlabelled positives as often as labelled ones",
-    "a yes of the last reviewer is right",
-)
 _CHECK = "only an upper end: a person who checks the yes answers of the model would give both ends"
 
 
@@ -133,19 +128,8 @@ class SetReview:
         if share is None:
             return None
         found_share = 0.0 if fixed else 1 - n_left / max(1, int(chosen.sum()))
-        estimate, low, high = (proven + (1 - proven) * (found_share + (1 - found_share) * end) for end in share)
-        is_bound = self.asked.is_bound
-        return RateEstimate(
-            "false negatives",
-            estimate,
-            proven if is_bound else low,
-            high,
-            CONFIDENCE,
-            len(answers.y),
-            _ASSUMED,
-            (_CHECK,) if is_bound else (),
-            bound=is_bound,
-        )
+        of_set = Share(*(proven + (1 - proven) * (found_share + (1 - found_share) * end) for end in share))
+        return rate_of(of_set, len(answers.y), is_bound=self.asked.is_bound, proven=proven, note=_CHECK)
 
     def summary(self, after: RateEstimate | None) -> AuditReview:
         """The numbers of the review."""

@@ -9,15 +9,18 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import CONFIDENCE
 from naysay.arrays import Floats
 from naysay.checks import raise_invalid
 from naysay.detectors.llm import LLM
+from naysay.detectors.rate import RateEstimate
 from naysay.detectors.review import (
     CERTAIN,
     YES,
     Review,
     ReviewLists,
     Sensitivity,
+    Share,
     conduct,
     positives_to_ask,
     sensitivity_of,
@@ -41,6 +44,10 @@ _RANDOM_PAIRS = 5  # asked about where nearly all answers are yes
 _FEWEST_RANDOM_PAIRS = 3  # in a small corpus most of them are labelled, and fewer answers show nothing
 _SUSPICIOUS_SHARE = 0.8  # of yes answers in the first round
 CANDIDATE, POSITIVE, RANDOM = range(3)  # what is asked about
+_ASSUMED = (
+    "the reviewer finds unlabelled positives as often as labelled ones",
+    "a yes of the last reviewer is right",
+)
 
 
 @final
@@ -191,6 +198,22 @@ class Asking:
         parts = [ReviewedPairs(none, none, np.empty(0), none, none), *self.record]
         names = [each.name for each in fields(ReviewedPairs)]
         return ReviewedPairs(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def rate_of(share: Share, n_answers: int, *, is_bound: bool, proven: float = 0.0, note: str = "") -> RateEstimate:
+    """The estimate of a review, as it is stated: of a model alone only its upper end.
+
+    Args:
+        share: The share of false negatives and its interval.
+        n_answers: About how many candidates the reviewer answered.
+        is_bound: Whether yes answers are a model's own.
+        proven: The share that is false without doubt, which is then the lower end.
+        note: What to say of an estimate that is such a bound.
+    """
+    low = proven if is_bound else share.low
+    notes = (note,) if is_bound and note else ()
+    numbers = share.estimate, low, share.high, CONFIDENCE, n_answers
+    return RateEstimate("false negatives", *numbers, _ASSUMED, notes, bound=is_bound)
 
 
 def review_notes(reviewers: Sequence[Reviewer | None], next_step: str) -> tuple[str, ...]:

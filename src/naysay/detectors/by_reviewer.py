@@ -40,16 +40,16 @@ def read_reviewers(given: Any, parameter: str = "reviewer") -> tuple[Reviewer, R
 def reviewer_of_text(parameter: str, text: str) -> Reviewer:
     """A reviewer as the command line names it."""
     kind, _, rest = text.partition(":")
-    if kind == "people":
-        return People(rest or "review.csv")
-    if not rest or kind not in ("cross-encoder", "encoder", "llm"):
+    if kind not in ("cross-encoder", "encoder", "llm", "people") or (not rest and kind != "people"):
         raise_invalid(parameter, KINDS, shown(text))
-    if kind == "cross-encoder":
-        return CrossEncoder(rest)
-    if kind == "encoder":
-        return Encoder(rest)
-    model, _, url = rest.partition("@http")
-    return LLM(model, f"http{url}" if url else None)
+    if kind == "llm":
+        model, _, url = rest.partition("@http")
+        with with_parameter(parameter, instead_of="model"), with_parameter(parameter, instead_of="base_url"):
+            return LLM(model, f"http{url}" if url else None)
+    with with_parameter(parameter, instead_of="path"):
+        if kind == "people":
+            return People(rest or "review.csv")
+        return CrossEncoder(rest) if kind == "cross-encoder" else Encoder(rest)
 
 
 def check_reviewers(reviewers: Iterable[Reviewer | None], *, has_texts: bool) -> None:

@@ -34,6 +34,7 @@ CHECKS = 50  # yes answers that a second reviewer checks, over all rounds
 LEAST_SENSITIVITY = 0.3  # a reviewer that finds fewer of the labelled positives raises an error
 TRUSTED_ERROR = 0.05  # of the yes answers, granted to a trusted reviewer
 TOLERANCE = 0.02  # stop where the interval reaches this far above the target, or has this half-width
+LEAST_FILLED = 0.5  # of the slots that a cut leaves filled; one that leaves fewer is not made
 _LOGIT_LIMIT = 8.0  # of the probability by labels
 _MOST_WEIGHT = 6.0  # of an answer in the fit, where the mean is 1
 _CONSTANT_SD, _SLOPE_SD, _OTHER_SD = 3.0, 0.5, 0.5  # of the priors of the fit
@@ -356,7 +357,7 @@ class Review:
     answers: Answers
     model: Recalibration
     probability: Floats  # (A, M) of a false negative after the answers; 2 for what cannot be returned
-    tau: float  # candidates above it are dropped
+    tau: float  # candidates above it are dropped; 1 also where the target is out of reach
     kept: Mask  # (A, M) what is returned
     before: float  # mean probability of the nearest k
     sensitivity: Sensitivity  # of the first reviewer
@@ -453,8 +454,9 @@ def _evaluated(
     returnable[left_out.rows, left_out.slots] = EMPTY
     found = cut_at(returnable, lists.counts, false_share, None)
     tau, kept = found.tau, found.kept
-    if not kept.any():  # no candidate is within the target: the nearest are taken, and the share says what they are
-        tau, kept = 1.0, nearest_below(returnable, lists.counts, 1.0)
+    nearest = nearest_below(returnable, lists.counts, 1.0)
+    if kept.sum() < LEAST_FILLED * nearest.sum():  # the target is out of reach, and so is what lies behind the lists
+        tau, kept = 1.0, nearest
     would_be_kept = nearest_below(probability, lists.counts, tau)
     in_set = known.where(would_be_kept[known.rows, known.slots])
     share = share_of_set(

@@ -1,9 +1,10 @@
 """Uniform draws from all items but a row's known ones: with replacement, or distinct within the row.
 
-Each slot's first candidate is drawn in one vectorised pass; only those that the row's filter lets through (5 %)
-are searched for. A candidate that is known, or repeats an earlier slot, is redrawn, which keeps what is
-accepted uniform, and after `tries` tries the rank shift gives an exact draw at once: work is bounded. Rows that
-are mostly known, or of which a distinct draw takes more than half of what is free, never try.
+Rows go through each step in blocks, because a read of a row's known ids from memory has to be waited for: the reads of
+a block overlap. First each slot gets a candidate; the row's filter shows which of them may be known (5 %), and only
+those are searched for. A candidate that is known, or repeats an earlier slot, is redrawn, which keeps what is accepted
+uniform, and after `tries` tries the rank shift gives an exact draw at once: work is bounded. Rows that are mostly
+known, or of which a distinct draw takes more than half of what is free, never try.
 
 Here row = (indices, filter, low, high): the known ids of a row are indices[low:high].
 """
@@ -21,20 +22,7 @@ from naysay.kernels.distinct import may_repeat, power_of_two, seen_or_entered, s
 from naysay.kernels.random import below, number, retry, row_state
 
 TRIES = 32
-_AHEAD = 32  # rows whose known ids are read from memory at once, while nothing waits for them
-
-
-@inlined
-def truly_known(indices: Any, low: Any, high: Any, line: Any, marked: Any, suspects: Any) -> Any:
-    """Keep in `marked` only the slots whose id is in the row, by binary search; their number is returned."""
-    known = 0
-    for i in range(suspects):
-        item = line[marked[i]]
-        position = lower_bound(indices, low, high, item)
-        if position < high and indices[position] == item:
-            marked[known] = marked[i]
-            known += 1
-    return known
+_BLOCK = 32  # rows
 
 
 @inlined
@@ -46,7 +34,14 @@ def known_slots(row: Any, line: Any, wanted: Any, marked: Any) -> Any:
         for slot in range(wanted):
             marked[suspects] = slot
             suspects += np.int64(may_contain(bits, low, high - low, line[slot]))
-    return truly_known(indices, low, high, line, marked, suspects)
+    known: Any = 0
+    for i in range(suspects):
+        item = line[marked[i]]
+        position = lower_bound(indices, low, high, item)
+        if position < high and indices[position] == item:
+            marked[known] = marked[i]
+            known += 1
+    return known
 
 
 @compiled
@@ -77,73 +72,61 @@ def new_item(state: Any, slot: Any, tries: Any, row: Any, size: Any, line: Any, 
     return item
 
 
-@compiled
-def draw_independent(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out: Any, chance: Any) -> Any:
-    """Independent uniform draws, and the chance 1 / free of each in chance (B, 1); the arguments are those of `draw`.
+@inlined
+def first_items(state: Any, row: Any, size: Any, out: Any, place: Any, one: Any, other: Any, r: Any) -> None:
+    """Uniform ids to all slots of out[place], and to one[r] and other[r] where their bits are in the row's filter.
 
-    Rows go through each step in blocks, so that the reads of a block from memory overlap: one after another each would
-    wait. Returns nothing of use, as `draw` does.
+    Eight slots at a time: no branch, no read of the row.
     """
-    key, tries, _ = how
-    anchors, counts = rows
-    indptr, indices, bits = known
-    width = out.shape[1]
-    one, other = np.empty((_AHEAD, width), np.uint64), np.empty((_AHEAD, width), np.uint64)
-    lows, highs = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
-    suspect_rows, suspect_slots = np.empty(_AHEAD * width + 1, np.int64), np.empty(_AHEAD * width + 1, np.int64)
-    touched: Any = 0
-    for first in range(start, stop, _AHEAD):
-        block = min(_AHEAD, stop - first)
-        for r in range(block):
-            lows[r], highs[r] = indptr[anchors[first + r]], indptr[anchors[first + r] + 1]
-            if lows[r] < highs[r]:
-                touched += bits[lows[r]] + bits[highs[r] - 1]
-        for r in range(block):
-            row, degree = first + r, highs[r] - lows[r]
-            free = size - degree
-            chance[row, 0] = 1.0 / max(free, 1)
-            wanted = counts[row] if free > 0 else 0
-            state = row_state(key, row)
-            if 2 * degree > size:  # a row that is mostly known: free items by their rank
-                for slot in range(wanted):
-                    out[row, slot] = shifted(indices, lows[r], highs[r], below(number(state, slot), free))
-            else:
-                for slot in range(wanted):
-                    item = below(number(state, slot), size)
-                    out[row, slot] = item
-                    one[r, slot] = filter_bit(item, degree, HASH_A)
-                    other[r, slot] = filter_bit(item, degree, HASH_B)
-            for slot in range(wanted, width):
-                out[row, slot] = -1
-        suspects: Any = 0
-        for r in range(block):
-            degree = highs[r] - lows[r]
-            if degree == 0 or 2 * degree > size:
-                continue
-            for slot in range(counts[first + r]):
-                suspect_rows[suspects], suspect_slots[suspects] = r, slot
-                suspects += np.int64(bit_at(bits, lows[r], one[r, slot]) & bit_at(bits, lows[r], other[r, slot]))
-        for i in range(suspects):
-            touched += indices[(lows[suspect_rows[i]] + highs[suspect_rows[i]]) >> 1]
-        for i in range(suspects):
-            r, slot = suspect_rows[i], suspect_slots[i]
-            row, low, high = first + r, lows[r], highs[r]
-            position = lower_bound(indices, low, high, out[row, slot])
-            if position < high and indices[position] == out[row, slot]:
-                out[row, slot] = free_item(row_state(key, row), slot, 0, tries, (indices, bits, low, high), size)
-    return touched
+    degree = row[3] - row[2]
+    for slot in range(out.shape[1]):
+        item = below(number(state, slot), size)
+        out[place, slot] = item
+        one[r, slot] = filter_bit(item, degree, HASH_A)
+        other[r, slot] = filter_bit(item, degree, HASH_B)
+
+
+@inlined
+def free_by_rank(state: Any, wanted: Any, row: Any, size: Any, repeat: Any, line: Any, ranks: Any) -> None:
+    """Uniform free ids to line[:wanted] by their ranks; if not `repeat`, by a shuffle of all ranks."""
+    indices, _, low, high = row
+    free = size - (high - low)
+    if not repeat and 2 * wanted > free:
+        shuffle_ranks(state, wanted, free, ranks)
+        for slot in range(wanted):
+            line[slot] = shifted(indices, low, high, ranks[slot])
+    else:
+        for slot in range(wanted):
+            line[slot] = shifted(indices, low, high, below(number(state, slot), free))
+
+
+@inlined
+def search_all(indices: Any, items: Any, lows: Any, lengths: Any, n: Any) -> None:
+    """Move each lows[i] to where items[i] is among the `lengths[i]` ids from there, if it is one of them.
+
+    All take each step together, so that no read from memory is waited for by the next search.
+    """
+    longest = 0
+    for i in range(n):
+        longest = max(longest, lengths[i])
+    while longest > 1:
+        for i in range(n):
+            half = lengths[i] >> 1
+            lows[i] += half * np.int64(indices[max(0, lows[i] + half - 1)] < items[i])
+            lengths[i] -= half
+        longest -= longest >> 1
 
 
 @compiled
-def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out: Any, log_q: Any) -> Any:
-    """Uniform draws: distinct ones, or independent ones if `repeat`; -1 in slots that are not wanted or not free.
+def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out: Any, numbers: Any) -> Any:
+    """Uniform draws, distinct unless `repeat`; -1 in slots that are not wanted or not free.
 
     Args:
         how: (key, tries, repeat).
         rows: (anchors, counts).
         known: (indptr, indices, filter) of the known ids.
-        log_q: Of distinct draws (B, K) -log(free - slot), the chance given the row's earlier slots, or (B, 0) if it is
-            not needed; of independent ones (B, 1), the chance 1 / free of each.
+        numbers: With `repeat` (B, 1), the chance 1 / free of each draw. Of distinct draws (B, K), their log_q
+            -log(free - slot), the chance given the row's earlier slots; or (B, 0) if it is not needed.
 
     Returns:
         Nothing of use: the sum of what was read ahead, which the compiler would leave out otherwise.
@@ -152,62 +135,69 @@ def draw(start: Any, stop: Any, how: Any, rows: Any, known: Any, size: Any, out:
     anchors, counts = rows
     indptr, indices, bits = known
     width = out.shape[1]
-    line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
+    lows, highs, wanted = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    one, other = np.empty((_BLOCK, width), np.uint64), np.empty((_BLOCK, width), np.uint64)
+    # Candidates that may be known: their slots, and what a search for them needs. Those of a row end at ends[r].
+    slots, items = np.empty(_BLOCK * width + 1, np.int64), np.empty(_BLOCK * width, np.int64)
+    places, lengths = np.empty(_BLOCK * width, np.int64), np.empty(_BLOCK * width, np.int64)
+    ends = np.empty(_BLOCK, np.int64)
     marked, ranks = np.empty(width + 1, np.int64), np.empty(2 * width, np.int64)
     table, bitmap = np.empty(table_size(width), np.int64), np.empty(power_of_two(width), np.uint64)
     touched: Any = 0
-    for row in range(start, stop):
-        if (row - start) % _AHEAD == 0:  # the reads of so many rows overlap; one after another each would wait
-            for ahead in range(row, min(row + _AHEAD, stop)):
-                place = indptr[anchors[ahead]]
-                if place < len(indices):
-                    touched += bits[place] + indices[place]
-        low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
-        degree = high - low
-        free = size - degree
-        mine = (indices, bits, low, high)
-        state = row_state(key, row)
-        wanted = min(counts[row], free)
-        if repeat:
-            wanted = counts[row] if free > 0 else 0
-            log_q[row, 0] = 1.0 / max(free, 1)
-        if 2 * wanted > free and not repeat:  # more than half: shuffle all, at most twice as many
-            shuffle_ranks(state, wanted, free, ranks)
-            for slot in range(wanted):
-                line[slot] = shifted(indices, low, high, ranks[slot])
-        else:
-            n_known = 0
-            if 2 * degree > size:  # a row that is mostly known: free items by their rank
-                for slot in range(wanted):
-                    line[slot] = shifted(indices, low, high, below(number(state, slot), free))
-            else:
-                for slot in range(wanted):  # eight slots at a time: no branch, no read of the row
-                    item = below(number(state, slot), size)
-                    line[slot] = item
-                    one[slot] = filter_bit(item, degree, HASH_A)
-                    other[slot] = filter_bit(item, degree, HASH_B)
-                if degree > 0:
-                    suspects: Any = 0
-                    for slot in range(wanted):
-                        marked[suspects] = slot
-                        suspects += np.int64(bit_at(bits, low, one[slot]) & bit_at(bits, low, other[slot]))
-                    n_known = truly_known(indices, low, high, line, marked, suspects)
+    for first in range(start, stop, _BLOCK):
+        block = min(_BLOCK, stop - first)
+        for r in range(block):
+            lows[r], highs[r] = indptr[anchors[first + r]], indptr[anchors[first + r] + 1]
+            if lows[r] < highs[r]:
+                touched += bits[lows[r]] + bits[highs[r] - 1]
+        suspects: Any = 0
+        for r in range(block):
+            row, low, degree = first + r, lows[r], highs[r] - lows[r]
+            state, mine = row_state(key, row), (indices, bits, lows[r], highs[r])
+            wanted[r] = min(counts[row], size - degree)
             if repeat:
+                wanted[r] = counts[row] if degree < size else 0
+            # Rows that are mostly known, or of which more than half is drawn, take ids that are free for certain.
+            if 2 * degree > size or (not repeat and 2 * wanted[r] > size - degree):
+                free_by_rank(state, wanted[r], mine, size, repeat, out[row], ranks)
+            else:
+                first_items(state, mine, size, out, row, one, other, r)
+                for slot in range(wanted[r] if degree > 0 else 0):
+                    slots[suspects] = slot
+                    suspects += np.int64(bit_at(bits, low, one[r, slot]) & bit_at(bits, low, other[r, slot]))
+            ends[r] = suspects
+        begin: Any = 0
+        for r in range(block):
+            for i in range(begin, ends[r]):
+                items[i], places[i], lengths[i] = out[first + r, slots[i]], lows[r], highs[r] - lows[r]
+            begin = ends[r]
+        search_all(indices, items, places, lengths, suspects)
+        begin = 0
+        for r in range(block):
+            row, free = first + r, size - (highs[r] - lows[r])
+            line, state, mine = out[row], row_state(key, row), (indices, bits, lows[r], highs[r])
+            n_known: Any = 0
+            for i in range(begin, ends[r]):
+                marked[n_known] = slots[i]
+                n_known += np.int64(indices[places[i]] == items[i])
+            begin = ends[r]
+            if repeat:
+                numbers[row, 0] = 1.0 / max(free, 1)
                 for i in range(n_known):
                     line[marked[i]] = free_item(state, marked[i], 0, tries, mine, size)
-            elif n_known > 0 or may_repeat(line, wanted, bitmap):
+            elif n_known > 0 or may_repeat(line, wanted[r], bitmap):
                 marked[n_known] = -1
                 table[:] = -1
                 next_known = 0
-                for slot in range(wanted):
+                for slot in range(wanted[r]):
                     is_known = marked[next_known] == slot
                     next_known += is_known
                     if is_known or seen_or_entered(line[slot], table):
                         line[slot] = new_item(state, slot, tries, mine, size, line, table, ranks)
-        for slot in range(width):
-            out[row, slot] = line[slot] if slot < wanted else -1
-        if not repeat and log_q.shape[1] > 0:
-            fill_log_q(log_q[row], wanted, free)
+            for slot in range(wanted[r], width):
+                line[slot] = -1
+            if not repeat and numbers.shape[1] > 0:
+                fill_log_q(numbers[row], wanted[r], free)
     return touched
 
 

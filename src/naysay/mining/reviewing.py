@@ -14,10 +14,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._intervals import CONFIDENCE
-from naysay.detectors.asking import Asking, ReviewedPairs
+from naysay.detectors.asking import Asking, ReviewedPairs, rate_of
 from naysay.detectors.posterior import Posterior
-from naysay.detectors.rate import RateEstimate
 from naysay.detectors.review import (
     CERTAIN,
     Answers,
@@ -219,10 +217,18 @@ class ByReview:
         """Whether there are answers."""
         return len(self.review.answers.y) > 0
 
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no cut leaves enough candidates with so few false negatives."""
+        return self.review.tau >= 1 and self.review.before > self.problem.options.false_share
+
     def judge(self) -> Judge:
-        """The recalibrated posterior, and the pairs that are left out."""
-        detector = ReviewedPosterior(self.problem, self.fitted.posterior, self.review.model, self.review.tau)
-        judge = Judge.by(detector, fitted=self.fitted)
+        """The recalibrated posterior, or what labels say where no cut reaches the target; and what is left out."""
+        if self.is_out_of_reach:
+            judge = choose_judge(self.problem, self.fitted)
+        else:
+            detector = ReviewedPosterior(self.problem, self.fitted.posterior, self.review.model, self.review.tau)
+            judge = Judge.by(detector, fitted=self.fitted)
         left_out = None
         if self.problem.options.false_negatives != "keep":
             left_out = Positives.from_pairs(*self.review.left_out, self.problem.queries.n, self.problem.n_items)
@@ -237,21 +243,7 @@ class ByReview:
         share = self.review.share(ids, scores)
         if share is None:
             return SetEstimate(None, mean_score, "too few of the negatives were reviewed")
-        bound = self.review.is_bound
-        low = 0.0 if bound else share.low
-        rate = RateEstimate(
-            "false negatives",
-            share.estimate,
-            low,
-            share.high,
-            CONFIDENCE,
-            len(self.review.answers.y),
-            (
-                "the reviewer finds unlabelled positives as often as labelled ones",
-                "a yes of the last reviewer is right",
-            ),
-            bound=bound,
-        )
+        rate = rate_of(share, len(self.review.answers.y), is_bound=self.review.is_bound)
         return SetEstimate(rate, mean_score)
 
     def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
@@ -261,7 +253,9 @@ class ByReview:
         found, n = int((review.answers.y == 1).sum()), len(review.answers.y)
         left = stated(estimate.share)
         dropped = "Nothing else is dropped"
-        if judge.drop_at < 1:
+        if self.is_out_of_reach:
+            dropped = "No cut reaches the target, so candidates are dropped by labels alone"
+        elif judge.drop_at < 1:
             dropped = f"Candidates with a probability above {min(review.tau, 0.999):.3g} are dropped"
         trust = ""
         if review.sensitivity != CERTAIN:

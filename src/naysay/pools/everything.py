@@ -104,8 +104,7 @@ class Everything:
             numbers = np.empty((len(ids), 1))  # the chance of any item of a row
         how, rows, steps = (key, uniform.TRIES, not self.distinct), (anchors, counts), ids.size + 4 * len(ids)
         if tables is None:
-            loop = uniform.draw if self.distinct else uniform.draw_independent
-            draw_in_rows(loop, len(ids), steps, how, rows, known._rows, known.n_items, ids, numbers)
+            draw_in_rows(uniform.draw, len(ids), steps, how, rows, known._rows, known.n_items, ids, numbers)
         else:
             draw_in_rows(weighted.draw, len(ids), 2 * steps, how, rows, known._rows, tables, ids, numbers)
         log_q = None

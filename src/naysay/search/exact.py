@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.checks import at_row, check_device, check_kind, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.kernels import bounds_scan
+from naysay.kernels.compile import FIRST_CALLS
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.kernels.threads import check_threads
 from naysay.positives import Positives
@@ -23,6 +25,7 @@ from naysay.search.vectors import Vectors, as_vectors, floats
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
 _MOST_ROWS = 1 << 31  # of a corpus: ids of open pairs are int32
 _NUMBERS_AT_ONCE = 1 << 21  # coordinates that are checked at a time
+_PRODUCTS_OF_A_STEP = 1 << 14  # that NumPy makes in 10 us
 _FEW_NUMBERS = 1 << 18  # coordinates that one thread checks sooner than two
 SMALLEST_NORM = 1e-140  # below it, the square of a norm loses digits in float64
 _LARGEST_NORM = 1e140  # above it, too
@@ -160,7 +163,11 @@ class Exact:
         """The engine of a search."""
         work = n_queries * self.corpus.n * self.corpus.width
         self._work += work
-        if self._engine == "auto" and self._device is None and work <= SMALL:
+        may_be_plain = self._engine == "auto" and self._device is None
+        if may_be_plain and work <= SMALL:
+            return PLAIN
+        # The first searches of a process go without the compiled loop, too: to compile it would take longer.
+        if may_be_plain and FIRST_CALLS.take(bounds_scan.scan, work // _PRODUCTS_OF_A_STEP):
             return PLAIN
         if self._codes is not None:
             return self._codes[0]
