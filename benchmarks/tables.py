@@ -1,4 +1,4 @@
-"""Write the tables between marks in README.md and docs from results/*.json, and docs/methods.md from the catalogue.
+"""Write the tables between marks on pages: from results/*.json, from the catalogue, and from the commands.
 
 python -m benchmarks.tables          # rewrite all regions
 python -m benchmarks.tables --check  # exit 1 if one is out of date
@@ -30,10 +30,13 @@ from html import escape
 from itertools import combinations
 from typing import Any
 
+import typer
+
 from benchmarks.harness import RESULTS, ROOT
 from naysay import catalog
 from naysay.catalog._filter import DATA, NEEDS, STEPS
 from naysay.catalog._table import QUESTIONS
+from naysay.cli import app
 
 
 @dataclass(frozen=True)
@@ -142,19 +145,6 @@ def spread(value: dict[str, Any], form: str) -> str:
     return f"{value['mean']:{form}}{half}"
 
 
-def share(value: dict[str, Any], figures: int) -> str:
-    """A percentage and its 95 % CI."""
-    percent, low, high = (f"{value[name]:.{figures}f}" for name in ("percent", "low", "high"))
-    return f"{percent} ({low} to {high}) %"
-
-
-def level(value: dict[str, float]) -> str:
-    """What is returned at equal hardness, and the difference to the rank window unless it is the rank window's own."""
-    own = value["difference"] == value["low"] == value["high"] == 0
-    over = "" if own else f", {value['difference']:+.1f} ({value['low']:+.1f} to {value['high']:+.1f})"
-    return f"{value['percent']:.1f} %{over}"
-
-
 def verdict(value: dict[str, float]) -> str:
     """Whether a difference is above 0 by its 95 % CI."""
     if abs(value["mean"]) <= value["half"]:
@@ -162,28 +152,13 @@ def verdict(value: dict[str, float]) -> str:
     return "reproduced" if value["mean"] > 0 else "not: the opposite"
 
 
-def posterior_bin(value: list[float]) -> str:
-    """The mean posterior of a bin and the share that is false, if it has enough slots."""
-    slots, posterior, false = value
-    return f"{posterior / slots:.2f} -> {false / slots:.2f}" if slots >= 30 else "-"
-
-
 FORMATS: dict[str, Callable[[Any], str]] = {
-    "%": lambda percent: f"{percent:.1f} %",
-    "percent": lambda value: f"{value['percent']:.1f} %",
-    "level": level,
     "verdict": verdict,
-    "bin": posterior_bin,
     "times": lambda ratio: f"{ratio:,.0f} x" if ratio > 10 else f"{ratio:.1f} x",
     "times, unless 1": lambda ratio: "" if ratio == 1 else f"{ratio:.1f} x",
-    "share": lambda value: share(value, 1),
-    "fine share": lambda value: share(value, 2),
     "difference": lambda value: "" if value["mean"] == value["half"] == 0 else spread(value, "+.4f"),
-    "brackets": lambda percent: f" ({percent:.1f} %)" if percent else "",
     "MB": lambda size: f"{size / 1e6:,.0f} MB",
-    "MB.1": lambda size: f"{size / 1e6:,.1f} MB",
     "words": lambda name: name.removesuffix("_seconds").replace("_", " "),
-    "if there": lambda _: "",
 }
 
 
@@ -206,7 +181,9 @@ def markdown(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 # ---- tables of which there are several -------------------------------------------------------------------------------
-PAGE = "docs/benchmarks.md"
+CHOOSE, FALSE, RESULTS_PAGE, SPEED = (
+    f"docs/{name}.md" for name in ("choose-negatives", "false-negatives", "results", "speed")
+)
 DRAWS = {
     "Uniform, known positives excluded, K = 16": "recommendation/uniform",
     "Popularity^0.75, known positives excluded, K = 16": "recommendation/popularity",
@@ -242,20 +219,12 @@ def board(track: str, cell: str) -> Table:
     )
 
 
-def draws(threads: int) -> Table:
-    """Every contender of the draws against peers."""
-    rows = {title: f"threads_{threads}/{path}/*" for title, path in DRAWS.items()}
+def draws() -> Table:
+    """Every contender of the draws against peers, on one thread."""
+    rows = {title: f"threads_1/{path}/*" for title, path in DRAWS.items()}
     cells = f"@title | {{@key}} | {{per_second / 1e6:.3g}} M/s ?? {{missing}} | {RATIO_OF_DRAWS} ?? - | {{leaks}} ??"
     headings = "job | contender | negatives per second | ratio to the peer | known positives returned"
-    return Table(PAGE, f"draws, {threads} threads", "sampling", rows, headings, cells)
-
-
-def growth(by: str) -> Table:
-    """Time of a draw and memory by size."""
-    ways = ("uniform", "uniform distinct", "weighted", "weighted distinct")
-    headings = f"items | known pairs | anchors | build | bytes per pair | {each('#, ns', ways)}"
-    cells = "{items:,} | {positives:,} | {anchors:,} | {build_seconds:.2f} s | {bytes_per_positive:.1f}"
-    return Table(PAGE, f"growth {by}", "growth", f"{by}/*", headings, f"{cells} | {each('{#:.1f}', ways)}")
+    return Table(SPEED, "draws, 1 threads", "sampling", rows, headings, cells)
 
 
 def gains(page: str, tasks: tuple[str, ...], arm: str = "auto") -> Table:
@@ -271,38 +240,6 @@ def gains(page: str, tasks: tuple[str, ...], arm: str = "auto") -> Table:
         f"{headings} | `{arm}` - nearest | `{arm}` - 95 % rule",
         f"@title | {{nearest/false_share/mean * 100:.1f}} % | {quality} | {over}",
     )
-
-
-def judged(task: str, temperatures: tuple[str, ...], base: str = "nearest") -> Table:
-    """All arms of a task at each temperature."""
-    arm = f"/tasks/{task}, T = #/arms/@row"
-    quality = each(f"{{{arm}/ndcg * 100:±.1f}} ?? | {{{arm}/over {base} * 100:±+.1f}} ??", temperatures)
-    shares = "{false_share/mean * 100:.1f} % ?? | {estimate/mean * 100:.1f} % ?? | {hardness/mean:.3f} ??"
-    return Table(
-        PAGE,
-        f"judging {task}",
-        "judging",
-        f"tasks/{task}, T = {temperatures[0]}/arms/*",
-        f"arm | seeds | false | estimate | mean score | {each(f'nDCG, T = # | over {base}', temperatures)}",
-        f"{{@key}} | {{seeds}} | {shares} | {quality}",
-    )
-
-
-def doses(temperature: str, *arms: str) -> Table:
-    """All arms by the share of the nearest that is false."""
-    names = ("0 %", "5 %", "10 %", "20 %", "40 %")
-    arm = f"/tasks/dose #, T = {temperature}/arms/@row"
-    quality = f"{{{arm}/ndcg * 100:±.1f}}"
-    cell = f"{quality}{{{arm}/false_share/mean * 100:brackets}} ?? {quality} ??"
-    rows = tuple(f"tasks/dose {path}" for path in arms)
-    cells = f"{{@key}} | {each(cell, names)}"
-    return Table(PAGE, f"doses, T = {temperature}", "judging", rows, f"arm | {each('dose #', names)}", cells)
-
-
-def study_arms(page: str, name: str, measures: dict[str, str]) -> Table:
-    """The arms of a study of `benchmarks.study`; measures are {name: format}, such as {"ndcg": ".3f"}."""
-    cells = " | ".join(f"{{{measure}:±{form}}} ??" for measure, form in measures.items())
-    return Table(page, name, name, "arms/*", f"arm | seeds | {' | '.join(measures)}", f"{{@key}} | {{seeds}} | {cells}")
 
 
 def encoder(page: str, region: str, data: str) -> Table:
@@ -360,25 +297,16 @@ REASON_ARMS = (
     *("nearest", "oracle", "oracle below share", "oracle, as hard as share"),
     *("auto", "auto below share", "auto, from rank 21"),
 )
-RULES = ("naive", "95 % of the positive", "calibrated", "calibrated, by anchor")
 COVERED = (
     *("mine, nearest", "mine, returned", "mine, reviewed", "audit"),
     *("unlabelled_share", "false_negative_rate", "hidden_positives"),
 )
+WAYS = ("uniform", "uniform distinct", "weighted", "weighted distinct")
 BANDS = {
     "over random": "bands are better than random negatives",
     "over nearest": "bands are better than the nearest",
     "over share 0.95": "bands are better than the nearest below 0.95 of the positive",
 }
-ESTIMATED = {
-    "hidden": "hidden positives flagged",
-    "unlabelled": "unlabelled among candidates",
-    "below_line": "false negatives below the threshold",
-    "taken": "false negatives among the selected",
-}
-SAID = "{truth_percent:.3g} | {estimate_percent:.3g} | {high_percent:.3g}"
-KEPT = "{100 - test_negatives/percent:.1f} ({100 - test_negatives/high:.1f} to {100 - test_negatives/low:.1f}) %"
-FASTER = "{naysay_is_faster/processor:times, unless 1} | {naysay_is_faster/wall:times, unless 1}"
 
 
 # fmt: off
@@ -389,185 +317,72 @@ TABLES = [
           f"control | {each('#, equal steps', SAMPLE_BANDS)} | all, equal seconds | times the cost of uniform",
           f"{{@key}} | {each('{#, equal steps:±.1f}', SAMPLE_BANDS)} | {{all, equal seconds:±.1f}} | "
           "{times the cost of uniform/mean:.1f} x"),
-    draws(1),
-    draws(2),
+    draws(),
     Table("README.md", "speed", "sampling", {title: f"threads_1/{path}/naysay" for title, path in DRAWS.items()},
           "job | naysay | peer | ratio",
           f"@title | {{per_second / 1e6:.3g}} M/s | {PEER_OF_DRAWS} | {RATIO_OF_DRAWS}"),
-    growth("by_items"),
-    growth("by_positives"),
-    Table(PAGE, "leaks", "no_leaks", "cases/*",
+    Table(SPEED, "leaks", "no_leaks", "cases/*",
           "data and pool | draws | known positives among them",
           "{@key} | {draws:,} | {leaks}"),
-    Table(PAGE, "hops", "hops", "pools/*",
-          "pool | microseconds per row",
-          "{@key} | {microseconds_per_row:.1f}"),
-    *(Table(PAGE, f"hard steps, {n} threads", "dynamic", f"threads_{n}/cost/*",
-            "sampler | step | scoring | draw | selection | loss | share",
-            "{@key} | {step:.1f} | {scoring:.1f} | {draw:.1f} | {choice:.1f} | {loss:.1f} | {share * 100:.1f} %")
-      for n in (1, 2)),
-    *(Table(PAGE, f"against RecBole, {n} threads", "dynamic", f"threads_{n}/against_recbole/*",
-            " | steps per second | ratio to RecBole",
-            "RecBole {versions/version}, dynamic ?? {@key} | {steps_per_second:.1f} | "
-            "{steps_per_second / ../recbole_train/steps_per_second:times, unless 1}")
-      for n in (1, 2)),
-    Table(PAGE, "costs", "costs", "methods/*",
-          "method | data | batch | ms | ratio to Dynamic | class",
-          "{@key} | {data} | {batch:,} ?? {/batch:,} | {seconds * 1e3:.1f} | {ratio:.2f} x | {class}"),
-    Table(PAGE, "goals of judging", "judging", "tasks/*/arms/auto",
-          "task | seeds | false, nearest | best rule | auto - best | - share 0.95 | - nearest | - oracle | "
-          "best at the last epoch",
-          "{../../@key} | {seeds} | {../nearest/false_share/mean * 100:.1f} % ?? | "
-          "{../../auto_over_best:if there}{../../best} ?? auto | {../../auto_over_best * 100:±+.1f} ?? | "
-          "{over share 0.95 * 100:±+.1f} ?? | {over nearest * 100:±+.1f} ?? | {over oracle * 100:±+.1f} ?? | "
-          "{at_last_epoch} of {seeds}"),
-    Table(PAGE, "reasons", "judging", dict.fromkeys(REASON_ARMS, ""),
+    Table(SPEED, "growth by_positives", "growth", "by_positives/*",
+          f"items | known pairs | anchors | build | bytes per pair | {each('#, ns', WAYS)}",
+          "{items:,} | {positives:,} | {anchors:,} | {build_seconds:.2f} s | {bytes_per_positive:.1f} | "
+          + each("{#:.1f}", WAYS)),
+    Table(SPEED, "against RecBole, 1 threads", "dynamic", "threads_1/against_recbole/*",
+          " | steps per second | ratio to RecBole",
+          "RecBole {versions/version}, dynamic ?? {@key} | {steps_per_second:.1f} | "
+          "{steps_per_second / ../recbole_train/steps_per_second:times, unless 1}"),
+    Table(RESULTS_PAGE, "reasons", "judging", dict.fromkeys(REASON_ARMS, ""),
           f"arm | {each('#', REASON_TASKS)}",
           f"@title | {each('{tasks/#/arms/@title/over share 0.95 * 100:±+.1f} ??', REASON_TASKS)}"),
-    judged("debH", ("0.02", "0.05", "0.1")),
-    judged("deb", ("0.02", "0.05", "0.1")),
-    judged("scifact", ("0.02", "0.05")),
-    judged("tokens", ("0.02", "0.05")),
-    judged("ml-100k", ("1",), "dynamic"),
-    judged("yelp2018", ("1",), "dynamic"),
-    doses("0.02", "5 %, T = 0.02/arms/*", "20 %, T = 0.02/arms/auto, no fallback"),
-    doses("0.05", "20 %, T = 0.05/arms/*"),
     encoder("README.md", "gains", "rich"),
-    encoder("docs/evidence.md", "encoder, rich", "rich"),
-    study_claims("docs/evidence.md", "encoder-static-rich-300", ".2f"),
-    encoder("docs/evidence.md", "encoder, natural", "natural"),
-    study_claims("docs/evidence.md", "encoder-static-natural-300", ".2f"),
-    review("docs/evidence.md", "reviewers, CoDEx-S", "review-codex", "verified negatives"),
-    study_claims("docs/evidence.md", "review-codex", ".3f"),
-    gains("docs/choosing.md",
+    encoder(RESULTS_PAGE, "encoder, rich", "rich"),
+    study_claims(RESULTS_PAGE, "encoder-static-rich-300", ".2f"),
+    encoder(RESULTS_PAGE, "encoder, natural", "natural"),
+    study_claims(RESULTS_PAGE, "encoder-static-natural-300", ".2f"),
+    review(RESULTS_PAGE, "reviewers, CoDEx-S", "review-codex", "verified negatives"),
+    study_claims(RESULTS_PAGE, "review-codex", ".3f"),
+    gains(CHOOSE,
           (*IN_BATCH_TASKS, "dose 20 %, T = 0.02", "dose 5 %, T = 0.02", "tokens, T = 0.05", "scifact, T = 0.05")),
-    gains("docs/thresholds.md", IN_BATCH_TASKS, "bands"),
-    Table("docs/evidence.md", "claims about bands", "judging", f"tasks/*/arms/bands/{'|'.join(BANDS)}",
+    gains(FALSE, IN_BATCH_TASKS, "bands"),
+    Table(RESULTS_PAGE, "claims about bands", "judging", f"tasks/*/arms/bands/{'|'.join(BANDS)}",
           "claim | task | difference in nDCG@10, points | verdict | seeds",
           "{@key} | {../../../@key} | {. * 100:±+.1f} | {.:verdict} | {../seeds}",
           BANDS),
-    *(Table(PAGE, f"{name} rules", "distrust", f"{name}/rules/*",
-            "rule | returned | missed | false of selected | mean score | mean rank | short",
-            "{@key} | {returned:share} | {let_through:share} | {false_of_taken_percent:.2f} % | {mean_score:.3f} | "
-            "{mean_rank:.0f} | {short_percent:.0f} %")
-      for name in ("scifact", "cranfield")),
-    *(Table(PAGE, f"{name} bounds", "distrust", f"{name}/bounds/*",
-            "kept | known | estimate | upper bound | seeds above",
-            "{@key} | {known_percent:.3g} | {estimate_percent:.3g} | {high_percent:.3g} | {seeds_above}")
-      for name in ("scifact", "cranfield")),
-    *(Table(PAGE, f"{name} at equal hardness", "distrust", f"{path}/rules/*",
-            f"rule | {each('as hard as skipping #', ('5', '20', '50'))}",
-            f"{{@key}} | {each('{./#:level}', '012')}",
-            {"null": "not reached"})
-      for name, path in (("scifact", "scifact/equal_hardness/score"), ("cranfield", "cranfield/equal_hardness/score"),
-                         ("all of scifact", "scifact/equal_hardness/score, all anchors"))),
-    *(Table(PAGE, f"{name} promises", "distrust", f"{name}/promises/*",
-            "fitted to anchors with | scores | promised | missed | range",
-            "{fitted_to}, {positives:,} of them | {scores} | {promised_percent:%} | {let_through:share} | "
-            "{range_percent/0:.1f} to {range_percent/1:.1f} %",
-            {"single": "one positive", "half": "several"})
-      for name in ("scifact", "cranfield")),
-    Table(PAGE, "packages by tags", "distrust", "debian/detectors/source/*",
-          "detector | tags | five tags or more",
-          "{@key} | " + each("{/debian/detectors/#/@row/mtpr:percent} / {/debian/detectors/#/@row/mtnr:percent} / "
-                             "{/debian/detectors/#/@row/false_of_taken:percent}", ("tags", "five tags or more"))),
-    Table(PAGE, "packages", "distrust", "debian/detectors/source/*",
-          "detector | MTPR | MTNR | precision | AUC | false of selected | mean score | filled",
-          "{@key} | {mtpr:share} | {mtnr:share} | {precision:share} | {auc:.2f} | {false_of_taken:fine share} | "
-          "{mean_score:.3f} | {filled_percent:.0f} %"),
-    *(Table(PAGE, f"triples by {name}", "distrust", f"codex/flagged/{name}/*",
-            "detector | promised to flag | flagged, mean over anchors | true triples flagged | false triples kept",
-            "{@key} | {100 - promised_percent:%} | {test_by_anchor_percent:.1f} % | {test:share} | " + KEPT)
-      for name in ("ComplEx", "attributes")),
-    Table(PAGE, "triples by both", "distrust", "codex/flagged/both/*",
-          "detector | flagged, mean over anchors | true triples flagged | false triples kept",
-          "{@key} | {test_by_anchor_percent:.1f} % | {test:share} | " + KEPT),
-    Table(PAGE, "planted rules", "false_negatives", "rules/*",
-          f"encoder | {each('#', RULES)}",
-          "{encoder} | " + each("{rules/#/let_through_percent:.1f} % / {rules/#/false_of_taken_percent:.1f} % / "
-                                "{rules/#/mean_score_taken:.3f}", RULES)),
-    Table(PAGE, "few positives", "false_negatives", "rules/*/few_positives",
-          "encoder | positives | promised | miss rate, ± standard error | 80 % of the thresholds",
-          "{../encoder} | {positives} | {promised_percent:.1f} % | "
-          "{let_through_percent:.2f} ± {let_through_error:.2f} % | "
-          "{let_through_10_90/0:.1f} to {let_through_10_90/1:.1f} %"),
-    Table(PAGE, "estimates", "false_negatives", f"estimates/*/{'|'.join(ESTIMATED)}",
-          "encoder | of what | CI covers | truth, % | estimate, % | upper bound, %",
-          "{../encoder} | {@key} | {covered_percent:.0f} % | " + SAID,
-          ESTIMATED),
-    Table(PAGE, "mixtures", "false_negatives", "mixtures/*",
-          "anchors | candidates | false negatives each | deviations apart | deviation by anchor | positives | "
-          "CI covers | truth, % | estimate, % | upper bound, %",
-          "{anchors:g} | {candidates:g} | {false_negatives_each:g} | {deviations_apart:g} | "
-          "{deviation_by_anchor:g} | {positives:g} | {covered_percent:.1f} % | " + SAID),
-    Table(PAGE, "coverage", "coverage", "cells/*",
-          f"world | worlds | {each('#: truth -> estimate', ('nearest', 'returned'))} | {each('#', COVERED)}",
-          "{@key} | {worlds} | " + each("{truth/# * 100:.1f} -> {estimate/# * 100:.1f} ({low/# * 100:.1f} to "
-                                        "{high/# * 100:.1f}) ?? -", COVERED[:2])
-          + " | " + each("{held/#} / {told/#} ?? -", COVERED)),
-    Table(PAGE, "calibration", "coverage", "cells/*/bins",
-          "world | 0 to 0.02 | 0.02 to 0.05 | 0.05 to 0.1 | 0.1 to 0.2 | 0.2 to 0.4 | 0.4 to 0.7 | 0.7 to 0.9 | "
-          "0.9 to 1",
-          f"{{../@key}} | {each('{./#:bin}', '01234567')}"),
-    Table(PAGE, "thresholds", "thresholds", "growth/*/grid|sketch",
-          "scores | by | time | scores per second | memory",
-          "{../scores:,} | {@key} | {seconds:.2f} s | {per_second / 1e6:.0f} M/s | {peak_extra_bytes:MB.1}"),
-    Table(PAGE, "errors of the sketch", "thresholds", "errors/streams/*",
-          "stream | one sketch | merged | stated",
-          "{@key} | {whole/rank_error:.1e} | {merged/rank_error:.1e} | {whole/stated_rank_error:.1e}"),
-    Table(PAGE, "incremental", "incremental", ("paper", "by_samples/*", "by_clusters/*"),
-          "samples | clusters | update | ratio to k-means | memory | samples x clusters",
-          "{samples:,} | {clusters} | {update_seconds:.1f} s | {times_of_kmeans:.2f} | "
-          "{update_peak_extra_bytes:MB.1} | {samples_by_clusters_bytes:MB.1}"),
-    Table(PAGE, "claims about difficulty", "difficulty", "seen/*",
-          "claim | confirmed",
-          "{@key} | {.}"),
-    Table(PAGE, "cost of a study", "difficulty", "speed/rows/*",
-          "study of | processor seconds | seconds | MB besides the vectors",
-          "{@key} | {processor_seconds:.1f} | {seconds:.1f} | {peak_megabytes_beside_the_vectors:.0f}"),
-    Table(PAGE, "losses", "losses", "both_fit/*",
+    Table(SPEED, "losses", "losses", "both_fit/*",
           "form | batch | in blocks | plain | ratio | memory in blocks | memory, plain",
           "{form} | {rows:,} | {blocks/seconds:.3f} s | {plain/seconds:.3f} s | {times_of_plain:.2f} | "
           "{blocks/peak_extra_bytes:MB} | {plain/peak_extra_bytes:MB}"),
-    Table(PAGE, "largest losses", "losses", "largest/*",
-          "form | batch | in blocks | memory in blocks",
-          "{form} | {rows:,} | {seconds:.2f} s | {peak_extra_bytes:MB}"),
-    Table(PAGE, "memory of search", "search", "memory/*",
-          "vectors | queries | memory",
-          "{corpus:,} | {queries:,} | {growth_mb:,.0f} MB"),
-    Table(PAGE, "mining by hand", "mining", "by_hand/*/contenders/*",
+    Table(SPEED, "mining by hand", "mining", "by_hand/*/contenders/*",
           "queries | threads | method | time | memory | time / ours | memory / ours",
           "{../../size:,} | {../../threads} | {@key} | {seconds:.2f} s | {peak_extra_bytes:MB} | "
           "{../../times_of_ours/@row/seconds:.1f} x ?? | {../../times_of_ours/@row/memory:.1f} x ??"),
-    Table(PAGE, "first calls", "mining", "first/*",
-          "loaded before | judge | first | second | above",
-          "{loaded} | {judge} | {cpu_seconds/0:.2f} s | {cpu_seconds/1:.2f} s | {above:.2f} s"),
-    Table(PAGE, "growth of mining", "mining", "growth/*",
+    Table(SPEED, "growth of mining", "mining", "growth/*",
           "queries | documents | file | time | memory | slots filled",
           "{queries:,} | {documents:,} | {file_bytes:MB} | {seconds:.1f} s | {peak_extra_bytes:MB} | "
           "{filled * 100:.0f} %"),
-    Table(PAGE, "index", "mining", "index/*/rungs/*",
+    Table(SPEED, "index", "mining", "index/*/rungs/*",
           "vectors | setting | recall | time | of exact",
           "{../../vectors} | {setting} | {recall:.3f} ({low:.3f} to {high:.3f}) | {seconds:.2f} s | {of_exact:.2f}"),
-    Table(PAGE, "jobs", "jobs", "rows/1|2|3",
+    Table(SPEED, "jobs", "jobs", "rows/1|2|3",
           "documents | anchors | memory above the smallest job",
           "{documents:,} | {queries:,} | {above_the_least_bytes:MB}"),
-    Table(PAGE, "retrieval", "retrieval", "arms/*",
+    Table(RESULTS_PAGE, "retrieval", "retrieval", "arms/*",
           "negatives | nDCG@10 | against share 0.95 (sentence-transformers) | mean score | slots filled | "
           "hidden returned | hidden returned, test part",
           "{@key} | {ndcg:±.4f} | {ndcg_difference:difference} | {mean_score/mean:.2f} ?? | "
           "{filled/mean * 100:.0f} % | {hidden_returned/mean * 100:.1f} % | {test_hidden_returned/mean * 100:.1f} %"),
-    Table(PAGE, "start", "startup", "*_seconds",
+    Table(SPEED, "start", "startup", "*_seconds",
           "what | seconds",
           "{@key:words} | {.:.2f}"),
-    Table("docs/integrations.md", "speed with PyKEEN", "integrations", "pykeen/*",
+    Table(SPEED, "speed with PyKEEN", "integrations", "pykeen/*",
           "choice | batch | K | naysay | PyKEEN, not filtered | PyKEEN, Bloom filter | PyKEEN, set of triples",
           "{choice} | {batch:,} | {k} | {nanoseconds/naysay:,.0f} | {nanoseconds/PyKEEN, not filtered:,.0f} | "
           "{nanoseconds/PyKEEN, Bloom filter:,.0f} | {nanoseconds/PyKEEN, set of triples:,.0f}"),
-    Table("docs/integrations.md", "speed with PyG", "integrations", "pyg/*",
+    Table(SPEED, "speed with PyG", "integrations", "pyg/*",
           "function | naysay | PyG",
           "`{@key}` | {naysay:,.0f} | {PyG:,.0f}"),
-    Table("docs/scale.md", "ray-memory", "ray", "memory/*",
+    Table(SPEED, "ray-memory", "ray", "memory/*",
           "documents | peak of the driver, MB | above the smallest, MB",
           "{documents:,} | {peak_own_bytes / 1e6:,.0f} | {peak_own_bytes - ../0/peak_own_bytes / 1e6:+,.0f}"),
 ]
@@ -579,35 +394,34 @@ TABLES = [
 
 def methods() -> dict[str, str]:
     """{name of a region of docs/methods.md: its content}, from the catalogue."""
+    headings = ["name", "parts", "paper", "leaves out", "other names"]
+    filtered = ["data", "needs", "step"]
     samplers = [one for question in ("where", "which") for one in catalog.methods(question)]
-    rows = [
-        [*_named(one), one.question, ", ".join(one.data), ", ".join(one.needs) or "none", one.step, *_made(one)]
-        for one in samplers
-    ]
-    headings = ["name", "other names", "what", "parts", "leaves out", "paper"]
+    rows = [[_named(one), *_filters(one), *_made(one)] for one in samplers]
     others = {
-        question: markdown(headings, [[*_named(one), *_made(one)] for one in catalog.methods(question)])
+        question: markdown(headings, [[_named(one), *_made(one)] for one in catalog.methods(question)])
         for question in QUESTIONS
         if question not in ("where", "which")
     }
-    filtered = ["question", "data", "needs", "step"]
-    return {"filter": _filter(), "methods": markdown([*headings[:3], *filtered, *headings[3:]], rows), **others}
+    return {"filter": _filter(), "methods": markdown([headings[0], *filtered, *headings[1:]], rows), **others}
 
 
-def _named(one: catalog.Method) -> list[str]:
-    """Name, other names, and what it does."""
-    formula = f"`{one.formula.replace('`', '')}`" if one.formula else ""
-    script = f"Script: `{one.example}`." if one.example else ""
-    said = " ".join(filter(None, (one.note or one.summary, formula, one.cost, script)))
-    return [_escaped(part) for part in (f"**{one.name}**", ", ".join(one.also), said)]
+def _named(one: catalog.Method) -> str:
+    return f"**{_escaped(one.name)}**"
+
+
+def _filters(one: catalog.Method) -> list[str]:
+    """What the three lists of choices look at."""
+    return [", ".join(one.data), ", ".join(one.needs) or "none", one.step]
 
 
 def _made(one: catalog.Method) -> list[str]:
-    """Parts, what they leave out, and the paper."""
+    """Parts, the paper, what the parts leave out of it, and other names."""
     codes = [f"`{ast.unparse(ast.parse(code, mode='eval'))}`" for code in (one.parts, one.loss, one.batch_loss) if code]
     k = f"k = `{one.k}`" if one.question in ("where", "which", "how_many") and one.parts and not one.over else ""
     see = f"see {one.see}" if one.see else ""
-    return [_escaped(part) for part in (", ".join(filter(None, (*codes, k, see))), one.leaves_out, one.cited)]
+    parts = ", ".join(filter(None, (*codes, k, see)))
+    return [_escaped(cell) for cell in (parts, one.cited, one.leaves_out, ", ".join(one.also))]
 
 
 def _escaped(cell: str) -> str:
@@ -628,12 +442,42 @@ def _filter() -> str:
     return "\n".join(['<form id="filter" hidden>', *made, "<output></output>", "</form>"])
 
 
+# ---- the page of the command line ------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """A section for each command of `naysay`, with all arguments and options."""
+    group: Any = typer.main.get_command(app)
+    context = typer.Context(group)
+    sections = []
+    for name in sorted(group.commands):
+        _, command, _ = group.resolve_command(context, [name])
+        given = [one for one in command.params if one.param_type_name == "argument"]
+        options = [one for one in command.params if one.param_type_name == "option"]
+        usage = " ".join([name, *(one.name.upper() if one.required else f"[{one.name.upper()}]" for one in given)])
+        rows = [[f"`{one.name.upper()}`", "", _escaped(one.help)] for one in given]
+        rows += [[_flags(one), _default(one), _escaped(one.help or "")] for one in options]
+        table = markdown(["argument or option", "default", "meaning"], rows)
+        sections.append(f"## naysay {name}\n\n    naysay {usage} [OPTIONS]\n\n{command.help}\n\n{table}")
+    return "\n\n".join(sections)
+
+
+def _flags(option: Any) -> str:
+    return ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
+
+
+def _default(option: Any) -> str:
+    if option.required:
+        return "required"
+    return "" if option.default in (None, "", False) else f"`{option.default}`"
+
+
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
 def regions() -> dict[str, dict[str, str]]:
     """{page: {region: its content}}."""
-    found = {"docs/methods.md": methods()}
+    found = {"docs/methods.md": methods(), "docs/cli.md": {"commands": commands()}}
     for table in TABLES:
         found.setdefault(table.page, {})[table.region] = table.text()
     return found

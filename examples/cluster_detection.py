@@ -4,7 +4,7 @@
 class: a false negative. Every 20 steps `Incremental` clusters all vectors and accepts the most confident labels, more
 of them as training goes on; `losses.eliminate` leaves those pairs out. Accuracy is that of the nearest of 50 labelled
 samples. Classes are compact here, so that clusters find them; where they are not, there is little to gain
-(docs/choosing.md, question 4).
+(docs/choose-negatives.md, Images).
 
 Prints:
     plain        84 %

@@ -104,16 +104,6 @@ def of_coverage(found):
         )
 
 
-def of_triples(found):
-    """The relations with the most errors, and all others together: how many triples, and how many are judged right."""
-    relations = sorted(found["codex"]["by_relation"], key=lambda one: -(one["true_wrong"] + one["false_wrong"]))
-    others = {key: sum(one[key] for one in relations[3:]) for key in ("true", "false", "true_wrong", "false_wrong")}
-    for one in (*relations[:3], others):
-        yield tuple(
-            number for kind in ("true", "false") for number in (one[kind], 1 - one[f"{kind}_wrong"] / one[kind])
-        )
-
-
 def of_mining(found):
     """By size: the largest ratios to faiss of each judge, what auto adds, and the share of the products."""
     judges = ("mine, no judge", "mine, share 0.95", "mine, auto")
@@ -198,26 +188,6 @@ def of_percentiles(found):
     yield minus(*gains)
 
 
-def of_runs(found):
-    """Means and ranges over runs: of each band, and of each measure of a study."""
-    studies = [run["study"] for run in found["runs"]]
-    for place in range(len(studies[0]["by_band"]["names"])):
-        bands = [
-            [one["by_band"][name]["mean"][place] for one in studies]
-            for name in ("score", "gradient", "same_class", "depth")
-        ]
-        yield tuple(number for values in bands for number in (np.mean(values), min(values), max(values)))
-    alone = [
-        [one["consistency"]["shuffled"]["ratio"] for one in studies],
-        [one["consistency"]["within_class"]["ratio"] for one in studies],
-        [run["shuffled_once"] for run in found["runs"]],
-        [one["drift"]["correlation"]["mean"] for one in studies],
-        [one["drift"]["overlap"]["mean"] for one in studies],
-        [run["gradient_of_hard_at_0.07"] for run in found["runs"]],
-    ]
-    yield from ((np.mean(values), min(values), max(values), 5, 0.07) for values in alone)
-
-
 def of_losses(found):
     return [found["nt_xent"]["pml"]["seconds"] / found["nt_xent"]["naysay"]["seconds"]]
 
@@ -226,36 +196,27 @@ def nothing(_found):
     return []
 
 
-BENCHMARKS, IMAGES, EVIDENCE = "docs/benchmarks.md", "docs/evidence-images.md", "docs/evidence.md"
+RESULTS_PAGE, SPEED_PAGE, CHOOSE = "docs/results.md", "docs/speed.md", "docs/choose-negatives.md"
 QUOTED = [
-    (BENCHMARKS, "Caches, generators, the nearest and batches", ["hard_sources"], nothing),
-    (BENCHMARKS, "Which and how many negatives for recommendation", ["recommendation"], nothing),
-    (BENCHMARKS, "Hidden positives", ["distrust"], of_triples),
-    (BENCHMARKS, "Coverage of the estimates", ["coverage"], of_coverage),
-    (BENCHMARKS, "Thresholds by shares", ["thresholds"], nothing),
-    (BENCHMARKS, "Incremental detection in training", ["images"], nothing),
-    (BENCHMARKS, "Difficulty", ["difficulty"], of_runs),
-    (BENCHMARKS, "Losses", ["losses"], of_losses),
-    (BENCHMARKS, "How many negatives", ["estimate", "online"], nothing),
-    (BENCHMARKS, "Exact search", ["search"], nothing),
-    (BENCHMARKS, "Mining against sentence-transformers", ["mining"], of_mining),
-    (IMAGES, "Incremental detection of false negatives", ["claims_detection"], of_detection),
-    (IMAGES, "Which percentiles of hardness matter", ["claims_percentiles"], of_percentiles),
-    (IMAGES, "Debiased and hard negatives of the batch", ["claims_in_batch"], of_arms),
-    (EVIDENCE, "How many negatives", ["claims_quantity"], nothing),
-    (EVIDENCE, "Which negatives", ["claims_samplers"], of_arms),
-    ("docs/choosing.md", "6. What does it cost?", ["costs"], nothing),
-    ("docs/distributed.md", "Known pairs in memory once", ["shared_positives"], of_workers),
-    ("docs/scale.md", "Measured", ["ray"], of_ray),
-    ("docs/scale.md", "The cost model", ["ray"], of_ray),
-    ("docs/scale.md", "Projected, not measured", ["ray"], of_ray),
+    (CHOOSE, "Measured on ml-100k", ["recommendation"], nothing),
+    (CHOOSE, "What it costs", ["costs"], nothing),
+    (RESULTS_PAGE, "How often the intervals hold", ["coverage"], of_coverage),
+    (RESULTS_PAGE, "How many negatives", ["claims_quantity"], nothing),
+    (RESULTS_PAGE, "Which negatives", ["claims_samplers"], of_arms),
+    (RESULTS_PAGE, "Incremental detection of false negatives", ["claims_detection"], of_detection),
+    (RESULTS_PAGE, "Which percentiles of hardness matter", ["claims_percentiles"], of_percentiles),
+    (RESULTS_PAGE, "Debiased and hard negatives of the batch", ["claims_in_batch"], of_arms),
+    (SPEED_PAGE, "Mining against sentence-transformers", ["mining"], of_mining),
+    (SPEED_PAGE, "Mining on Ray", ["ray"], of_ray),
+    (SPEED_PAGE, "Losses", ["losses"], of_losses),
+    ("docs/several-processes.md", "Known pairs in memory once", ["shared_positives"], of_workers),
 ]
 
 
 def section(name, title):
     """The text of a section outside generated regions."""
     text = re.sub(r"<!-- (.+?): made by .*?<!-- end of \1 -->", "", page(name), flags=re.DOTALL)
-    return re.split(r"^## ", text.split(f"\n## {title}\n")[1], flags=re.MULTILINE)[0]
+    return re.split(r"^##+ ", re.split(rf"\n##+ {title}\n", text)[1], flags=re.MULTILINE)[0]
 
 
 def numbers(found):
@@ -344,22 +305,6 @@ def test_the_readme_shows_the_numbers_that_the_demonstration_printed():
 # ---- which one to take -----------------------------------------------------------------------------------------------
 
 
-def test_the_questions_of_choosing_quote_measured_figures():
-    text, measured = page("docs/choosing.md"), page(BENCHMARKS)
-    figures = re.findall(r"[+-]?\d+\.\d+ ± \d+\.\d+", text)
-    assert len(figures) > 20
-    assert [figure for figure in figures if figure not in measured] == []
-    by_hand = re.sub(
-        r"<!-- gains.*?end of gains -->|^\| (low|medium|high) .*?$", "", text, flags=re.DOTALL | re.MULTILINE
-    )
-    decimals = set(re.findall(r"(?<![\w.,])\d+\.\d+(?![\w,])", by_hand))
-    temperatures = {"0.02", "0.05"}
-    assert decimals <= {*re.findall(r"(?<![\d.])\d+\.\d+", measured)} | temperatures
-    generator = result("hard_sources")["threads_1"]["Learned, exact"]
-    assert f"costs about {generator['ratio']:.1f} times `Dynamic`" in text
-    assert len(re.findall(r"^## \d\. .*\?$", text, re.MULTILINE)) == 6
-
-
 def test_the_table_of_the_readme_has_every_arm_and_its_gain_over_the_nearest():
     block = page("README.md").split("<!-- gains:")[1].split("<!-- end of gains -->")[0]
     headings, _, *rows = [line.strip("| ").split(" | ") for line in block.splitlines()[1:]]
@@ -372,7 +317,7 @@ def test_the_table_of_the_readme_has_every_arm_and_its_gain_over_the_nearest():
             assert float(gain.split()[0]) == pytest.approx(difference, abs=0.11)  # each is rounded
 
 
-@pytest.mark.parametrize("name", ["docs/choosing.md", "docs/thresholds.md"])
+@pytest.mark.parametrize("name", [CHOOSE, "docs/false-negatives.md"])
 def test_a_gain_over_the_nearest_stands_beside_what_else_could_be_done(name):
     block = page(name).split("<!-- gains:")[1].split("<!-- end of gains -->")[0]
     headings, _, *rows = [line.strip("| ").split(" | ") for line in block.splitlines()[1:]]

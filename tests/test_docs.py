@@ -1,12 +1,13 @@
 """The documentation is true: its code runs and prints what it says, its tables are complete, and the site builds."""
 
 import ast
-import importlib
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,18 +17,6 @@ from naysay.testing import detectors, losses, pools, samplers
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-FOLDERS = {  # and the page of each
-    **{name: name for name in ("pools", "samplers", "quantity", "losses", "difficulty", "search", "formats", "mining")},
-    "batches": "batches",
-    "data": "data",
-    "distributed": "distributed",
-    "report": "report",
-    "testing": "testing",
-    "audits": "audit",
-    "encode": "search",
-    "detectors": "detectors",
-    "lab": "compare",
-}
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "text", "sh"}
@@ -57,11 +46,6 @@ def test_the_code_of_a_page_runs_in_order_and_prints_what_stands_below_it(page, 
             assert printed == output, f"{page.name}, line {line}"
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_the_page_of_a_folder_has_code(folder):
-    assert programs(ROOT / "docs" / f"{FOLDERS[folder]}.md")
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_no_code_escapes_by_its_fence(page):
     """A block marked `py`, or indented, would not be run."""
@@ -77,26 +61,6 @@ def test_every_name_of_the_catalogue_is_on_the_page():
     assert [name for one in catalog.methods() for name in one.names if name not in page] == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_public_name_of_a_folder_is_on_its_page(folder):
-    page = prose(ROOT / "docs" / f"{FOLDERS[folder]}.md")
-    names = importlib.import_module(f"naysay.{folder}").__all__
-    assert [name for name in names if not re.search(rf"`(?:[a-z]+\.)*{name}\b", page)] == []
-
-
-def test_every_folder_has_a_page():
-    folders = {path.parent.name for path in (ROOT / "src" / "naysay").glob("*/__init__.py")}
-    others = {
-        "catalog": "methods",
-        "demo": "tutorial",
-        "jobs": "mining",
-        "kernels": "kernels",
-        "integrations": "integrations",
-    }
-    assert folders == {*FOLDERS, *others}
-    assert {*FOLDERS.values(), *others.values()} <= {page.stem for page in DOCS}
-
-
 @pytest.mark.parametrize(
     ("title", "promises"),
     [
@@ -107,7 +71,7 @@ def test_every_folder_has_a_page():
     ],
 )
 def test_every_promise_is_in_its_table(title, promises):
-    section = re.split(r"^##+ ", (ROOT / "docs" / "testing.md").read_text(), flags=re.MULTILINE)
+    section = re.split(r"^##+ ", (ROOT / "docs" / "own-parts.md").read_text(), flags=re.MULTILINE)
     table = next(part for part in section if part.startswith(title + "\n"))
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == promises
 
@@ -140,9 +104,9 @@ def docstrings(path):
     return "\n".join(ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
 
 
-@pytest.mark.parametrize("page", [page for page in DOCS if page.stem != "benchmarks"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in DOCS if page.stem != "speed"], ids=lambda page: page.stem)
 def test_no_speed_is_typed_by_hand(page):
-    """Figures of speed come from benchmarks/results, by way of benchmarks.md."""
+    """Figures of speed come from benchmarks/results, by way of speed.md."""
     assert SPEED.findall(prose(page)) == []
 
 
@@ -188,11 +152,51 @@ def test_every_page_is_in_the_menu():
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in DOCS if page.stem.startswith("quickstart")], ids=lambda page: page.stem
+    "page", [page for page in DOCS if page.stem.startswith("tutorial-")], ids=lambda page: page.stem
 )
-def test_a_quickstart_is_short(page):
-    code = "\n".join(code for _, code, _ in programs(page)).splitlines()
-    assert 0 < len([line for line in code if line.strip()]) < 40
+def test_a_tutorial_begins_with_a_raw_file(page):
+    """What it reads later, it has written before, in the first block."""
+    first = programs(page)[0][1]
+    assert re.search(r"\.(csv|tsv|jsonl|npz)\"", first)
+
+
+def script(path):
+    """A Python file of the documentation, which is not in a package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pictures_are_those_that_the_script_draws(tmp_path, monkeypatch):
+    draw = script(ROOT / "docs" / "pictures" / "draw.py")
+    monkeypatch.setattr(draw, "FOLDER", tmp_path)
+    for picture in (draw.questions, draw.shapes, draw.bands):
+        picture()
+    drawn = sorted(tmp_path.glob("*.svg"))
+    assert len(drawn) == 3
+    for path in drawn:
+        assert path.read_bytes() == (ROOT / "docs" / "pictures" / path.name).read_bytes()
+
+
+def test_agents_get_a_copy_of_each_page_and_a_list_of_them(tmp_path):
+    hooks = script(ROOT / "docs" / "hooks.py")
+    nav = [{"Pages": [{"Install": "install.md"}, {"Losses": "api/losses.md"}]}, {"Changes": "changelog.md"}]
+    hooks.on_post_build(
+        SimpleNamespace(
+            config_file_path=str(ROOT / "mkdocs.yml"),
+            docs_dir=str(ROOT / "docs"),
+            site_dir=str(tmp_path),
+            site_name="naysay",
+            site_description="Negatives.",
+            nav=nav,
+        )
+    )
+    listed = re.findall(r"^- \[\w+\]\((.+)\)$", (tmp_path / "llms.txt").read_text(), re.MULTILINE)
+    assert listed == ["install.md", "api/losses.md", "changelog.md"]
+    assert (tmp_path / "install.md").read_text() == (ROOT / "docs" / "install.md").read_text()
+    assert "## info_nce\n\n    info_nce(positive, negatives, " in (tmp_path / "api" / "losses.md").read_text()
+    assert (ROOT / "CHANGELOG.md").read_text().strip() in (tmp_path / "changelog.md").read_text()
 
 
 def test_every_folder_is_in_the_api_reference():

@@ -1,7 +1,7 @@
 """Defects that were confirmed in other toolkits, one test each: ours must not have them.
 
 The names D1 to D18 are those of the survey of peers; each test says in a line what the peer does wrong. D12 and D16
-are about walks and neighbourhoods, and stand with the tests of those pools. docs/design.md has the table.
+are about walks and neighbourhoods, and stand with the tests of those pools. docs/why-not.md has the table.
 """
 
 import random  # noqa: TID251  (read and moved here to show that draws do neither)

@@ -3,7 +3,7 @@
 speed    1,000,000 documents x 384 and 5,000 queries in float16, k = 8: the plain job, and Ray with 1, 2 and 4 workers
 memory   the peak of the command with two workers, by the number of documents
 
-`fitted` and `cost` are the cost model of docs/scale.md. Its terms, part "model" of results/ray.json, were measured by a
+`fitted` and `cost` are the cost model of docs/speed.md. Its terms, part "model" of results/ray.json, were measured by a
 script of 0.1.
 """
 
@@ -61,7 +61,7 @@ def _line(each: dict[str, float], start: str) -> tuple[float, float]:
 
 
 def cost(terms: dict[str, float], documents: int, queries: int, shards: int) -> dict[str, float]:
-    """Processor seconds of all workers and of the driver, and bytes read and sent: the model of docs/scale.md."""
+    """Processor seconds of all workers and of the driver, and bytes read and sent: the model of docs/speed.md."""
     row_bytes = 384 * 2
     samples, sampled = 2, 2000  # the fit of the judge and the report: queries that are searched deeper
     passes = -(-queries // 5000) + samples

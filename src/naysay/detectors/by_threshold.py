@@ -143,7 +143,7 @@ class ShareOfPositive(MadeOf):
 
     For s+ >= 0 the threshold is share * s+. For s+ < 0 that product would be *above* the positive, and keep candidates
     that are closer than it; with |s+| the threshold is below it for either sign. A score equal to the threshold is
-    kept. `docs/detectors.md` compares it with `Calibrated` over five encoders.
+    kept. `docs/false-negatives.md` compares it with `Calibrated`.
 
     Args:
         positive_scores: The scores s+, as for `Margin`.
