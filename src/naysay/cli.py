@@ -112,13 +112,13 @@ def methods(options: MethodsOptions) -> None:
 @app.command()
 def demo(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the library and a fifth of the steps.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the training.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the library.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the questions and of the encoder.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for report.html and results.json. Default: ./naysay-demo.")
     ] = None,
 ) -> None:
-    """Train on Python's own library with four kinds of negatives, compare them, and write a report."""
+    """Mine negatives on Python's own library in four ways, compare them with the truth, and write a report."""
     from naysay.checks import with_option_names
     from naysay.demo import run
 
