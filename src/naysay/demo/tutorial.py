@@ -93,7 +93,7 @@ def holds(passage: str, statement: str) -> bool:
 def statements_of(words: Sequence[str]) -> list[str]:
     """The first words of each sentence, up to 12, if all are plain words and enough of them are not common."""
     ends = [place + 1 for place, word in enumerate(words) if word.endswith((".", "!", "?"))]
-    found = {}
+    found: dict[str, None] = {}  # in order, without repeats
     for start, end in zip([0, *ends], [*ends, len(words)], strict=True):
         statement = words[start : min(end, start + LONGEST)]
         if len(statement) >= SHORTEST and all(PLAIN_WORD.fullmatch(word) for word in statement):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from typing import Any, final
 
@@ -52,7 +53,7 @@ def mask_false_negatives(loss: Any, judge: Any, *, own_negatives: bool = False, 
     """
     package = need("sentence-transformers")
     method, given = _method(package, loss)
-    if loss.directions != ("query_to_doc",):
+    if getattr(loss, "directions", ("query_to_doc",)) != ("query_to_doc",):  # older versions have no other
         raise_invalid("loss", "of directions=('query_to_doc',)", shown(loss.directions))
     check_bool("own_negatives", own_negatives)
     check_bool("in_batch", in_batch)
@@ -73,7 +74,10 @@ def mask_false_negatives(loss: Any, judge: Any, *, own_negatives: bool = False, 
 
 def _method(package: Any, loss: Any) -> tuple[str, tuple[str, ...]]:
     """The method of a loss that gets vectors; raise for other losses, and where its parameters have other names."""
-    losses = package.sentence_transformer.losses
+    try:
+        losses = importlib.import_module("sentence_transformers.sentence_transformer.losses")
+    except ModuleNotFoundError:  # before 6.0
+        losses = importlib.import_module("sentence_transformers.losses")
     for kind, (method, names) in _LOSSES.items():
         if type(loss) is getattr(losses, kind):
             found = getattr(loss, method, None)
