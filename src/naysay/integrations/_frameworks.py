@@ -12,7 +12,7 @@ from naysay.rng import generator_of
 
 # {package: (extra, the first version that fits, the first that does not)}, as in pyproject.toml.
 VERSIONS = {
-    "sentence-transformers": ("sentence-transformers", "3.3", "7"),
+    "sentence-transformers": ("sentence-transformers", "5.0", "7"),
     "transformers": ("sentence-transformers", "4.41", "6"),  # which sentence-transformers installs
     "pykeen": ("pykeen", "1.11.1", "1.12"),
     "torch-geometric": ("pyg", "2.6", "3"),

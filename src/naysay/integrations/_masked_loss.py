@@ -19,6 +19,7 @@ _LOSSES = {
     "MultipleNegativesRankingLoss": ("compute_loss_from_embeddings", ("embeddings", "labels")),
     "CachedMultipleNegativesRankingLoss": ("calculate_loss", ("reps", "labels")),
 }
+_ALL_LOSSES_SINCE = "5.7"  # a version with both; the first is in 5.3, too
 
 
 @public
@@ -83,8 +84,8 @@ def _method(package: Any, loss: Any) -> tuple[str, tuple[str, ...]]:
             found = getattr(loss, method, None)
             if found is None or tuple(inspect.signature(found).parameters)[: len(names)] != names:
                 rule = f"of a version whose {kind}.{method} takes ({', '.join(names)})"
-                _, first, beyond = VERSIONS["sentence-transformers"]
-                advice = f"Run: pip install 'sentence-transformers>={first},<{beyond}'"
+                beyond = VERSIONS["sentence-transformers"][2]
+                advice = f"Run: pip install 'sentence-transformers>={_ALL_LOSSES_SINCE},<{beyond}'"
                 raise_invalid("sentence-transformers", rule, package.__version__, advice)
             return method, names
     raise_invalid("loss", " or ".join(_LOSSES), type(loss).__name__)

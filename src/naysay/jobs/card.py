@@ -50,7 +50,7 @@ def card_text(summary: Any, format: str, card: Place, digest: str, record: Mappi
     parts = [
         _header(title, summary.rows, output, card, has_texts=format != "trec" and bool(FORMATS[format].texts)),
         f"# {title}\n",
-        "Training data with mined negatives, made by [naysay](https://pypi.org/project/naysay/).\n",
+        f"Training data with mined negatives, made by naysay {record['naysay']}.\n",
         _table(("", ""), facts),
         f"## How they were chosen\n\n{_prose(summary.rule)}\n",
         *(f"- {_prose(note)}" for note in summary.notes),
