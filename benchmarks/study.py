@@ -64,6 +64,7 @@ class Job:
     """One run: an arm on the data of a seed.
 
     earlier   what the finished arms of the same seed found, by name
+    folder    where a long run may keep what it needs to go on after a stop; the runner leaves it alone
     """
 
     world: Any
@@ -71,6 +72,7 @@ class Job:
     seed: int
     settings: Settings
     earlier: Mapping[str, Found]
+    folder: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ class Runner:
         if self._world is None or self._world[0] != seed:
             self._world = seed, self.study.world(self.data, seed, self.settings)
         of_seed = {run["arm"]: run["found"] for run in self.runs if run["seed"] == seed}
-        job = Job(self._world[1], self.study.arms[arm], seed, {**self.settings, **chosen}, of_seed)
+        unfinished = self.out / f"{self.study.name}-unfinished"
+        job = Job(self._world[1], self.study.arms[arm], seed, {**self.settings, **chosen}, of_seed, unfinished)
         wall, processor = time.perf_counter(), time.process_time()
         found = self.study.run(job)
         if seed == TUNING_SEED:  # nothing of the test part is kept

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.board import score
+import naysay as ns
+from benchmarks.board import sample, score
 
 
 @pytest.fixture
@@ -96,3 +97,19 @@ def test_the_score_imports_nothing_of_naysay(board):
     program = "import sys; import benchmarks.board.score; print([name for name in sys.modules if 'naysay' in name])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_oracle_among_the_samplers_returns_no_held_out_pair_and_no_other_control_sees_them():
+    rng = np.random.default_rng(0)
+    anchors, items = np.nonzero(rng.random((20, 50)) < 0.3)
+    held = rng.random(len(anchors)) < 0.5
+    train, test = (ns.Positives.from_pairs(anchors[part], items[part], 20, 50) for part in (~held, held))
+    split = sample.Split(train, test, np.zeros(50, np.int64))
+    query = ns.Query(np.arange(20), positives=train.indices[train.indptr[:-1]])
+    returned = {}
+    for name, make in sample.CONTROLS.items():
+        sampler = sample.sampler_of(make, split, lambda anchors, ids: np.ones(ids.shape))
+        ids = np.asarray(sampler.sample(query, 8, rng=ns.rng_for(0)).ids)
+        assert not train.contains(np.arange(20), ids).any(), name
+        returned[name] = test.contains(np.arange(20), ids).any()
+    assert [name for name, any_held_out in returned.items() if not any_held_out] == ["dynamic, oracle"]

@@ -317,6 +317,7 @@ def suggestion(name):
     [
         ("wrd2vec", ["word2vec"]),
         ("Barlo", ["Barlow Twins"]),
+        ("BRP", ["BPR"]),
         ("Barlwo Twins", ["Barlow Twins"]),
         ("SamWalker+", ["SamWalker++"]),
         ("popularrity", ["popularity"]),

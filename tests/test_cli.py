@@ -77,18 +77,6 @@ def test_methods_lists_every_row():
     assert all(f"({question})" in done.out for question in ("where", "which", "distrust", "how_many"))
 
 
-def test_methods_can_be_filtered():
-    done = naysay("methods", "--data", "graph", "--needs", "none", "--cost", "medium")
-    assert done.code == 0
-    assert "uniform" in done.out
-    assert "corruption" not in done.out  # of triples
-    assert "dynamic" not in done.out  # needs scores
-    wrong = naysay("methods", "--data", "grpah")
-    assert (wrong.code, wrong.out) == (2, "")
-    assert wrong.err.startswith("naysay: methods: `--data` must be one of 'pairs', 'graph', ")
-    assert wrong.err.count("\n") == 1
-
-
 def test_methods_says_what_a_name_is_that_is_no_row():
     done = naysay("methods", "SeqGAN")
     assert done.out.startswith("SeqGAN (elsewhere)\n")

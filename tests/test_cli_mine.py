@@ -82,22 +82,6 @@ def stop(folder, output, name, count, sign, *options):
     return subprocess.run(command, cwd=folder, env=os.environ | SERIAL, capture_output=True, text=True)
 
 
-def test_the_same_bytes_after_kills(folder, whole):
-    job, output = folder / ".out.parquet.naysay-job", folder / "out.parquet"
-    parts = []
-    for name, count in (("known", 1), ("part-", 2), ("out.parquet", 1)):
-        stopped = stop(folder, "out.parquet", name, count, signal.SIGKILL, "--resume")
-        assert stopped.returncode == -signal.SIGKILL, stopped.stderr
-        parts.append(len(list(job.glob("part-*"))))
-        assert not output.exists()
-    assert parts == sorted(parts)
-    assert parts[0] == 0 < parts[-1]
-    last = run(folder, *FILES, *DEEP, "-o", "out.parquet", "--resume")
-    assert last.returncode == 0, last.stderr
-    assert (last.stdout.replace("out.parquet", "OUTPUT"), output.read_bytes()) == whole
-    assert not [file.name for file in folder.iterdir() if file.name.startswith(".")]
-
-
 def test_a_line_of_numbers_one_of_advice_and_the_rule(folder):
     done = run(folder, *FILES, "-k", "4", "-o", "out.jsonl")
     assert done.returncode == 0
@@ -117,7 +101,9 @@ def test_a_line_of_numbers_one_of_advice_and_the_rule(folder):
 def test_ctrl_c_leaves_a_job_that_can_be_resumed(folder, whole):
     stopped = stop(folder, "stopped.parquet", "part-", 2, signal.SIGINT)
     assert (stopped.returncode, stopped.stdout) == (130, "")
-    assert stopped.stderr == "naysay: mine: stopped. Run the same command with --resume to continue.\n"
+    *progress, last = stopped.stderr.splitlines()  # a slow machine prints progress
+    assert last == "naysay: mine: stopped. Run the same command with --resume to continue."
+    assert not any(line.startswith(("naysay:", "Traceback")) for line in progress)
     assert not (folder / "stopped.parquet").exists()
     again = run(folder, *FILES, *DEEP, "-o", "stopped.parquet")
     assert again.returncode == 2

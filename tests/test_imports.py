@@ -46,7 +46,6 @@ LAYERS = [
     "vocabulary",
     "tables",
     "_interactions",
-    "_pair_inputs",
     "positives",
     "triples",
     "search",

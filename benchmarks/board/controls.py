@@ -1,13 +1,14 @@
-"""Fills the table of the board: `python -m benchmarks.board.controls --board DIR [--controls NAME ...]`.
+"""Fills the tables of the board: `python -m benchmarks.board.controls --board DIR [--data DIR] [--controls NAME ...]`.
 
 Writes the submission of every control to DIR/controls/TRACK/NAME, scores it as any other one, and writes
-results/board.json. A control that is scored already is not run again.
+results/board.json. A control that is scored already is not run again. The samplers of the track "sample" are trained
+where --data is given, the folder of `benchmarks.data`.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import naysay as ns
-from benchmarks.board import score
+from benchmarks.board import sample, score
 from benchmarks.board.score import NEAREST, SPLITS, VERSION, Arrays, are_relevant
 from benchmarks.board.worlds import WORLDS
 from benchmarks.harness import read, write
@@ -217,23 +218,36 @@ def main() -> None:
     """Run what is not in the result yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--board", type=Path, required=True, help="the folder of benchmarks.board.worlds")
+    parser.add_argument("--data", type=Path, help="the folder of benchmarks.data, for the track sample")
     parser.add_argument("--controls", nargs="+", help="only these")
     args = parser.parse_args()
     tracks: dict[str, Any] = read("board").get("tracks", {})
+
+    def missing(track: str, controls: Iterable[str]) -> list[str]:
+        asked = args.controls or controls
+        return [name for name in controls if name in asked and name not in tracks.setdefault(track, {})]
+
+    def keep(track: str, name: str, measured: Any) -> None:
+        tracks[track][name] = measured
+        print(f"{track}, {name}: done", flush=True)
+        write("board", {"version": VERSION, "k": K, "recipe": score.RECIPE, "tracks": tracks})
+
     for track, controls in CONTROLS.items():
-        table = tracks.setdefault(track, {})
-        for name, control in controls.items():
-            if name in table or (args.controls and name not in args.controls):
-                continue
+        for name in missing(track, controls):
             folder = args.board / "controls" / track / name
-            submit(folder, args.board, control)
+            submit(folder, args.board, controls[name])
             worlds = score.score(track, folder, args.board)
-            table[name] = {
-                world: {measure: score.summary(values) for measure, values in found.items()}
-                for world, found in worlds.items()
-            }
-            print(f"{track}, {name}: done", flush=True)
-            write("board", {"version": VERSION, "k": K, "recipe": score.RECIPE, "tracks": tracks})
+            keep(
+                track,
+                name,
+                {
+                    world: {measure: score.summary(values) for measure, values in found.items()}
+                    for world, found in worlds.items()
+                },
+            )
+    if args.data:
+        for name in missing("sample", sample.CONTROLS):
+            keep("sample", name, sample.scored(sample.CONTROLS[name], args.data))
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def quality(model: Model, split: Split) -> dict[str, float]:
 def warm_up(make: Factory, split: Split) -> None:
     """Two steps of a model that is thrown away, so that no budget of time pays for compiling."""
     model = Model(split.train)
-    sampler = make(split.train, model.score)
+    sampler = sampler_of(make, split, model.score)
     rows, items = (torch.from_numpy(ids[:BATCH].astype(np.int64)) for ids in split.train.pairs())
     for number in range(2):
         model.step(sampler, rows, items, number, 0)
@@ -123,7 +123,7 @@ def warm_up(make: Factory, split: Split) -> None:
 def run(make: Factory, split: Split, seed: int, seconds: float | None) -> dict[str, Any]:
     """Train with one sampler: quality at the last step and, if given, after so many processor seconds."""
     model = Model(split.train)
-    sampler = make(split.train, model.score)
+    sampler = sampler_of(make, split, model.score)
     rows, items = (torch.from_numpy(ids.astype(np.int64)) for ids in split.train.pairs())
     order = np.random.default_rng(seed)
     spent, step = 0.0, 0
@@ -163,6 +163,32 @@ def dynamic(train: ns.Positives, score: Any) -> Any:
 def cached(train: ns.Positives, score: Any) -> Any:
     """A cache of 16 for each package, renewed with 16 others by their scores after every step."""
     return ns.samplers.Cached(ns.pools.Everything(train), score, size=16, fresh=16)
+
+
+def softmax(train: ns.Positives, score: Any) -> Any:
+    """Of 32 candidates, a draw by the softmax of their scores."""
+    return ns.samplers.Dynamic(ns.pools.Everything(train), score, 32, temperature=1.0)
+
+
+def oracle(train: ns.Positives, score: Any, test: ns.Positives) -> Any:
+    """As `dynamic`, but without the held-out tags: it reads the truth, so no submission can be it."""
+    return ns.samplers.Dynamic(ns.pools.Everything(train.union(test)), score, 32)
+
+
+# What is in the table, by its name there.
+CONTROLS: dict[str, Any] = {
+    "uniform": uniform,
+    "popularity to the power .75": popular,
+    "dynamic": dynamic,
+    "dynamic, softmax": softmax,
+    "dynamic, oracle": oracle,
+    "cached": cached,
+}
+
+
+def sampler_of(make: Any, split: Split, score: Any) -> Any:
+    """The sampler of a submission, or of a control; the oracle gets the truth, too."""
+    return make(split.train, score, split.test) if make is oracle else make(split.train, score)
 
 
 def scored(make: Factory, folder: Path) -> dict[str, Any]:

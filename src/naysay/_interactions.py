@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay import tables
 from naysay.checks import as_floats, check_number, raise_invalid, shown, shown_names
-from naysay.files import check_file, raise_unreadable
+from naysay.files import check_file
 
 SUFFIXES = {".parquet": "", ".jsonl": "", ".csv": ",", ".tsv": "\t", ".inter": "\t", ".data": "\t", ".txt": ""}
 _COLUMNS = {
@@ -76,11 +76,8 @@ def _with_header(parameter: str, path: Path, delimiter: str, text: Sequence[str]
 
 
 def _first_line(parameter: str, path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            return next(lines, "").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise_unreadable(parameter, "a file of text in UTF-8", path, error)
+    with tables.reading(parameter, path), path.open(encoding="utf-8-sig") as lines:
+        return next(lines, "").rstrip("\r\n")
 
 
 def _without_header(parameter: str, path: Path, delimiter: str) -> dict[str, Any] | None:
@@ -115,14 +112,11 @@ def _item_lists(parameter: str, path: Path) -> dict[str, Any]:
     """The pairs of a file of lines "user item item ...", as strings. A user without items has no pair."""
     users: list[str] = []
     items: list[str] = []
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for line in lines:
-                user, *own = line.split() or [""]
-                users += [user] * len(own)
-                items += own
-    except (OSError, UnicodeDecodeError) as error:
-        raise_unreadable(parameter, "a file of text in UTF-8", path, error)
+    with tables.reading(parameter, path), path.open(encoding="utf-8-sig") as lines:
+        for line in lines:
+            user, *items_of_user = line.split() or [""]
+            users += [user] * len(items_of_user)
+            items += items_of_user
     if not users:
         raise_invalid(parameter, 'lines "user item item ...", separated by spaces', "no line with an item")
     return {"user": tables.string_column(users), "item": tables.string_column(items)}
@@ -141,7 +135,7 @@ def liked_rows(part: dict[str, Any], least: float) -> dict[str, Any]:
 def as_times(column: Any) -> NDArray[Any]:
     """A column of times as numbers: microseconds for dates and times of Arrow or NumPy, or as text."""
     values = np.asarray(column)
-    if values.dtype.kind in "MO" or values.dtype.kind in "UT":
+    if values.dtype.kind in "MOUT":
         try:
             values = values.astype("datetime64[us]")
         except ValueError:

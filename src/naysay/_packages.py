@@ -35,6 +35,11 @@ def need_package(name: str, least: str, *, below: str = "", module: str | None =
     return found
 
 
+def need_datasets() -> Any:
+    """Import the package `datasets`, which reads and writes data sets on disk."""
+    return need_package("datasets", "4.0")
+
+
 @cache
 def need_faiss() -> Any:
     """Import faiss, which only the approximate index and k-means need."""

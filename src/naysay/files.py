@@ -204,21 +204,20 @@ def digest_of(path: Path, kind: str = "sha256") -> str:
 
 @contextmanager
 def checksummed_stream(
-    folder: Path, stem: str, suffix: str, *, drafts: Path | None = None, durable: bool = True
+    folder: Path, stem: str, suffix: str, *, drafts: Path | None = None
 ) -> Iterator[tuple[BinaryIO, list[Path]]]:
     """Open a stream to a file STEM.DIGEST.SUFFIX, whose name holds the checksum of its bytes.
 
     The list is empty until the file is complete; then it holds its path. The draft is in `drafts`, on the same disk, or
-    else in `folder`. If `durable`, the bytes are brought to the disk before the name appears.
+    else in `folder`. The bytes are on the disk before the name appears.
     """
     draft = _draft((folder if drafts is None else drafts) / stem)
     made: list[Path] = []
     try:
         with draft.open("wb") as stream:
             yield stream, made
-            if durable:
-                stream.flush()
-                os.fsync(stream.fileno())
+            stream.flush()
+            os.fsync(stream.fileno())
         path = folder / f"{stem}.{digest_of(draft, 'blake2b')}{suffix}"
         os.replace(draft, path)
         made.append(path)

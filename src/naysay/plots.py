@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from naysay._packages import need_package
 from naysay.checks import raise_invalid
-from naysay.errors import MissingExtraError, how_to_install
 from naysay.places import Place
 
 Spec = dict[str, Any]
@@ -28,13 +28,8 @@ def as_picture(spec: Spec, kind: str) -> bytes:
 
 
 def need_vl_convert() -> Any:
-    """Return the vl_convert module, or raise with the pip command that installs it."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        message = f"vl-convert-python is not installed. {how_to_install('report')}"
-        raise MissingExtraError(message) from error
-    return vl_convert
+    """Import vl_convert; raise with the pip command if it is missing."""
+    return need_package("vl-convert-python", "1.7", module="vl_convert", extra="report")
 
 
 def axis(field: str, **options: Any) -> Spec:

@@ -10,20 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay import _interactions as interactions
-from naysay import _pair_inputs as inputs
 from naysay import _rows as rows
 from naysay import files, tables
 from naysay.arrays import to_numpy
 from naysay.checks import (
+    MOST_ROWS,
+    as_array,
     check_bool,
     check_kind,
     check_lengths,
     check_number,
     check_one_of,
     check_range,
+    check_whole,
+    first_bad,
     public,
     raise_invalid,
     shown,
+    whole_numbers,
 )
 from naysay.rng import key_from, rng_for
 from naysay.vocabulary import (
@@ -36,10 +40,18 @@ from naysay.vocabulary import (
     warn_of_gaps,
 )
 
+__all__ = ["Positives", "Split"]
 POSITIVE, IGNORE = 1, 2
 Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 _ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
 _NUMBERS = ("n_items", "duplicates", "unused_items")
+Ids = NDArray[np.int64]
+_MANY = 1 << 27  # rows that cost a gigabyte
+_MOST_ITEMS = (1 << 62) - 1
+_TO_NUMBER = {
+    "anchors": "anchor_names=True for a vocabulary of those that occur",
+    "items": "item_names=True for a vocabulary of those that occur",
+}
 _RELATIONS = {"positive": POSITIVE, "ignore": IGNORE, "any": 0}
 
 
@@ -149,7 +161,7 @@ class Positives:
         if (times is None) != (before is None):
             missing, given = ("times", "before") if times is None else ("before", "times")
             raise_invalid(missing, f"given along with `{given}`", None)
-        inputs.check_names(anchor_names=anchor_names, item_names=item_names)
+        check_names(anchor_names=anchor_names, item_names=item_names)
         wanted = {"anchors": anchors, "items": items} | ({} if times is None else {"times": times})
         columns = tables.columns(table, **wanted)
         if before is not None:
@@ -231,7 +243,7 @@ class Positives:
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays. Rows need not be sorted; duplicates are merged."""
-        starts, items, size = inputs.csr_rows(indptr, indices, n_items)
+        starts, items, size = _csr_rows(indptr, indices, n_items)
         anchors = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         advice = "number those that occur from 0" if n_items is None else ""
         return cls._of_ids(anchors, items, len(starts) - 1, size, advice=advice)
@@ -239,7 +251,7 @@ class Positives:
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
-        anchors, items, (n_anchors, n_items) = inputs.sparse_pairs(matrix)
+        anchors, items, (n_anchors, n_items) = _sparse_pairs(matrix)
         return cls._of_ids(anchors, items, n_anchors, n_items)
 
     @classmethod
@@ -253,13 +265,13 @@ class Positives:
         item_names: Names,
     ) -> Positives:
         """From ids or names, which are checked."""
-        inputs.check_names(anchor_names=anchor_names, item_names=item_names)
+        check_names(anchor_names=anchor_names, item_names=item_names)
         anchor_ids, known_anchors = tables.encode("anchors", to_numpy(anchors), anchor_names)
         item_ids, known_items = tables.encode("items", to_numpy(items), item_names)
         check_lengths(anchors=len(anchor_ids), items=len(item_ids))
-        n_rows = inputs.size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
-        size = inputs.size_of("n_items", "items", n_items, item_ids, known_items)
-        advice = inputs.TO_NUMBER["items"] if n_items is None and known_items is None else ""
+        n_rows = _size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
+        size = _size_of("n_items", "items", n_items, item_ids, known_items)
+        advice = _TO_NUMBER["items"] if n_items is None and known_items is None else ""
         built = cls._of_ids(anchor_ids, item_ids, n_rows, size, advice=advice)
         built.anchor_names, built.item_names = known_anchors, known_items
         return built
@@ -305,7 +317,7 @@ class Positives:
             self_pairs: Whether a node may be a negative of itself; if not, (v, v) is ignored.
         """
         check_bool("self_pairs", self_pairs)
-        starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
+        starts, ends, size = _edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
         return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
 
@@ -318,7 +330,7 @@ class Positives:
             relation: "positive", "ignore", or "any" of the two, which is what a pool excludes.
         """
         check_one_of("relation", relation, tuple(_RELATIONS))
-        row, item = inputs.aligned("items", anchors, items, self.n_anchors, self.anchor_names, self.item_names)
+        row, item = aligned("items", anchors, items, self.n_anchors, self.anchor_names, self.item_names)
         check_range("items", item, self.n_items, "items", least=-1)
         positions = rows.positions(self.indptr, self.indices, self.filter, row, item)
         known = positions >= 0
@@ -347,7 +359,7 @@ class Positives:
 
     def nth_negative(self, anchors: ArrayLike, ranks: ArrayLike) -> NDArray[np.int64]:
         """The rank-th item, from 0 in ascending order, that is not known of the anchor, or -1: O(log of the row)."""
-        row, wanted = inputs.aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
+        row, wanted = aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
         if wanted.size and wanted.min() < 0:
             raise_invalid("ranks", "at least 0", int(wanted.min()))
         return rows.nth_negatives(self.indptr, self.indices, self.n_items, row, wanted)
@@ -547,3 +559,105 @@ class Split(NamedTuple):
 
     kept: Positives
     hidden: Positives
+
+
+# ---- Arguments, checked and as arrays --------------------------------------------------------------------------------
+
+
+def check_names(**given: object) -> None:
+    """Raise if one of the named parameters is not a vocabulary, True or None."""
+    for parameter, names in given.items():
+        if names is not None and not isinstance(names, Vocabulary | bool):
+            advice = "Pass Vocabulary(names), or True to make one."
+            raise_invalid(parameter, "a Vocabulary", type(names).__name__, advice)
+
+
+def _size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None) -> int:
+    """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one; no id above."""
+    if given is None and names is None:
+        if ids.size and ids.min() < 0:
+            raise_invalid(of, "at least 0", first_bad(ids, ids < 0))
+        size = (int(ids.max()) if ids.size else -1) + 1
+        if size > _MANY and size > 100 * ids.size:  # e.g. hashes: most rows would be empty
+            advice = f"Pass {name}, or {_TO_NUMBER.get(of, 'number those that occur from 0')}."
+            raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
+        return size
+    most = _MOST_ITEMS if name == "n_items" else MOST_ROWS  # only anchors and nodes have a row each
+    size = check_whole(name, len(names) if given is None and names is not None else given, 0, most)
+    check_range(of, ids, size, name.removeprefix("n_"))
+    return size
+
+
+def aligned(
+    name: str,
+    anchors: ArrayLike,
+    others: ArrayLike,
+    n_anchors: int,
+    anchor_names: Vocabulary | None,
+    names: Vocabulary | None = None,
+) -> tuple[Ids, Ids]:
+    """Anchors and a partner array, ids or names, broadcast to one shape; (B,) goes with (B, K) row by row."""
+    owners = as_array("anchors", to_numpy(anchors))
+    partners = as_array(name, to_numpy(others))
+    owners = tables.look_up("anchors", owners.ravel(), anchor_names).reshape(owners.shape)
+    partners = tables.look_up(name, partners.ravel(), names).reshape(partners.shape)
+    check_range("anchors", owners.ravel(), n_anchors, "anchors")
+    shapes = f"shapes {owners.shape} and {partners.shape}"
+    if owners.ndim == 1 and partners.ndim == 2:
+        owners = owners[:, None]
+    try:
+        if owners.shape != partners.shape:
+            owners, partners = (part.copy() for part in np.broadcast_arrays(owners, partners))
+    except ValueError:
+        raise_invalid(name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
+    return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
+
+
+def _csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tuple[Ids, NDArray[Any], int]:
+    """Row starts that rise from 0 to the number of ids, the ids, and the number of items; neither is written to."""
+    starts = whole_numbers("indptr", to_numpy(indptr)).astype(np.int64)
+    ids = whole_numbers("indices", to_numpy(indices))
+    rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(ids):
+        got = f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}"
+        raise_invalid("indptr", rule, got)
+    if falls.any():
+        raise_invalid("indptr", rule, f"a decrease to {first_bad(starts[1:], falls)}")
+    return starts, ids, _size_of("n_items", "indices", n_items, ids)
+
+
+def _sparse_pairs(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], tuple[int, int]]:
+    """(anchors, items, shape) of the entries of a scipy.sparse matrix, explicit zeros left out."""
+    if not hasattr(matrix, "tocsr"):
+        raise_invalid("matrix", "a scipy.sparse matrix", type(matrix).__name__)
+    if len(matrix.shape) != 2:
+        raise_invalid("matrix", "of two dimensions, anchors x items", f"shape {matrix.shape}")
+    entries = matrix.tocoo()  # which keeps repeated entries
+    kept = entries.data != 0
+    n_anchors, n_items = map(int, matrix.shape)
+    return entries.row[kept], entries.col[kept], (n_anchors, n_items)
+
+
+def _edge_ends(
+    sources: ArrayLike, targets: ArrayLike | None, n_nodes: int | None, *, directed: bool
+) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Both ends of each edge, each edge both ways unless directed, and the number of nodes."""
+    check_bool("directed", directed)
+    if targets is None:
+        edges = as_array("sources", to_numpy(sources))
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            advice = "Pass targets, or one array of edges (n, 2)."
+            if edges.ndim == 2 and edges.shape[0] == 2:
+                advice = "Pass the two rows apart: from_edges(*edge_index)."
+            raise_invalid("sources", "of shape (n, 2) if there are no targets", f"shape {edges.shape}", advice)
+        sources, targets = edges[:, 0], edges[:, 1]
+    starts = whole_numbers("sources", to_numpy(sources))
+    ends = whole_numbers("targets", to_numpy(targets))
+    check_lengths(sources=len(starts), targets=len(ends))
+    size = max(_size_of("n_nodes", "sources", n_nodes, starts), _size_of("n_nodes", "targets", n_nodes, ends))
+    if n_nodes is None:
+        advice = "number those that occur from 0"
+        warn_of_gaps("n_nodes", "node", size, np.concatenate([starts, ends]), advice)
+    if directed:
+        return starts, ends, size
+    return np.concatenate([starts, ends]), np.concatenate([ends, starts]), size

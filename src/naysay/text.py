@@ -22,12 +22,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # how a text begins that a spreadshee
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which control characters are escaped, so that a terminal shows them and does nothing else.
-
-    Examples:
-        >>> print(printable("a\x1b[31mb"))
-        a\x1b[31mb
-    """
+    """Return a text in which control characters are escaped, so that a terminal shows them and does nothing else."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -36,31 +31,17 @@ def spreadsheet_cell(text: str) -> str:
 
     A text that begins with = + - @, a tab or a line end gets an apostrophe before it, also if it has some already, so
     that `from_spreadsheet_cell` returns the same text.
-
-    Examples:
-        >>> spreadsheet_cell("=1+1"), spreadsheet_cell("'=1"), spreadsheet_cell("'tis")
-        ("'=1+1", "''=1", "'tis")
     """
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def from_spreadsheet_cell(text: str) -> str:
-    """Return the text that `spreadsheet_cell` was given.
-
-    Examples:
-        >>> from_spreadsheet_cell("'=1+1"), from_spreadsheet_cell("'tis")
-        ('=1+1', "'tis")
-    """
+    """Return the text that `spreadsheet_cell` was given."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def duration(seconds: float) -> str:
-    """Return seconds, minutes, or hours and minutes.
-
-    Examples:
-        >>> duration(600), duration(9000)
-        ('10 min', '2 h 30 min')
-    """
+    """Return seconds, minutes, or hours and minutes."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -68,24 +49,14 @@ def duration(seconds: float) -> str:
 
 
 def percent(share: float, sign: str = " %") -> str:
-    """Return a share as a percentage with at least two significant digits; "unknown" for NaN.
-
-    Examples:
-        >>> percent(0.1234), percent(0.00012), percent(0)
-        ('12.3 %', '0.012 %', '0.0 %')
-    """
+    """Return a share as a percentage with at least two significant digits; "unknown" for NaN."""
     if isnan(share):
         return "unknown"
     return f"{100 * share:.1f}{sign}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}{sign}"
 
 
 def with_interval(share: float, low: float, high: float) -> str:
-    """Return a share with its 95 % confidence interval.
-
-    Examples:
-        >>> with_interval(0.05, 0.0031, 0.127)
-        '5.0 % (95 % CI 0.31 to 12.7)'
-    """
+    """Return a share with its 95 % confidence interval."""
     return f"{percent(share)} (95 % CI {percent(low, '')} to {percent(high, '')})"
 
 
@@ -147,11 +118,6 @@ def described(part: object, learnt: str = "", **settings: object) -> str:
 
     A setting is the attribute of the same name, unless it is given in `settings`. Arguments without an attribute are
     left out.
-
-    Examples:
-        >>> from naysay.detectors import Bands
-        >>> described(Bands(0.25, 0.75))
-        'Bands(low=0.25, high=0.75)'
     """
     names = inspect.signature(type(part)).parameters
     kept = {name: getattr(part, name) for name in names if hasattr(part, name)}
@@ -161,13 +127,7 @@ def described(part: object, learnt: str = "", **settings: object) -> str:
 
 
 def short_repr(result: Any, *properties: str) -> str:
-    """Return a dataclass of results in a few lines: arrays by their shape, long parts by their length.
-
-    Examples:
-        >>> from naysay.quantity import shares
-        >>> short_repr(shares([1, 4], 1.0, 0.5))
-        'Shares(good=array[2], bad=array[2], easy=array[2])'
-    """
+    """Return a dataclass of results in a few lines: arrays by their shape, long parts by their length."""
     names = [*(each.name for each in fields(result) if each.repr), *properties]
     parts = (f"{name}={_short(getattr(result, name))}" for name in names)
     return f"{type(result).__qualname__}({', '.join(parts)})"
@@ -182,10 +142,6 @@ def plain(value: Any, non_finite: Callable[[float], Any] = lambda _: None) -> An
     """Return a result as JSON has it: dataclasses as objects, arrays as lists.
 
     NaN and infinity, which JSON does not have, become null, or what `non_finite` returns for them.
-
-    Examples:
-        >>> plain({"a": (1, float("nan"))})
-        {'a': [1, None]}
     """
     if is_dataclass(value) and not isinstance(value, type):
         value = {each.name: getattr(value, each.name) for each in fields(value)}

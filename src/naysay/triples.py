@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay import files, tables
-from naysay._pair_inputs import check_names
 from naysay._rows import frozen, offsets, raise_damaged
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, whole_numbers
 from naysay.kernels import corrupt
 from naysay.kernels.threads import draw_in_rows
-from naysay.positives import Positives
+from naysay.positives import Positives, check_names
 from naysay.types import HEAD, RELATION, SIDES, TAIL
 from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_extras, unused_ids, warn_of_gaps
 
+__all__ = ["Triples"]
 _NUMBERS = ("n_entities", "n_relations", "duplicates", "unused_entities")
 _NAMES = ("entity_names", "relation_names")
 Ids = NDArray[np.int64]

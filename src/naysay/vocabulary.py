@@ -16,6 +16,7 @@ from naysay.checks import check_range, first_bad, public, raise_invalid, shown, 
 from naysay.errors import NaysayWarning
 from naysay.text import first_line
 
+__all__ = ["Vocabulary"]
 _MANY_GAPS = 100  # unused ids that are worth a warning: fewer are a small example
 
 

@@ -121,21 +121,6 @@ def test_a_set_without_findings_is_copied(files, tmp_path):
     assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(files / "train.parquet"))
 
 
-def test_a_report_is_written(files, tmp_path):
-    printed(files / "train.parquet", **vectors(files), report=tmp_path / "out.html")
-    page = (tmp_path / "out.html").read_text()
-    for part in (
-        "Audit of ",
-        "false, estimated",
-        "certainly false",
-        "The worst rows",
-        "InfoNCE",
-        "SHA-256 of the set",
-    ):
-        assert part in page
-    assert len(page) < 2_000_000
-
-
 def test_a_model_encodes_the_texts_in_the_order_of_the_set(files, tmp_path, monkeypatch):
     asked = []
 

@@ -112,9 +112,13 @@ def test_a_row_of_fixed_length_with_scores_goes(tmp_path):
     assert (fixed.rows, fixed.kept, fixed.filled) == (3, 2, 0)
 
 
-def test_a_data_set_of_hugging_face(tmp_path):
-    path = write(tmp_path, "flagembedding", ".hf")
-    fixed = ns.audit(path).fix(tmp_path / "fixed.hf")
+@pytest.mark.parametrize(("suffix", "source"), [(".hf", "train.hf"), (".parquet", "parts")])
+def test_a_data_set_of_hugging_face_and_a_folder_of_files(suffix, source, tmp_path):
+    path = write(tmp_path, "flagembedding", suffix)
+    if source == "parts":
+        (tmp_path / source).mkdir()
+        path.rename(tmp_path / source / "1.parquet")
+    fixed = ns.audit(tmp_path / source).fix(tmp_path / f"fixed{suffix}")
     assert negatives(fixed.path, "flagembedding")["cat"] == ["fish"]
 
 
@@ -149,8 +153,7 @@ def test_values_that_json_cannot_have_stay(other, tmp_path):
 def test_half_a_surrogate_pair_in_a_text_is_no_obstacle(tmp_path):
     row = {"query": "q \ud800", "pos": ["a cat"], "neg": ["A cat.", "x"]}
     fixed = ns.audit(listed(tmp_path / "train.jsonl", row)).fix(tmp_path / "fixed.jsonl")
-    assert lines(fixed.path) == [{**row, "neg": ["x"]}]
-    assert lines(fixed.changes_path)[0]["anchor"] == row["query"]
+    assert (lines(fixed.path), lines(fixed.changes_path)[0]["anchor"]) == ([{**row, "neg": ["x"]}], row["query"])
 
 
 def test_the_list_of_changes_never_replaces_the_input(tmp_path):
@@ -189,13 +192,6 @@ def test_a_set_that_loses_all_its_rows_can_be_read(suffix, tmp_path):
     fixed = ns.audit(path).fix(tmp_path / f"fixed{suffix}")
     assert (fixed.rows, fixed.kept) == (1, 0)
     assert read_negatives(fixed.path, "flagembedding").rows == 0
-
-
-def test_a_folder_of_files_becomes_one(tmp_path):
-    (tmp_path / "parts").mkdir()
-    write(tmp_path, "flagembedding", ".parquet").rename(tmp_path / "parts" / "1.parquet")
-    fixed = ns.audit(tmp_path / "parts").fix(tmp_path / "fixed.parquet")
-    assert negatives(fixed.path, "flagembedding")["cat"] == ["fish"]
 
 
 @pytest.mark.parametrize(

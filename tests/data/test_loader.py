@@ -97,14 +97,6 @@ def test_triples_are_anchors_of_three():
     assert [batch.negatives.shape for batch in batches] == [(2, 3), (1, 3)]
 
 
-def test_k_may_be_a_schedule_of_the_step_and_a_fraction():
-    schedule = ns.quantity.Linear(1, 9, steps=8)
-    widths = [batch.negatives.shape[1] for batch in load(k=schedule)]
-    assert widths == [schedule(step) for step in range(len(ONE))]
-    counts = torch.cat([batch.negatives.mask.sum(1) for batch in load(k=1.5)])
-    assert set(counts.tolist()) == {1, 2}
-
-
 def test_times_need_a_pool_that_excludes_by_time():
     with pytest.raises(
         ns.NaysayError, match=r"`query.times` must be left out here, got times\. Only Everything\(posit"

@@ -51,14 +51,6 @@ def test_a_threshold_is_compared_in_the_precision_of_the_scores(dtype):
 
 # ---- suspicion ------------------------------------------------------------------------------------------------------
 
-IDS = np.array([[3, -1, 5], [0, 1, -1], [2, 4, 6]])
-SCORES = np.array([[0.2, np.nan, 0.7], [0.6, 0.59, 9.0], [0.9, -1.0, 0.6]])
-
-
-def test_suspicion_is_one_at_or_above_high_and_zero_elsewhere():
-    negatives = ns.Negatives(IDS, scores=SCORES)
-    assert Bands(0.3, 0.6).suspicion(ns.Query([7, 7, 7]), negatives).tolist() == [[0, 0, 1], [1, 0, 0], [1, 0, 1]]
-
 
 def test_whole_scores_are_compared_as_they_are():
     negatives = ns.Negatives(np.array([[1, 2]]), scores=np.array([[0, 1]]))

@@ -183,12 +183,6 @@ def test_strange_texts_are_texts():
     assert found.tolist() == [[1, 0, 0], [1, 0, 0]]  # an empty text is its own positive by id alone
 
 
-def test_empty_texts_are_like_nothing():
-    duplicates = Duplicates(item_texts=["", "  ", "\u200f", "a"], anchor_texts=[""])
-    query, negatives = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2, 3]]))
-    assert duplicates.suspicion(query, negatives).tolist() == [[0, 0, 0]]
-
-
 # ---- vectors --------------------------------------------------------------------------------------------
 
 
@@ -243,11 +237,3 @@ def test_transitive_positives_as_in_loops(pairs, ignore):
             else:
                 linked = any(item in other and other & rows[anchor] for other in rows.values())
                 assert found[anchor, item] == (0.75 if linked else 0)
-
-
-def test_all_known_positives_count_not_only_the_querys():
-    known = ns.Positives.from_pairs([0, 0], [0, 2])
-    duplicates = Duplicates(item_texts=["Paris", "rome.", "Rome"], positives=known)
-    asked = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))
-    assert duplicates.suspicion(*asked).tolist() == [[1]]
-    assert Duplicates(item_texts=["Paris", "rome.", "Rome"]).suspicion(*asked).tolist() == [[0]]

@@ -78,19 +78,6 @@ def test_the_confidence_of_clusters_in_plain_loops():
 # ---- labels ---------------------------------------------------------------------------------------------
 
 
-def test_by_hand():
-    """Centroids (4, 0) and (0, 3); sample 1 is the surest, 2 and 3 are equal, 0 leans over."""
-    found = Incremental(4, 2, temperature=1.0, accept=0.5, restarts=9)
-    found.update([[4.0, 1.0], [4.0, -1.0], [0.0, 2.0], [0.0, 4.0]], progress=0.0)
-    one, other = found.assigned[0, 0], found.assigned[0, 2]
-    assert found.assigned.tolist() == [[one, one, other, other]]
-    assert one != other
-    root = math.sqrt(17)
-    wanted = [1 / (1 + math.exp(-3 / root)), 1 / (1 + math.exp(-5 / root))] + [1 / (1 + math.exp(-1))] * 2
-    np.testing.assert_allclose(found.confidence[0], wanted, rtol=1e-6)
-    assert found.labels.tolist() == [[-1, one, other, -1]]
-
-
 @settings(max_examples=25)
 @given(
     st.integers(3, 40),

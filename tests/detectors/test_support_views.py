@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,33 +49,23 @@ def question(rows=6, width=7, seed=1):
     return ns.Query(np.arange(rows)), ns.Negatives(ids)
 
 
-@pytest.mark.parametrize("aggregate", ["max", "mean"])
-@pytest.mark.parametrize(("top", "threshold"), [(2, 0.7), (1, -1.0), (None, 0.3), (10, 0.0), (7, -0.5)])
-def test_it_is_what_loops_give(aggregate, top, threshold):
-    query, negatives = question()
-    detector = SupportViews(VIEWS, embed, top=top, threshold=threshold, aggregate=aggregate)
-    expected = by_loops(VIEWS, ITEMS, range(6), negatives.ids.tolist(), top, threshold, aggregate)
-    np.testing.assert_allclose(detector.suspicion(query, negatives), expected, rtol=1e-12, atol=1e-12)
-
-
-@given(st.integers(0, 5), st.integers(1, 9), st.integers(1, 5), st.floats(-1, 0.99), st.integers(0, 99))
-def test_laws(rows, width, top, threshold, seed):
+@given(
+    st.integers(1, 6),
+    st.integers(1, 9),
+    st.none() | st.integers(1, 10),
+    st.sampled_from([-1.0, -0.5, 0.0, 0.3, 0.7, 0.99]),
+    st.sampled_from(["max", "mean"]),
+    st.integers(0, 99),
+)
+def test_it_is_what_loops_give(rows, width, top, threshold, aggregate, seed):
     query, negatives = question(rows, width, seed)
-    detector = SupportViews(VIEWS, embed, top=top, threshold=threshold)
-    found, scores = detector.suspicion(query, negatives), detector.scores(query, negatives)
-    assert found.shape == (rows, width)
-    filled = negatives.ids >= 0
-    assert ((found >= 0) & (found <= 1)).all()
-    assert (found[~filled] == 0).all()
+    detector = SupportViews(VIEWS, embed, top=top, threshold=threshold, aggregate=aggregate)
+    found = detector.suspicion(query, negatives)
+    expected = by_loops(VIEWS, ITEMS, range(rows), negatives.ids.tolist(), top, threshold, aggregate)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     flagged = found >= 0.5
-    assert (flagged.sum(axis=1) <= top).all()
-    assert (scores[flagged] >= threshold).all()
-    passed = filled & (scores >= threshold)
-    assert (flagged.sum(axis=1) == np.minimum(passed.sum(axis=1), top)).all()
-    for row in range(rows):  # within a row suspicion never falls as the score rises
-        values = found[row][filled[row]]
-        order = np.lexsort((values, scores[row][filled[row]]))
-        assert (np.diff(values[order]) >= 0).all()
+    assert (detector.scores(query, negatives)[flagged] >= threshold).all()
+    assert (flagged.sum(axis=1) <= (width if top is None else top)).all()
 
 
 # ---- where vectors come from ----------------------------------------------------------------------------

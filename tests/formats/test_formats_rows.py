@@ -1,6 +1,7 @@
 """Laws of all formats, with texts that no one would wish for: what is written is read back, in any kind of file."""
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -124,8 +125,9 @@ def test_blocks_do_not_show(name, tmp_path, monkeypatch):
     texts = {"query_texts": [f"q{i}" for i in range(50)], "corpus_texts": [f"d{i}" for i in range(60)]}
     path, whole = write(tmp_path, name, {"ids": ids, "positives": known, **texts})
     data = path.read_bytes()
-    monkeypatch.setattr("naysay.formats._writing._FIRST_BLOCK", 1)
-    monkeypatch.setattr("naysay.formats._writing._MOST_CELLS", 1)
+    module = sys.modules["naysay.formats.write_negatives"]
+    monkeypatch.setattr(module, "_FIRST_BLOCK", 1)
+    monkeypatch.setattr(module, "_MOST_CELLS", 1)
     path, parts = write(tmp_path, name, {"ids": ids, "positives": known, **texts})
     assert (whole.rows, whole.dropped) == (parts.rows, parts.dropped)
     assert whole.rows > 30

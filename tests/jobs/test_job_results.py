@@ -58,15 +58,6 @@ def test_the_estimate_holds_the_truth_whatever_the_judge(tmp_path, judge):
         assert found.advice == f"Next: train on {tmp_path / 'out.jsonl'}."
 
 
-def test_anchors_without_a_positive_are_ordinary(tmp_path):
-    world = Families(tmp_path, unlabelled=5)
-    for judge in ("auto", "share:0.95", "margin:0.05"):
-        found = world.run(judge=judge)
-        assert found.anchors == world.n
-        assert isinstance(found.false_negatives, RateEstimate)
-    assert "60 anchors have no positive, and nothing of them is suspected." in found.rule
-
-
 def test_a_rate_that_cannot_be_told(world):
     told = world.run(judge="none").false_negatives
     assert re.fullmatch(r"unknown \((the encoder|scores|no cut).*\)", told)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -109,22 +110,20 @@ def test_a_review_and_back(world, capsys, ending):
 
 def test_the_pairs_are_those_of_python(world, monkeypatch):
     drawn = mine(world.queries, world.corpus, world.labelled, 5).pairs_to_review(30)
-    for size in (50,):
-        in_parts(monkeypatch, size)
-        file = world.folder / f"{size}.jsonl"
-        world.run(review=30, review_file=file)
-        rows = read(file)
-        assert [row["query_id"] for row in rows] == [f"q{anchor}" for anchor in drawn.anchors]
-        assert [row["document_id"] for row in rows] == [f"d{item}" for item in drawn.items]
-        np.testing.assert_allclose([row["posterior"] for row in rows], drawn.posterior, atol=1e-6)
+    in_parts(monkeypatch, 50)
+    file = world.folder / "asked.jsonl"
+    world.run(review=30, review_file=file)
+    rows = read(file)
+    assert [row["query_id"] for row in rows] == [f"q{anchor}" for anchor in drawn.anchors]
+    assert [row["document_id"] for row in rows] == [f"d{item}" for item in drawn.items]
+    np.testing.assert_allclose([row["posterior"] for row in rows], drawn.posterior, atol=1e-6)
 
 
-@pytest.mark.parametrize("judge", ["share:0.95"])
-def test_other_judges_are_measured_by_it(world, judge):
-    first = world.run(judge=judge, review=60)
+def test_other_judges_are_measured_by_it(world):
+    first = world.run(judge="share:0.95", review=60)
     file = world.folder / "out.review.csv"
     filled(world, file)
-    second = world.run(judge=judge, reviewed=file)
+    second = world.run(judge="share:0.95", reviewed=file)
     assert first.rule == second.rule
     truth = world.share(world.folder / "out.jsonl")
     assert first.false_negatives.startswith("unknown (the labelled positives look like the easiest")
@@ -186,8 +185,7 @@ def test_a_stated_labelled_share(world):
 NASTY = ['=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "\tx", "'=1", "''-1", "'tis", "=", "plain"]
 
 
-@pytest.mark.parametrize("ending", [".csv"])
-def test_a_review_has_no_formulas_and_is_read_back(tmp_path, ending):
+def test_a_review_has_no_formulas_and_is_read_back(tmp_path):
     world = ns.planted_world(len(NASTY) * 4, 120, per_anchor=2, known_share=0.5)
     names = [f"{NASTY[row % len(NASTY)]}{row}" for row in range(120)]
     anchors, items = world.known.pairs()
@@ -197,7 +195,7 @@ def test_a_review_has_no_formulas_and_is_read_back(tmp_path, ending):
         (tmp_path / f"{file}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     np.save(tmp_path / "q.npy", world.anchor_vectors)
     np.save(tmp_path / "c.npy", world.item_vectors)
-    review = tmp_path / f"review{ending}"
+    review = tmp_path / "review.csv"
     words = ["mine", str(tmp_path / "pairs.jsonl"), "-k", "2"]
     for option, file in (("corpus", "docs.jsonl"), ("queries", "queries.jsonl")):
         words += [f"--{option}", str(tmp_path / file)]
@@ -211,9 +209,8 @@ def test_a_review_has_no_formulas_and_is_read_back(tmp_path, ending):
     run("-o", str(tmp_path / "first.jsonl"), "--review", "30", "--review-file", str(review))
     rows = read(review)
     cells = [row[name] for row in rows for name in ("query_id", "query", "document_id", "document")]
-    dangerous = [cell for cell in cells if cell[0] in "=+-@\t\r"]
     assert len(rows) == 30
-    assert bool(dangerous) == (ending == ".jsonl")  # which no spreadsheet runs
+    assert not [cell for cell in cells if cell[0] in "=+-@\t\r"]
     assert all(float(row["score"]) for row in rows)
     write(review, [row | {"false_negative": "no"} for row in rows])
     run("-o", str(tmp_path / "second.jsonl"), "--reviewed", str(review))
@@ -223,24 +220,30 @@ class Kill(BaseException):
     """In place of a signal."""
 
 
-@pytest.mark.parametrize("ending", [".csv"])
-def test_a_job_that_is_killed_after_its_review_file_goes_on(world, monkeypatch, ending):
-    file, report = world.folder / f"asked{ending}", "report.html"
-    world.run(review=20, review_file=file, report=report)
-    wanted = {path: path.read_bytes() for path in (file, world.folder / "out.jsonl", world.folder / report)}
-    for path in wanted:
-        path.unlink()
+@contextmanager
+def killed_after(monkeypatch, file):
+    """A job inside ends as soon as it has published the file."""
     own = os.replace
 
-    def killed(source, target):
+    def replace(source, target):
         own(source, target)
         if target == file:
             raise Kill
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", killed)
+        patched.setattr(os, "replace", replace)
         with pytest.raises(Kill):
-            world.run(review=20, review_file=file, report=report)
+            yield
+
+
+def test_a_job_that_is_killed_after_its_review_file_goes_on(world, monkeypatch):
+    file, report = world.folder / "asked.csv", "report.html"
+    world.run(review=20, review_file=file, report=report)
+    wanted = {path: path.read_bytes() for path in (file, world.folder / "out.jsonl", world.folder / report)}
+    for path in wanted:
+        path.unlink()
+    with killed_after(monkeypatch, file):
+        world.run(review=20, review_file=file, report=report)
     assert file.read_bytes() == wanted[file]
     assert world.job().is_dir()
     with pytest.raises(NaysayError, match="--resume"):
@@ -252,17 +255,8 @@ def test_a_job_that_is_killed_after_its_review_file_goes_on(world, monkeypatch, 
 
 def test_a_review_that_a_person_filled_in_meanwhile_is_kept(world, monkeypatch):
     file = world.folder / "asked.csv"
-    own = os.replace
-
-    def killed(source, target):
-        own(source, target)
-        if target == file:
-            raise Kill
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", killed)
-        with pytest.raises(Kill):
-            world.run(review=20, review_file=file)
+    with killed_after(monkeypatch, file):
+        world.run(review=20, review_file=file)
     filled(world, file)
     answers = file.read_bytes()
     with pytest.raises(NaysayError, match="--review-file"):

@@ -11,7 +11,6 @@ import pytest
 from job_world import Encoder, World
 
 from naysay.errors import NaysayError
-from naysay.formats import _writing as writing
 from naysay.jobs import command, outputs
 from naysay.jobs.command import mine_files
 from tests.fuzz.rules import run
@@ -75,7 +74,7 @@ def test_a_data_set_is_replaced_whole_and_nothing_beside_it(world, monkeypatch):
         (draft / "dataset_info.json").write_text(f"run {len(turns)}")
         return 1
 
-    monkeypatch.setattr(writing, "need_datasets", lambda: None)
+    monkeypatch.setattr(outputs, "need_datasets", lambda: None)
     monkeypatch.setattr(outputs, "write_training_file", write)
     given = {"output": "out.hf", "format": "triplet", "with_scores": False}
     for turn in ("run 1", "run 2"):

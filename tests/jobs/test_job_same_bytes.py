@@ -96,10 +96,9 @@ def test_other_sources_and_what_is_ignored(world, monkeypatch):
     (world.folder / "ignore.csv").write_text("anchor,positive\nquestion 3,d5\nquestion 3,d9\nquestion 11,d140\n")
     given = {"sources": {"bm25": words}, "quotas": {"search": 3, "bm25": 2}, "ignore": ([3, 3, 11], [5, 9, 140])}
     expected(world, world.folder / "whole.jsonl", 5, **given)
-    for rows in (13,):
-        in_parts(monkeypatch, rows)
-        world.run(source=["bm25"], quotas="search=3,bm25=2", ignore="ignore.csv")
-        assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "whole.jsonl").read_bytes()
+    in_parts(monkeypatch, 13)
+    world.run(source=["bm25"], quotas="search=3,bm25=2", ignore="ignore.csv")
+    assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "whole.jsonl").read_bytes()
 
 
 def test_anchors_that_are_documents(tmp_path, monkeypatch):
@@ -122,11 +121,10 @@ def test_anchors_that_are_documents(tmp_path, monkeypatch):
     for sources, asked in (({}, {}), ({"bm25": words.ids[:, :9]}, {"source": ["bm25"]})):
         mined = mine(vectors, vectors, known, 4, same_ids=True, sources=sources, depth=9)
         mined.write(tmp_path / "whole.jsonl", "ids", **given)
-        for size in (9,):
-            in_parts(monkeypatch, size)
-            found = world.run(**files, **asked)
-            assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-            assert found.dropped == {reason: counts.sum() for reason, counts in mined.dropped.items()}
+        in_parts(monkeypatch, 9)
+        found = world.run(**files, **asked)
+        assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+        assert found.dropped == {reason: counts.sum() for reason, counts in mined.dropped.items()}
 
 
 @pytest.mark.parametrize(
@@ -159,11 +157,3 @@ def test_every_format_as_mined_writes_it(world, name, suffix, given):
     found = world.run(f"out{suffix}", **asked, **({"with_scores": False} | given))
     assert found.rows == written.rows > 0
     assert (world.folder / f"out{suffix}").read_bytes() == (world.folder / f"whole{suffix}").read_bytes()
-
-
-def test_threads_and_budgets(world):
-    outputs = set()
-    for threads, budget in ((1, "160MB"), (2, "1GB"), (4, "3GiB")):
-        world.run("out.parquet", threads=threads, budget=budget, format="triplet", k="4")
-        outputs.add((world.folder / "out.parquet").read_bytes())
-    assert len(outputs) == 1

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_world import Families, World, lines
-from rich.console import Console
 
 SHARE = r"[\d.]+ % \(95 % CI [\d.]+ to [\d.]+\)"
 
@@ -55,13 +54,6 @@ def test_anchors_without_a_positive_are_ordinary(tmp_path, capsys, judge):
     assert ("50 anchors have no positive, and nothing of them is suspected." in last) == (
         judge[:5] in ("share", "margi")
     )
-
-
-def test_a_quiet_console_is_quiet(world, capsys):
-    world.run()
-    capsys.readouterr()
-    world.run(console=Console(quiet=True))  # the output is there already, which is said otherwise
-    assert capsys.readouterr() == ("", "")
 
 
 def test_ids_that_only_the_pairs_name(tmp_path):

@@ -9,9 +9,8 @@ from job_world import World
 import naysay as ns
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.jobs import shards
-from naysay.jobs.shards import CorpusFile, ShardedCorpus
+from naysay.jobs.shards import CorpusFile, ShardedCorpus, shards_of
 from naysay.search import search
-from naysay.search._shards import shards_of
 from naysay.search.vectors import open_vectors
 
 

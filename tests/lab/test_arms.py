@@ -5,6 +5,7 @@ import pytest
 import torch
 from lab_worlds import OF_VECTORS, TASKS, TEXT_PARTS, VECTORS, interactions
 from test_lab_models import plain_score
+from torch.nn.functional import softplus
 
 import naysay as ns
 from naysay.lab import ArmResult, Comparison, Point, RunResult
@@ -72,7 +73,7 @@ def test_the_chain_of_an_anchor_goes_on(task, name):
     run = run_of(task, name, 5)
     last = sampler_of(run).state()["last"]
     ids = run.negatives.numpy().ids
-    anchors = run.task.users[run.batch] if task == "mf" else run.task.ends(run.batch)[0]
+    anchors = run.task.users[run.batch] if task == "mf" else run.task.pairs_of(run.batch)[0]
     assert all(last[anchor] in ids[anchors == anchor] for anchor in anchors)
 
 
@@ -116,8 +117,8 @@ def test_mixed_triples_are_scored_by_their_vectors_with_the_loss_of_the_paper(mo
     margin = {"transe": 9.0, "rotate": 9.0, "complex": 0.0}[model]
     loss, _ = run.step_of(run.batch, k=3, step=0)
     own, others = (part.detach().double() for part in learner.scores(*learner._drawn[1:]))
-    of_negatives = torch.nn.functional.softplus(others + margin).mean(dim=1)
-    expected = (torch.nn.functional.softplus(-own - margin) + of_negatives) / 2
+    of_negatives = softplus(others + margin).mean(dim=1)
+    expected = (softplus(-own - margin) + of_negatives) / 2
     assert loss.item() == pytest.approx(expected.mean().item(), rel=1e-4)
 
 
@@ -125,6 +126,26 @@ def test_the_name_of_a_source_stands_for_its_number_of_negatives():
     task = TASKS["mf"]()
     arms = read_arms(["EBR", "EBR:3", "BPR"], task, parts_of(task, 0, 10), task.defaults)
     assert [arm.k for arm in arms] == [20, 3, task.k]
+
+
+@pytest.mark.parametrize(("task", "name"), [("mf", "IRGAN"), ("skip-gram", "IRGAN"), ("skip-gram", "MCNS")])
+def test_the_name_of_a_source_stands_for_its_loss(task, name):
+    run = run_of(task, name, 1)
+    loss, _ = run.step_of(run.batch, k=3, step=1)
+    positive, others = (part.detach().double() for part in run.model.scores(*run.model._drawn[1:]))
+    if name == "MCNS":
+        expected = (0.1 - positive[:, None] + others).clamp(min=0).sum(dim=1)
+    else:
+        expected = softplus(-positive) + softplus(others).sum(dim=1)
+    assert loss.item() == pytest.approx(expected.mean().item(), rel=1e-4)
+
+
+def test_what_changes_during_training_is_given_the_length_of_the_run_and_of_an_epoch():
+    curriculum, switch = run_of("mf", "CuCo", 40), run_of("mf", "Wang and Gupta", 1)
+    assert [sampler_of(curriculum).keep[1](step) for step in (0, 40, 100)] == pytest.approx([0.25, 1.0, 1.0])
+    epoch = switch.task.pairs // switch.task.batch
+    shares = sampler_of(switch).shares
+    assert (shares(10 * epoch - 1), shares(10 * epoch)) == ((1, 0), (0, 1))
 
 
 # ---- second measures ----

@@ -50,15 +50,6 @@ def test_within_the_target_the_95_percent_rule_drops_alone():
     assert found.judge.summary.tau == 1
 
 
-def test_another_target_without_a_fit():
-    for target in (0.01,):
-        again, anew = AUTO.rethreshold(false_share=target), WORLD.mine(false_share=target)
-        np.testing.assert_array_equal(again.ids, anew.ids)
-        assert again.rule == anew.rule
-        assert again.suspicion_threshold == anew.suspicion_threshold
-    np.testing.assert_array_equal(AUTO.rethreshold(false_share=0.01).rethreshold(false_share=0.05).ids, AUTO.ids)
-
-
 def test_k_auto_takes_what_is_between_the_lowest_score_and_the_cut():
     found = WORLD.mine("auto", false_share=0.03, max_k=20)
     assert isinstance(found.judge, Posterior)

@@ -77,29 +77,16 @@ def test_laws(seed, select, on_short, positives, same_ids):
 def test_calibrated_is_fitted_to_one_positive_of_each_anchor():
     mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge="calibrated")
     assert isinstance(mined.judge, Calibrated)
-    assert (mined.judge.alpha, mined.judge.n) == (0.05, 120)
-    assert mined.rule == mined.judge.describe()
-    assert mined.rule in str(mined)
+    assert (mined.judge.alpha, mined.judge.n, mined.rule) == (0.05, 120, mined.judge.describe())
     assert (mined.thresholds == mined.judge.high).all()
-    assert (mined.scores[mined.mask] < mined.judge.high).all()
-    scores = SCORES
-    own = WORLD.known.indices[: WORLD.known.indptr[1]]
-    assert mined.positive_scores[0] == scores[0, own].min()
-    for row in (0, 7, 60):  # the best below the line, however deep
-        free = [i for i in range(300) if not WORLD.known.contains([row], [i])[0] and scores[row, i] < mined.judge.high]
-        free.sort(key=lambda i, row=row: (-scores[row, i], i))
-        assert mined.ids[row].tolist() == free[:5]
-    false = WORLD.is_false_negative(np.arange(120), mined.ids)
-    plain = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None)
-    assert false.mean() < 0.2 * WORLD.is_false_negative(np.arange(120), plain.ids).mean()
+    for row in (0, 7, 60):  # the best below the threshold, however deep
+        free = [i for i in range(300) if not WORLD.known.contains([row], [i])[0] and SCORES[row, i] < mined.judge.high]
+        assert mined.ids[row].tolist() == sorted(free, key=lambda i, row=row: (-SCORES[row, i], i))[:5]
 
 
 def test_scores_that_tell_nothing_apart_suspect_nobody():
     mined = mine(np.ones((3, 2)), np.ones((4, 2)), [0, 1, 2], 2, keep_own_text=True)
     assert "suspicious" not in mined.dropped
-
-
-# ---- how deep, how many ---------------------------------------------------------------------------------
 
 
 # ---- duplicates, sources, windows, rescoring -----------------------------------------------------------------

@@ -5,8 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from report_cases import point, trade, whole
 
 from naysay.detectors import choose_thresholds
@@ -25,7 +23,6 @@ from naysay.report import (
     threshold_tables,
     trade_chart,
 )
-from naysay.report.charts import percentile_bins
 
 
 def scores_of(reasons=2, *, seed=0, **changed):
@@ -111,27 +108,6 @@ def test_effectiveness_over_k():
     edge = effectiveness(estimate(1.0, [0.9], k_max=10), k=99)
     assert "labels without noise" in edge.caption
     assert [row["k"] for row in edge.spec["layer"][2]["data"]["values"]] == [10]  # 99 is off the curve
-
-
-@settings(max_examples=50)
-@given(st.integers(0, 10_000))
-def test_percentiles_are_those_of_loops(seed):
-    rng = np.random.default_rng(seed)
-    n, m, bins = int(rng.integers(1, 6)), int(rng.integers(1, 30)), int(rng.integers(1, 12))
-    scores, filled = rng.random((n, m)).astype(np.float32), rng.random((n, m)) < 0.7
-    flag = rng.random((n, m)) < 0.5
-    if not filled.any():
-        return
-    held = {}
-    for row in range(n):
-        order = sorted((slot for slot in range(m) if filled[row, slot]), key=lambda slot: -scores[row, slot])
-        for place, slot in enumerate(order):
-            at = min(int((1 - (place + 0.5) / len(order)) * bins), bins - 1)
-            held.setdefault(at, []).append((float(scores[row, slot]), bool(flag[row, slot])))
-    middles, means, shares = percentile_bins(scores, filled, {"flagged": flag}, bins)
-    assert middles.tolist() == pytest.approx([(at + 0.5) * 100 / bins for at in sorted(held)])
-    assert means.tolist() == pytest.approx([np.mean([one for one, _ in held[at]]) for at in sorted(held)])
-    assert shares["flagged"].tolist() == pytest.approx([np.mean([one for _, one in held[at]]) for at in sorted(held)])
 
 
 def test_difficulty_by_percentile():

@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from cache_tables import put
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,10 +24,7 @@ POOL = ns.pools.Everything(KNOWN)
 TABLE = np.random.default_rng(0).standard_normal((N_ANCHORS, N_ITEMS))
 
 
-def by_table(anchors, ids):
-    """TABLE[anchor, id] in the array type that is asked."""
-    table = TABLE if isinstance(ids, np.ndarray) else torch.from_numpy(TABLE)
-    return table[anchors[:, None], ids]
+by_table = by(TABLE)
 
 
 def nothing_known(n_anchors, n_items=6):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,15 +20,6 @@ N_ANCHORS, N_ITEMS = 4, 12
 TABLE = np.random.default_rng(0).uniform(-1, 1, (N_ANCHORS, N_ITEMS))
 KNOWN = ns.Positives.from_pairs([0, 1, 2, 3], [0, 5, 3, 1], N_ANCHORS, N_ITEMS)
 POOL = ns.pools.Everything(KNOWN)
-
-
-def by(table):
-    def score(anchors, ids):
-        if isinstance(ids, torch.Tensor):
-            return torch.from_numpy(table)[anchors[:, None], ids]
-        return table[anchors[:, None], ids]
-
-    return score
 
 
 def weight(cosine, dim, cutoff, nonzero):

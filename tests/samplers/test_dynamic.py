@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,10 +23,7 @@ LOOSE = ns.pools.Everything(KNOWN, distinct=False)
 TABLE = np.random.default_rng(0).integers(-3, 4, (5, 8)) / 2.0  # with equal scores, exact in float32
 
 
-def by_table(anchors, ids):
-    """TABLE[anchor, id] in the array type that is asked."""
-    table = TABLE if isinstance(ids, np.ndarray) else torch.from_numpy(TABLE)
-    return table[anchors[:, None], ids]
+by_table = by(TABLE)
 
 
 def by_loops(pool, anchors, k, rng, candidates, temperature, top_m):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from by_table import gradient_by_differences
 
 import naysay as ns
 from naysay.samplers import GraphPolicy
@@ -115,15 +116,6 @@ def test_walks_down_a_tree_until_they_turn_back(root, known):
     assert wanted.sum() == pytest.approx(1.0)
     assert np.abs(found - wanted).max() < 0.03
     assert (found[wanted == 0] == 0).all()
-
-
-def gradient_by_differences(function, at, step=1e-6):
-    found = np.zeros_like(at)
-    for place in np.ndindex(at.shape):
-        moved = at.copy()
-        moved[place] += step
-        found[place] = (function(moved) - function(at)) / step
-    return found
 
 
 def test_a_step_is_the_gradient_of_the_expected_reward():

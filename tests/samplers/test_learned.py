@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from by_table import gradient_by_differences
 
 import naysay as ns
 from naysay.samplers import Learned
@@ -43,15 +44,6 @@ def chances(logits, temperature=1.0):
 def expected_reward(logits, temperature=1.0):
     rows = enumerate(chances(logits, temperature))
     return np.mean([sum(p * REWARDS[anchor, item] for item, p in row.items()) for anchor, row in rows])
-
-
-def gradient_by_differences(function, at, step=1e-6):
-    found = np.zeros_like(at)
-    for place in np.ndindex(at.shape):
-        moved = at.copy()
-        moved[place] += step
-        found[place] = (function(moved) - function(at)) / step
-    return found
 
 
 def test_draws_and_log_q_follow_the_softmax_of_the_generator():

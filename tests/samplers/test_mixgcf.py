@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from by_table import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +22,7 @@ ITEMS = WORLD.standard_normal((N_ITEMS, LAYERS, D))
 ANCHORS = WORLD.standard_normal((6, LAYERS * D))
 
 
-def embed(ids):
-    return ITEMS[ids] if isinstance(ids, np.ndarray) else torch.tensor(ITEMS)[ids]
+embed = rows_of(ITEMS)
 
 
 def asked(anchors, dimension=D, step=0):

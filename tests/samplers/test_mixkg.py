@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from by_table import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +20,7 @@ SCORES = WORLD.standard_normal((N, N))
 POOLS = {0: ns.pools.Corruption(TRIPLES, sides=("head",)), 2: ns.pools.Corruption(TRIPLES, sides=("tail",))}
 
 
-def embed(ids):
-    return ENTITIES[ids] if isinstance(ids, np.ndarray) else torch.tensor(ENTITIES)[ids]
+embed = rows_of(ENTITIES)
 
 
 def score_at(side):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_table import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,8 +29,7 @@ def units(array):
 ITEMS, ANCHORS = units(WORLD.standard_normal((N_ITEMS, D))), units(WORLD.standard_normal((6, D)))
 
 
-def embed(ids):
-    return ITEMS[ids] if isinstance(ids, np.ndarray) else torch.tensor(ITEMS)[ids]
+embed = rows_of(ITEMS)
 
 
 def filled_memory(size=N_ITEMS, kind=np.float64):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,15 +23,6 @@ POSITIVES = {0: 0, 1: 5, 2: 3, 3: 1}
 KNOWN = ns.Positives.from_pairs(list(POSITIVES), list(POSITIVES.values()), N_ANCHORS, N_ITEMS)
 POOL = ns.pools.Everything(KNOWN)
 QUERY = ns.Query([0, 1, 2, 3], positives=[0, 5, 3, 1])
-
-
-def by(table):
-    def score(owners, ids):
-        if isinstance(ids, torch.Tensor):
-            return torch.from_numpy(table)[owners[:, None], ids]
-        return table[owners[:, None], ids]
-
-    return score
 
 
 @COMPILING

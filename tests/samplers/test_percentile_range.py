@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,10 +25,7 @@ TABLE = np.random.default_rng(0).standard_normal((6, N_ITEMS)).round(1)  # round
 EIGHTHS = st.integers(0, 8).map(lambda eighth: eighth / 8)
 
 
-def score(anchors, ids):
-    if isinstance(ids, np.ndarray):
-        return TABLE[anchors[:, None], ids]
-    return torch.tensor(TABLE)[anchors[:, None], ids]
+score = by(TABLE)
 
 
 def by_id(anchors, ids):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,15 +16,6 @@ COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 # Scores from a short grid, so that ties with the positive and with the ends of the band come up.
 TABLE = np.random.default_rng(0).integers(0, 9, (N_ANCHORS, N_ITEMS)) / 4.0
-
-
-def by(table):
-    def score(anchors, ids):
-        if isinstance(ids, torch.Tensor):
-            return torch.from_numpy(table)[anchors[:, None], ids]
-        return table[anchors[:, None], ids]
-
-    return score
 
 
 def world(pairs=((0, 0), (1, 5), (2, 3), (3, 1)), **settings):

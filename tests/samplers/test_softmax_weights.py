@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,15 +20,6 @@ KNOWN = ns.Positives.from_pairs(list(POSITIVES), list(POSITIVES.values()), N_ANC
 POPULAR = ns.pools.Everything(KNOWN, np.arange(1.0, N_ITEMS + 1), distinct=False)
 UNIFORM = ns.pools.Everything(KNOWN, distinct=False)
 QUERY = ns.Query([0, 1, 2, 3], positives=[0, 5, 3, 1])
-
-
-def by(table):
-    def score(anchors, ids):
-        if isinstance(ids, torch.Tensor):
-            return torch.from_numpy(table)[anchors[:, None], ids]
-        return table[anchors[:, None], ids]
-
-    return score
 
 
 def in_loops(scores, positive, log_q, rho, temperature):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_table import by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,15 +18,6 @@ COMPILING = settings(deadline=None, max_examples=30)  # a first call compiles
 N_ANCHORS, N_ITEMS = 4, 12
 TABLE = np.random.default_rng(0).integers(0, 9, (N_ANCHORS, N_ITEMS)) / 4.0
 POSITIVES = {0: 0, 1: 5, 2: 3, 3: 1}
-
-
-def by(table):
-    def score(anchors, ids):
-        if isinstance(ids, torch.Tensor):
-            return torch.from_numpy(table)[anchors[:, None], ids]
-        return table[anchors[:, None], ids]
-
-    return score
 
 
 def weight(n_items, trial):

@@ -15,10 +15,9 @@ from naysay.checks import as_array, check_all, raise_invalid, shown, with_parame
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.files import check_file
 from naysay.formats.read_negatives import TrainingFile, read_file
-from naysay.mining.known import read_known
-from naysay.mining.mined import Mined
+from naysay.mining.mine import Mined
 from naysay.mining.options import MiningOptions
-from naysay.mining.problem import Problem, checked_problem
+from naysay.mining.problem import Problem, checked_problem, read_known
 from naysay.places import Place, Url, as_place, local
 from naysay.positives import POSITIVE, Positives
 from naysay.search.vectors import Vectors, as_vectors

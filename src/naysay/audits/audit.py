@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,22 @@ import numpy as np
 
 from naysay.audits._training_set import (
     SetScores,
+    TrainingSet,
     problem_of,
     scores_as_given,
     scores_by_problem,
     training_set,
 )
 from naysay.audits.advice import advice_on, commands_for, notes_on
-from naysay.audits.false_share import Judged, Mask, Trade, false_share, half_false, judged_set, trade_of
-from naysay.audits.findings import gradient_share, k_verdict, random_scores, repeats
+from naysay.audits.false_share import Mask, SetPosterior, Trade, false_share, half_false, posterior_of_set, trade_of
+from naysay.audits.findings import RandomScores, gradient_share, k_verdict, random_scores, repeats
 from naysay.audits.result import Audit
 from naysay.audits.review import ReviewPlan, SetReview, review_set
 from naysay.audits.suspects import (
     BY_SCORE,
     REVIEWED,
     UNCHECKED,
+    Reasons,
     copies,
     count_reasons,
     is_proven,
@@ -34,6 +36,7 @@ from naysay.audits.suspects import (
 )
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, with_parameter
 from naysay.detectors.rate import RateEstimate
+from naysay.mining.problem import Problem
 from naysay.rng import rng_for
 from naysay.search._scores import METRICS
 
@@ -131,47 +134,33 @@ def audit(
         given = training_set(negatives, format)
     if plan is not None:
         plan.check(given)
-    if query_vectors is None:
-        problem = None
-        known_scores = scores_as_given(given, scores, positive_scores, rng_for(seed))
-        judged = judged_set(given, given.problem) if scores is None and known_scores is not None else None
-    else:
-        problem = problem_of(given, **inputs, metric=metric, seed=seed)
-        known_scores = scores_by_problem(given, problem, rng_for(seed))
-        judged = judged_set(given, problem)
-    random = None
-    if problem is not None and known_scores is not None:
-        random = random_scores(problem, known_scores, rng_for(seed, step=1))
-    reasons = copies(given)
-    if problem is not None and known_scores is not None and metric == "cosine":
-        reasons = with_near_vectors(reasons, given, known_scores, problem.corpus)
+    evidence = _evidence_of(given, inputs, scores, positive_scores, metric, seed)
+    known_scores, set_posterior = evidence.scores, evidence.set_posterior
+    reasons = _copies_of(given, evidence, metric)
     filled, proven = given.ids >= 0, is_proven(reasons)
-    sure = float(proven.sum() / filled.sum())
-    share = false_share(known_scores, judged, proven, filled)
+    unproven, proven_share = filled & ~proven, float(proven.sum() / filled.sum())
+    share = false_share(known_scores, set_posterior, proven, filled)
     reviewed, by_review = None, None
     if plan is not None:
-        reviewed = review_set(plan, given, known_scores, judged, proven, seed)
-        by_review = reviewed.rate(filled & ~proven, sure, fixed=False)
+        reviewed = review_set(plan, given, known_scores, set_posterior, proven, seed)
+        by_review = reviewed.rate(unproven, proven_share, fixed=False)
         share = by_review or share
     decides = reviewed if by_review is not None else None  # too few answers decide nothing about other negatives
-    trade, half = _trade(known_scores, judged, decides, filled & ~proven, sure, share)
-    threshold = score_threshold(known_scores, random, settings["alpha"], half)
+    trade, half_false_from = _trade(evidence, decides, unproven, proven_share, share)
+    threshold = score_threshold(known_scores, evidence.random, settings["alpha"], half_false_from)
     if known_scores is not None:
         reasons[(known_scores.negatives >= threshold.value) & (reasons == 0)] = BY_SCORE
-    after = None
+    after_fix = None
     if reviewed is not None:
-        after = reviewed.rate(filled & (reasons == 0), 0.0, fixed=True)
+        after_fix = reviewed.rate(filled & (reasons == 0), 0.0, fixed=True)
         reasons[reviewed.slots(0)] = 0
         reasons[reviewed.slots(1)] = REVIEWED
         reasons[reviewed.slots(nan)] = UNCHECKED
     suspected = reasons > 0
-    n_documents = given.positives.n_items if problem is None else problem.n_items
-    verdict = k_verdict(given.k, random, known_scores)
-    gradient = None
-    notes = [*notes_on(share)]
-    if plan is not None:
-        notes += plan.notes()
-    if problem is not None and problem.n_items == given.positives.n_items and given.corpus_names is not None:
+    n_documents = given.positives.n_items if evidence.problem is None else evidence.problem.n_items
+    verdict = k_verdict(given.k, evidence.random, known_scores)
+    gradient, notes = None, [*notes_on(share), *(() if plan is None else plan.notes())]
+    if evidence.problem is not None and n_documents == given.positives.n_items and given.corpus_names is not None:
         notes.append(_SMALL_CORPUS)
     if known_scores is not None and len(known_scores.one_each):
         gradient = gradient_share(known_scores, suspected, settings["temperature"])
@@ -186,7 +175,7 @@ def audit(
         suspected_by=count_reasons(reasons),
         suspected=int(suspected.sum()),
         false_share=share,
-        review=None if reviewed is None else reviewed.summary(after),
+        review=None if reviewed is None else reviewed.summary(after_fix),
         trade=trade,
         rule=threshold.rule,
         gradient_share=gradient,
@@ -207,30 +196,58 @@ def audit(
     return replace(result, advice=advice_on(result))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    """What is known about a set beside its ids and texts."""
+
+    problem: Problem | None  # its vectors
+    scores: SetScores | None
+    set_posterior: SetPosterior | None  # the posterior of the nearest candidates
+    random: RandomScores | None  # scores of random documents
+
+
+def _evidence_of(
+    given: TrainingSet, inputs: dict[str, Any], scores: Any, positive_scores: Any, metric: str, seed: int
+) -> _Evidence:
+    """By vectors, or else by scores: those of the caller, or of the set."""
+    if inputs["query_vectors"] is None:
+        known_scores = scores_as_given(given, scores, positive_scores, rng_for(seed))
+        has_own_scores = scores is None and known_scores is not None
+        return _Evidence(None, known_scores, posterior_of_set(given, given.problem) if has_own_scores else None, None)
+    problem = problem_of(given, **inputs, metric=metric, seed=seed)
+    known_scores = scores_by_problem(given, problem, rng_for(seed))
+    random = random_scores(problem, known_scores, rng_for(seed, step=1))
+    return _Evidence(problem, known_scores, posterior_of_set(given, problem), random)
+
+
+def _copies_of(given: TrainingSet, evidence: _Evidence, metric: str) -> Reasons:
+    """(n, k) why each slot is a copy, by texts, ids and vectors; 0 if it is none."""
+    reasons = copies(given)
+    if evidence.problem is None or evidence.scores is None or metric != "cosine":
+        return reasons
+    return with_near_vectors(reasons, given, evidence.scores, evidence.problem.corpus)
+
+
 def _trade(
-    scores: SetScores | None,
-    judged: Judged | None,
-    reviewed: SetReview | None,
-    rest: Mask,
-    sure: float,
-    share: RateEstimate,
+    evidence: _Evidence, reviewed: SetReview | None, unproven: Mask, proven_share: float, share: RateEstimate
 ) -> tuple[Trade | None, float | None]:
     """What dropping would cost, and from which score on half are false; None where that cannot be estimated.
 
-    `rest` (n, k) are the negatives that are not proven to be false, which are a share `sure` of all.
+    `unproven` (n, k) are the negatives that are not proven to be false; `proven_share` of all are.
     """
-    if scores is None or not (scores.filled & rest).any():
+    scores, set_posterior = evidence.scores, evidence.set_posterior
+    if scores is None or not (scores.filled & unproven).any():
         return None, None
-    rest = scores.filled & rest
-    estimate = (share.estimate - sure) / (1 - sure)
+    unproven = scores.filled & unproven
+    estimate = (share.estimate - proven_share) / (1 - proven_share)
     if reviewed is not None:
         anchors, probability = reviewed.anchors, reviewed.probability()
-    elif judged is not None and not share.bound:
-        anchors, probability = judged.anchors, judged.slots(rest, estimate)
+    elif set_posterior is not None and not share.bound:
+        anchors, probability = set_posterior.anchors, set_posterior.slots(unproven, estimate)
     else:
         return None, None
     own = scores.negatives[anchors].astype(np.float64)
-    trade = None if share.bound else trade_of(probability, own, estimate, int(rest.sum()))
+    trade = None if share.bound else trade_of(probability, own, estimate, int(unproven.sum()))
     return trade, half_false(probability, own)
 
 

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import CONFIDENCE
 from naysay.audits._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.posterior import BIASED, cut_at
@@ -19,7 +20,6 @@ from naysay.mining.fit import FittedPosterior, usable
 from naysay.mining.problem import Problem
 from naysay.text import percent
 
-CONFIDENCE = 0.95
 TARGET = 0.05  # the share of false negatives that needs nothing done, as that of `mine`
 _MIN_POSITIVES = 19
 _NEAREST_SHARE = 0.9  # of the candidates within reach are in a set that was chosen by score
@@ -39,7 +39,7 @@ _NOT_JUDGED = "no judge chose the negatives: false ones in the set score like th
 _NO_BOUND = "no upper bound: too few positives, or true negatives score as high as positives; label some by hand"
 _COMPARED = "a set that a judge has chosen cannot be compared with this one by scores alone; pass vectors for both"
 _HIDDEN = (
-    "unknown: hardly any negative scores as high as its anchor's positive, or as high as most positives. Either none "
+    "hardly any negative scores as high as its anchor's positive, or as high as most positives. Either none "
     "is false, or a judge left the false ones out: scores alone cannot tell. Pass vectors to find out"
 )
 
@@ -75,7 +75,7 @@ class Trade:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class SetPosterior:
     """The posterior of the nearest candidates of some anchors, and where the negatives of the set are among them."""
 
     fit: FittedPosterior
@@ -145,7 +145,7 @@ class Judged:
         return np.where(rows, scaled, np.nan)
 
 
-def judged_set(given: TrainingSet, problem: Problem | None) -> Judged | None:
+def posterior_of_set(given: TrainingSet, problem: Problem | None) -> SetPosterior | None:
     """Fit the posterior to the nearest candidates of at most 2,000 anchors that have a labelled positive.
 
     O(anchors N d). None without a problem, for rescored pairs, and where no anchor has a labelled positive.
@@ -156,7 +156,7 @@ def judged_set(given: TrainingSet, problem: Problem | None) -> Judged | None:
     probability = np.zeros(fit.lists.ids.shape)
     if fit.posterior.fitted:
         probability = fit.posterior.posterior(fit.lists.scores, fit.own_scores, alike=fit.lists.alike)
-    return Judged(fit, probability, places_of(fit.lists.ids, given.ids[fit.lists.anchors]))
+    return SetPosterior(fit, probability, places_of(fit.lists.ids, given.ids[fit.lists.anchors]))
 
 
 def places_of(lists: Ids, ids: Ids) -> Ids:
@@ -172,7 +172,9 @@ def places_of(lists: Ids, ids: Ids) -> Ids:
     return np.where(there, found % lists.shape[1], -1).reshape(ids.shape)
 
 
-def false_share(scores: SetScores | None, judged: Judged | None, proven: Mask, filled: Mask) -> RateEstimate:
+def false_share(
+    scores: SetScores | None, set_posterior: SetPosterior | None, proven: Mask, filled: Mask
+) -> RateEstimate:
     """Estimate the share of false negatives, with `low` the proven ones and `high` an upper bound, 95 % confidence.
 
     Scores can never prove that a negative is false, so the interval starts at what is proven. The estimate is NaN where
@@ -186,43 +188,43 @@ def false_share(scores: SetScores | None, judged: Judged | None, proven: Mask, f
     **Else by one bound**: P(negative in S) / P(positive in S), for any upper tail S of the scores
     (`detectors.unlabelled_share`). There is none if the scores look as if a judge had chosen.
     """
-    total, sure = int(filled.sum()), float(proven.sum() / filled.sum())
+    total, proven_share = int(filled.sum()), float(proven.sum() / filled.sum())
 
     def unknown(note: str) -> RateEstimate:
-        return RateEstimate(_WHAT, nan, sure, 1.0, CONFIDENCE, total, (), (f"unknown: {note}",), bound=True)
+        return RateEstimate(_WHAT, nan, proven_share, 1.0, CONFIDENCE, total, (), (f"unknown: {note}",), bound=True)
 
-    if sure == 1:
+    if proven_share == 1:
         return RateEstimate(_WHAT, 1.0, 1.0, 1.0, CONFIDENCE, total, ())
     count = 0 if scores is None else len(scores.one_each)
     if scores is None or count < _MIN_POSITIVES:
         return unknown(f"{count} anchors have a positive with a score, {_MIN_POSITIVES} are needed")
-    rest = scores.filled & ~proven
-    if not rest.any():
-        return RateEstimate(_WHAT, sure, sure, sure, CONFIDENCE, total, ())
-    if np.ptp(np.concatenate([scores.negatives[rest], scores.one_positive_each])) == 0:
+    unproven = scores.filled & ~proven
+    if not unproven.any():
+        return RateEstimate(_WHAT, proven_share, proven_share, proven_share, CONFIDENCE, total, ())
+    if np.ptp(np.concatenate([scores.negatives[unproven], scores.one_positive_each])) == 0:
         return unknown("all scores are equal")
-    is_fitted = judged is not None and judged.fit.posterior.fitted
-    if judged is not None and is_fitted and judged.fit.posterior.summary.code == BIASED:
-        return unknown(judged.fit.posterior.reason)
     bound = True
     assumptions: tuple[str, ...]
-    if judged is not None and is_fitted:
-        estimate, high = judged.share(rest)
-        if not judged.are_nearest(rest):
-            high = max(high, _bound(scores, rest)[1])
-        bound = not usable(judged.fit.posterior)
-        assumptions, notes = (*_LIKE, *_BY_POSTERIOR), _notes(judged, rest)
-    elif _looks_judged(scores, rest):
-        return unknown(_HIDDEN.removeprefix("unknown: "))
+    if set_posterior is not None and set_posterior.fit.posterior.fitted:
+        posterior = set_posterior.fit.posterior
+        if posterior.summary.code == BIASED:
+            return unknown(posterior.reason)
+        estimate, high = set_posterior.share(unproven)
+        if not set_posterior.are_nearest(unproven):
+            high = max(high, _bound(scores, unproven)[1])
+        bound = not usable(posterior)
+        assumptions, notes = (*_LIKE, *_BY_POSTERIOR), _notes(set_posterior, unproven)
+    elif _looks_judged(scores, unproven):
+        return unknown(_HIDDEN)
     else:
-        estimate, high = _bound(scores, rest)
+        estimate, high = _bound(scores, unproven)
         assumptions, notes = (*_LIKE, _NOT_JUDGED), (_COMPARED,)
-        if judged is not None:
-            notes = (f"only an upper bound: {judged.fit.posterior.reason}",)
-    estimate, high = (min(1.0, sure + (1 - sure) * share) for share in (estimate, max(estimate, high)))
+        if set_posterior is not None:
+            notes = (f"only an upper bound: {set_posterior.fit.posterior.reason}",)
+    estimate, high = (min(1.0, proven_share + (1 - proven_share) * share) for share in (estimate, max(estimate, high)))
     if high >= 1:
         notes = (*notes, _NO_BOUND)
-    return RateEstimate(_WHAT, estimate, sure, high, CONFIDENCE, count, assumptions, notes, bound=bound)
+    return RateEstimate(_WHAT, estimate, proven_share, high, CONFIDENCE, count, assumptions, notes, bound=bound)
 
 
 def _bound(scores: SetScores, rest: Mask) -> tuple[float, float]:
@@ -240,15 +242,15 @@ def _looks_judged(scores: SetScores, rest: Mask) -> bool:
     return bool(above < _REACHED or (own > highest).mean() > _ABOVE)
 
 
-def _notes(judged: Judged, rest: Mask) -> tuple[str, ...]:
+def _notes(set_posterior: SetPosterior, rest: Mask) -> tuple[str, ...]:
     """What to know about an estimate by the posterior."""
-    posterior = judged.fit.posterior
+    posterior = set_posterior.fit.posterior
     notes = [basis(posterior.summary).removesuffix(".")]
     if posterior.reason:
         notes.append(f"only an upper estimate: {posterior.reason}")
-    if not judged.are_nearest(rest):
+    if not set_posterior.are_nearest(rest):
         notes.append(
-            f"something other than nearness chose the negatives: only {percent(judged.nearest_share)} of the "
+            f"something other than nearness chose the negatives: only {percent(set_posterior.nearest_share)} of the "
             "candidates as near as an anchor's negatives are in the set. If it was a judge that knows more than the "
             "scores, fewer are false than estimated. If false negatives were put in at random, more are, up to the "
             "upper end"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from naysay._intervals import CONFIDENCE
 from naysay.audits._training_set import SetScores, TrainingSet
-from naysay.audits.false_share import TARGET, Judged
+from naysay.audits.false_share import TARGET, SetPosterior
 from naysay.checks import check_whole, public, raise_invalid, with_parameter
 from naysay.detectors.asking import Asked, Asking, review_notes
 from naysay.detectors.by_reviewer import check_reviewers, read_reviewers
@@ -154,15 +154,19 @@ class SetReview:
 
 
 def review_set(
-    plan: ReviewPlan, given: TrainingSet, scores: SetScores | None, judged: Judged | None, proven: Mask, seed: int
+    plan: ReviewPlan,
+    given: TrainingSet,
+    scores: SetScores | None,
+    set_posterior: SetPosterior | None,
+    proven: Mask,
+    seed: int,
 ) -> SetReview:
     """Ask about negatives of the set that are not proven to be false, by the posterior of labels if there is one."""
     rest = (given.ids >= 0) & ~proven
-    is_fitted = judged is not None and judged.fit.posterior.fitted
-    if judged is not None and is_fitted:
-        anchors = judged.anchors
-        probability = judged.listed(judged.beyond)
-        alike = judged.alike(given.ids)
+    if set_posterior is not None and set_posterior.fit.posterior.fitted:
+        anchors = set_posterior.anchors
+        probability = set_posterior.listed(set_posterior.beyond)
+        alike = set_posterior.alike(given.ids)
     else:
         anchors = np.flatnonzero(rest.any(axis=1))
         probability = np.full((len(anchors), given.ids.shape[1]), TARGET)

@@ -88,13 +88,10 @@ class Method:
     @property
     def program(self) -> str:
         """The parts as code that runs as it is: imports, parts, and their use; empty without parts."""
-        return program_of(self) if self.parts else ""
-
-
-def program_of(method: Method) -> str:
-    """Imports, the parts, and their use."""
-    body = _body(method)
-    return f"{_imports(body)}\n\n{body}\n"
+        if not self.parts:
+            return ""
+        body = _body(self)
+        return f"{_imports(body)}\n\n{body}\n"
 
 
 def _body(method: Method) -> str:
@@ -106,24 +103,24 @@ def _body(method: Method) -> str:
         case "together":
             lines = [f"plan = {method.parts}", method.before, "batches = plan.plan(epoch=1, rng=rng_for(seed=0))"]
         case "minimise":
-            lines = [*_loss_lines(method)]
+            lines = _loss_lines(method)
         case "how_many" if method.over == "estimate":
             lines = [f"estimate_of_k = {method.parts}", "k = estimate_of_k.k"]
         case "how_many" if method.over == "schedule":
             lines = [f"schedule = {method.parts}", "k = schedule.k_at(0)"]
         case _:
-            lines = [*_sampler_lines(method)]
+            lines = _sampler_lines(method)
     return "\n".join(line.strip("\n") for line in lines if line)
 
 
-def _loss_lines(method: Method) -> tuple[str, ...]:
+def _loss_lines(method: Method) -> list[str]:
+    if method.over == "step":
+        return [f"value = {method.parts}"]
     if method.over == "slots":
         log_q = ", log_q=log_q" if method.needs_log_q else ""
         use = f"values = loss(positive, scores{log_q})  # (64,), one for each row"
-        return f"loss = {method.parts}", use, "values.mean().backward()"
-    if method.over == "step":
-        return (f"value = {method.parts}",)
-    return f"values = {method.parts}", "values.mean().backward()"
+        return [f"loss = {method.parts}", use, "values.mean().backward()"]
+    return [f"values = {method.parts}", "values.mean().backward()"]
 
 
 def _sampler_lines(method: Method) -> list[str]:

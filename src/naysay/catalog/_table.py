@@ -74,13 +74,15 @@ def find(name: str) -> tuple[Method, ...]:
 def _near(name: str) -> list[str]:
     """Up to three names that begin with `name`, else one that is nearly equal.
 
-    Methods often differ by one letter: TransD is not TransE, and MoCo v3 is not MoCo v2. So short names must be equal.
+    Methods often differ by one letter: TransD is not TransE, and MoCo v3 is not MoCo v2. So short names must be equal,
+    but for two neighbouring letters that are swapped: BRP is a slip for BPR.
     """
     letters = {_letters(known): known for method in methods() for known in method.names}
     key = _letters(name)
     begun = sorted((known for one, known in letters.items() if len(key) >= 4 and one.startswith(key)), key=len)
-    alike = difflib.get_close_matches(key, letters, n=1, cutoff=_ALIKE)
-    return begun[:3] or [letters[one] for one in alike]
+    swapped = [key[:at] + key[at + 1] + key[at] + key[at + 2 :] for at in range(len(key) - 1)]
+    alike = [one for one in swapped if one in letters] or difflib.get_close_matches(key, letters, n=1, cutoff=_ALIKE)
+    return begun[:3] or [letters[one] for one in alike[:1]]
 
 
 def _letters(name: str) -> str:

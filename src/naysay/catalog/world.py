@@ -29,6 +29,7 @@ N, WIDTH, BATCH, DEPTH = 400, 16, 64, 50
 n_anchors = n_items = n_nodes = N
 n_entities, n_relations = 60, 4
 candidates, trials, margin, rho, scale = 32, 32, 0.5, 1.0, 0.1 * N  # settings that depend on the data
+steps, epoch = 1000, 16  # the steps of a run, and those of an epoch: for what changes during training
 _planted = planted_world(N, N, WIDTH, per_anchor=4, known_share=0.5, noise=0.2, spread=0.5)
 _rng = np.random.default_rng(0)
 

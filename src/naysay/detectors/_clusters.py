@@ -84,9 +84,7 @@ def sample_confidence(vectors: Vectors, centroids: Vectors, assigned: Whole, tem
 def cluster_confidence(vectors: Vectors, centroids: Vectors, assigned: Whole) -> Floats:
     """(n,) 1 / (1 + phi) of the sample's cluster, phi = sum of distances to the centroid / (Z log(Z + 10)), Z samples.
 
-    phi is PCL's concentration, small for dense clusters: one number per cluster. A cluster of one sample takes the
-    largest phi, as in PCL's code. That code also clips phi at its 10th and 90th percentile and scales it, which does
-    not change a ranking.
+    phi is PCL's concentration, small for dense clusters. A cluster of one sample takes the largest, as in PCL's code.
     """
     distances = np.empty(len(vectors))
     for part in blocks(*vectors.shape):

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from naysay._rows import frozen, offsets
 from naysay.checks import at_row, raise_invalid, shown
 from naysay.kernels import duplicates as kernels
+from naysay.kernels.compile import in_python
+from naysay.kernels.random import GOLDEN, mixed
 from naysay.kernels.threads import in_rows
 
 # Soft hyphens, zero-width spaces and joiners, direction marks, variation selectors, byte order marks, tags.
@@ -152,15 +154,8 @@ def signatures(texts: Sequence[bytes], shingle: int, size: int) -> NDArray[np.ui
     buffer = np.frombuffer(b"".join(texts), np.uint8)
     starts = offsets(np.fromiter(map(len, texts), np.int64, len(texts)))
     signed = np.full((len(texts), size), np.uint32(0xFFFFFFFF), np.uint32)
+    random = in_python(mixed)(np.arange(1, 2 * size + 1, dtype=np.uint64) * GOLDEN)
+    factors, terms = frozen(random[:size] | np.uint64(1)), frozen(random[size:])  # of the hash functions
     steps = buffer.size * max(1, size // 4)
-    in_rows(kernels.sign, len(texts), steps, frozen(buffer), frozen(starts), shingle, *_functions(size), signed)
+    in_rows(kernels.sign, len(texts), steps, frozen(buffer), frozen(starts), shingle, factors, terms, signed)
     return signed
-
-
-def _functions(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The factors (odd) and terms of the hash functions."""
-    places = np.arange(1, 2 * size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        places = (places ^ (places >> np.uint64(shift))) * np.uint64(factor)
-    places ^= places >> np.uint64(31)
-    return frozen(places[:size] | np.uint64(1)), frozen(places[size:])

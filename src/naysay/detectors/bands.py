@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_all, check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_scored, in_precision_of, like, rounded, slot_scores
+from naysay.detectors._suspicion import as_suspicion, check_scored, in_precision_of, like, rounded, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 

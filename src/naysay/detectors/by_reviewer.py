@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import public, raise_invalid, shown, with_parameter
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     SUSPICION_THRESHOLD,
     as_suspicion,
     check_query_and_negatives,

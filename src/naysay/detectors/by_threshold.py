@@ -26,7 +26,7 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     as_suspicion,
     by_distance,
     check_scored,

@@ -21,7 +21,7 @@ from naysay.checks import (
     raise_invalid,
 )
 from naysay.detectors._clusters import in_parallel, kmeans
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     as_suspicion,
     check_function,
     check_query_and_negatives,

@@ -23,7 +23,7 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     as_suspicion,
     check_scored,
     finite_scores,
@@ -80,10 +80,9 @@ class Calibrated:
     them can be below the r-th smallest of the others, and each is equally likely to be the unlabelled one. With fewer
     than 1 / alpha - 1 positives (19 at 0.05) r is 0, and `fit` raises.
 
-    The bound is the mean over calibration sets and over anchors, with one positive of each. For a given calibration set
-    the share missed is Beta(r, n + 1 - r) distributed (`bound_at`). It assumes that the labelled positives were held
-    out of training (`one_per_anchor`), that each comes from another anchor, and that which pairs are labelled does not
-    depend on their score.
+    The bound is the mean over calibration sets; the share missed by one of them is Beta(r, n + 1 - r) distributed
+    (`bound_at`). It assumes that the labelled positives were held out of training (`one_per_anchor`), that each comes
+    from another anchor, and that which pairs are labelled does not depend on their score.
 
     Suspicion of a score s with c(s) = #{positives <= s} is c / (2 r) below the threshold, and from it on
     0.5 + 0.5 (c - r) / (n + 1 - r). `threshold_at` finds the thresholds of other alphas in the same suspicion.

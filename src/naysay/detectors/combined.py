@@ -14,7 +14,7 @@ from naysay._lock import Lock
 from naysay._state import all_or_none, joined_states, split_states
 from naysay.arrays import for_checkpoints
 from naysay.checks import check_one_of, public, raise_invalid, shown
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     SUSPICION_THRESHOLD,
     as_suspicion,
     by_probability,

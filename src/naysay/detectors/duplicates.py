@@ -11,7 +11,7 @@ from naysay._rows import frozen, offsets
 from naysay._slots import check_ids
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import check_all, check_bool, check_kind, check_number, check_whole, public, raise_invalid
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     as_scores,
     as_suspicion,
     by_probability,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_all, check_whole, first_bad, public, raise_invalid, whole_numbers
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     Truth,
     check_confidence,
     check_query_and_negatives,

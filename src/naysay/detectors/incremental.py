@@ -31,7 +31,7 @@ from naysay.checks import (
     shown,
 )
 from naysay.detectors import _clusters
-from naysay.detectors._slots import as_suspicion, check_query_and_negatives, query_anchors
+from naysay.detectors._suspicion import as_suspicion, check_query_and_negatives, query_anchors
 from naysay.rng import rng_for
 from naysay.text import described
 from naysay.types import Array, Negatives, Query

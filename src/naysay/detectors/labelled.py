@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import check_bool, check_number, public, raise_invalid
-from naysay.detectors._posterior_fit import Logistic
-from naysay.detectors._slots import (
+from naysay.detectors._posterior_model import Logistic
+from naysay.detectors._suspicion import (
     OfPairs,
     Truth,
     as_suspicion,

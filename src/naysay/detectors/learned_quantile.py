@@ -12,7 +12,7 @@ from naysay._lock import Lock
 from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     as_suspicion,
     by_distance,
     check_bounds,

@@ -12,7 +12,7 @@ import numpy as np
 from naysay._state import Entry, read_state
 from naysay.arrays import Floats, for_checkpoints
 from naysay.checks import check_all, check_bool, check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     as_suspicion,
     check_bounds,
     check_scored,

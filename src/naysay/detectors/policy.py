@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from naysay._slots import PER_SLOT, blanked, gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import as_array, check_all, check_kind, check_number, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots, like
+from naysay.detectors._suspicion import SUSPICION_THRESHOLD, filled_slots, like
 from naysay.types import Array, Negatives
 
 ATTRACT, IGNORE = 1, 2

@@ -25,30 +25,28 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.detectors._posterior_fit import (
+from naysay.detectors._posterior_model import (
     FINE,
     MIN_LABELLED,
+    MODEL_STATE,
+    LabelCheck,
     Lists,
     Mask,
+    Model,
     Whole,
+    balance_of,
+    corrected,
     fit_scores,
     lists_of,
     mean_of,
-    read_lists,
-    read_numbers,
-)
-from naysay.detectors._posterior_model import (
-    MODEL_STATE,
-    LabelCheck,
-    Model,
-    balance_of,
-    check_labels,
-    corrected,
     model_of_state,
     posterior_rate,
     rate_of,
+    read_lists,
+    read_numbers,
+    with_item_vectors,
 )
-from naysay.detectors._slots import as_suspicion, check_scored, filled_slots, numbers_of, slot_pairs, slot_scores
+from naysay.detectors._suspicion import as_suspicion, check_scored, filled_slots, numbers_of, slot_pairs, slot_scores
 from naysay.detectors.rate import RateEstimate
 from naysay.text import described, percent, with_interval
 from naysay.types import Array, MadeOf, Negatives, Query, anchor_ids
@@ -275,19 +273,10 @@ class PosteriorSummary:
 
 
 SUMMARY_STATE = {
-    "code": Entry(whole=True),
-    "labelled": Entry(whole=True),
-    "gain": Entry(),
-    "tau": Entry(),
-    "hardness_before": Entry(),
-    "hardness_after": Entry(),
-    "dropped": Entry(whole=True),
-    "short": Entry(whole=True),
-    "before": Entry((4,)),
-    "after": Entry((4,)),
+    **dict.fromkeys(("code", "labelled", "dropped", "short"), Entry(whole=True)),
+    **dict.fromkeys(("gain", "tau", "hardness_before", "hardness_after", "balance", "balance_error"), Entry()),
+    **dict.fromkeys(("before", "after"), Entry((4,))),
     "check": Entry((5,)),
-    "balance": Entry(),
-    "balance_error": Entry(),
 }
 
 
@@ -344,7 +333,7 @@ class Posterior(MadeOf):
         >>> round(detector.summary.before.estimate, 3), round(float((ids[:, :10] < 2).mean()), 3)  # and in truth
         (0.182, 0.198)
         >>> suspicion = detector.suspicion(ns.Query(np.arange(800)), negatives)
-        >>> kept = compact(drop(negatives, suspicion, threshold=detector.threshold)).ids[:, :10]
+        >>> kept = compact(drop(negatives, suspicion, threshold=detector.suspicion_threshold)).ids[:, :10]
         >>> round(detector.summary.after.estimate, 3), round(float((kept < 2).mean()), 3)
         (0.05, 0.062)
     """
@@ -399,18 +388,18 @@ class Posterior(MadeOf):
         if anchors is None and self.positive_scores is not None:
             lists_are_all_anchors = np.array_equal(self.positive_scores, lists.positives, equal_nan=True)
             anchors = np.arange(len(lists.scores)) if lists_are_all_anchors else None
-        c = None
+        known_c = None
         if self.labelled_share is not None:
-            # Of an anchor's labelled positives all but one are left out of its list.
-            c = 1 / (1 + mean_labelled * (1 - self.labelled_share) / self.labelled_share)
+            mean_unlabelled = mean_labelled * (1 - self.labelled_share) / self.labelled_share
+            known_c = 1 / (1 + mean_unlabelled)  # one labelled positive of each anchor counts; its list has no others
             lists = replace(lists, alike=None)
-        fit = fit_scores(lists, self.depth, self.seed, c)
+        fit = fit_scores(lists, self.depth, self.seed, known_c)
         summary = PosteriorSummary(fit.code, fit.labelled, fit.gain)
         if fit.code:
             self._learnt = None, summary
             return self
-        model = Model.of(fit, lists, self.depth, anchors)
-        model, posterior, check = check_labels(model, lists, model.log_odds(lists), self.k, self.false_share)
+        by_scores = Model.of(fit, lists, self.depth, anchors)
+        model, posterior, check = with_item_vectors(by_scores, lists, self.k, self.false_share)
         summary = replace(summary, check=check)
         if self.labelled_share is None:
             balance, error = balance_of(lists, posterior, self.depth)
@@ -515,11 +504,10 @@ class Posterior(MadeOf):
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior of each candidate.
 
-        A candidate's height is measured above its anchor's background, as `fit` found it for that anchor: what else is
-        in its row does not matter, but all candidates behind the `depth` nearest of a row have the same posterior. Of
-        an anchor that `fit` was not told of (`anchors`), a row about as long as the fitted lists shows the background
-        itself, and must then hold the anchor's nearest candidates, complete from the nearest on. A shorter row has the
-        typical one.
+        The score is compared with the anchor's background, as `fit` found it. All candidates behind the `depth` nearest
+        of a row have the same posterior. A row of an anchor that `fit` was not told of (`anchors`) shows its background
+        if it is about as long as the fitted lists, and must then hold the nearest candidates, complete from the nearest
+        on; a shorter one has the typical background.
         """
         check_scored(query, negatives)
         anchors, table = anchor_ids(query), self.positive_scores
@@ -579,14 +567,14 @@ class Posterior(MadeOf):
         return self._model_and_summary()[0].beyond
 
     @property
-    def threshold(self) -> float:
-        """The smallest suspicion that is dropped, for `drop` and `judge`: just above tau."""
+    def suspicion_threshold(self) -> float:
+        """The smallest suspicion that is dropped: just above tau."""
         return self.summary.threshold
 
     @property
-    def suspicion_threshold(self) -> float:
-        """The same, as everything that acts on a detector's suspicion asks for it."""
-        return self.threshold
+    def threshold(self) -> float:
+        """An older name of `suspicion_threshold`. It is a suspicion; the `threshold` of other detectors is a score."""
+        return self.suspicion_threshold
 
     def describe(self) -> str:
         """The estimates and the cut in a sentence, or the reason why there is none."""

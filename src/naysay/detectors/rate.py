@@ -19,7 +19,7 @@ from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import Floats, to_numpy
 from naysay.checks import as_array, check_kind, check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import (
+from naysay.detectors._suspicion import (
     OfPairs,
     as_flags,
     check_confidence,
@@ -110,13 +110,9 @@ class RateEstimate:
 def effective_size(part: NDArray[Any], whole: NDArray[Any], slots: float, error: float) -> float:
     """The number of independent observations that the share sum(part) / sum(whole) over anchors (B,) is worth.
 
-    Slots of one anchor tend to be hit or missed together, so B anchors with K slots are worth less than B K
-    observations. The linearised variance of the share R over n anchors is
-    n / (n - 1) sum (part - R whole)^2 / (sum whole)^2. The size is R (1 - R) over it, at most one observation for each
-    of the `slots`, and at least (sum whole)^2 / sum whole^2, where all slots of an anchor agree. Few anchors estimate
-    their variance badly, so the size is multiplied by (z / t)^2, the quantiles of Normal and Student at a tail of
-    `error`. One anchor is worth 0.
-
+    Slots of one anchor tend to be hit or missed together. The size is R (1 - R) over the linearised variance of the
+    share R over anchors, at most one for each of the `slots`, at least (sum whole)^2 / sum whole^2 (all slots of an
+    anchor agree), and times (z / t)^2, Normal and Student at a tail of `error`, for few anchors. One is worth 0.
     Korn and Graubard. Confidence Intervals for Proportions with Small Expected Number of Positive Counts. 1998.
     """
     from scipy.special import ndtri, stdtrit
@@ -142,10 +138,9 @@ def unlabelled_share(
     """Estimate an upper bound on pi, the share of unlabelled positives among the candidates (the class prior).
 
     `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` is that bound with
-    sampling error (Clopper and Pearson, the error divided among the tails tried). Both exceed pi if true negatives
-    reach the top scores too; if none do, the estimate is as often below pi as above, so quote `high`. `low` is 0: all
-    candidates might be negatives with just these scores. If a few of many anchors hold most positives, a sample may
-    contain none of them, and the bound does not hold. `losses.debiased` takes this prior.
+    sampling error (Clopper and Pearson). Both exceed pi if true negatives reach the top scores; if none do, the
+    estimate is as often below pi as above: quote `high`. `low` is 0. If a few of many anchors hold most positives, a
+    sample may contain none of them, and the bound does not hold. `losses.debiased` takes this prior.
 
     Blanchard, Lee and Scott. Semi-Supervised Novelty Detection. JMLR 2010: the mixture and its bound. Elkan and Noto.
     Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008: the assumption that labels are random.
@@ -187,9 +182,8 @@ def false_negative_rate(
     """Estimate an upper bound on the share of false negatives among the kept: pi P_pos(kept) / P_cand(kept).
 
     `high` bounds the rate for anchors like these, `estimate` is its value without sampling error, `low` is 0: see
-    `unlabelled_share`. The error is divided into three parts: P_pos(kept), and both sides of P_cand(S) / P_pos(S). The
-    threshold may have been chosen from the same positives, as `Calibrated` does: Clopper and Pearson's bound also holds
-    at an order statistic.
+    `unlabelled_share`. The threshold may have been chosen from the same positives, as `Calibrated` does: Clopper and
+    Pearson's bound also holds at an order statistic.
 
     Without `kept_positives` it is a bound for a set that scores chose, whatever the rule: of equal scores, false ones
     were kept no more often than others. It says nothing about a set that another model chose.
@@ -219,7 +213,7 @@ def false_negative_rate(
     scores = _read_scores(candidates, positives, mask)
     level = check_confidence(confidence)
     chosen, passed = _kept(scores, kept, kept_positives)
-    error = (1 - level) / 3
+    error = (1 - level) / 3  # a part for P_pos(kept), and two for P_cand(S) / P_pos(S)
     n, hits = len(scores.positives), int(passed.sum())
     best = _lowest_bound(scores, 2 * error)
     per_kept = int(scores.filled.sum()) / int(chosen.sum())
@@ -316,12 +310,11 @@ def hidden_positives(
     """Estimate the share of unlabelled positives that a detector flags, from known positives alone.
 
     **One hidden positive per anchor**, so that observations are independent. It counts as often as its anchor has
-    hidden positives, because an anchor with twice as many known ones has about twice as many unknown ones. The interval
-    is that of Clopper and Pearson at the effective number of observations, (sum w)^2 / sum w^2 of these weights: exact
-    where every anchor has as many hidden, also for few anchors and near 0 and 1.
+    hidden positives: one with twice as many known ones has about twice as many unknown ones. The interval is that of
+    Clopper and Pearson at (sum w)^2 / sum w^2 observations, w these weights.
 
     The hidden positives must be a random part of all positives: `Positives.split` without `keep_one`. False alarms are
-    not measured: a detector that flags everything scores 1. Cost: one call of the detector with B rows of one slot.
+    not measured: a detector that flags everything scores 1.
 
     Args:
         detector: A detector that was fitted to `Split.kept`. Neither it nor the encoder may have seen the hidden pairs.
@@ -465,10 +458,9 @@ def spot_check(
 ) -> RateEstimate:
     """Estimate the share of false negatives from m random negatives that a judge labels.
 
-    The interval is Clopper and Pearson's: exact for independent draws, slightly too wide for draws without replacement.
-    It is about these negatives, however similar those of one anchor are, and needs none of the assumptions of
-    `false_negative_rate`. To show a rate below 1 % takes about 300 labels without a false negative:
-    (1 - 0.01)^300 < 0.05. `judge_some` returns the labels themselves.
+    The interval is Clopper and Pearson's, slightly too wide for draws without replacement. It is about these negatives,
+    and needs none of the assumptions of `false_negative_rate`. To show a rate below 1 % takes about 300 labels without
+    a false negative: (1 - 0.01)^300 < 0.05. `judge_some` returns the labels themselves.
 
     Args:
         query: As for `judge_some`, like `negatives`, `judge`, `m` and `rng`.

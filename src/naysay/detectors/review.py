@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.arrays import Floats
-from naysay.detectors._posterior_fit import Logistic, chance
+from naysay.detectors._posterior_model import Logistic, chance
 from naysay.detectors.posterior import EMPTY, cut_at, first_of, nearest_below
 from naysay.errors import raise_invalid
 

@@ -32,7 +32,7 @@ from naysay.checks import (
     shown,
     shown_names,
 )
-from naysay.detectors._slots import rounded
+from naysay.detectors._suspicion import rounded
 from naysay.places import Url, check_table, local, shards, table_suffix
 from naysay.tables import open_parquet, parquet_schema, reading
 

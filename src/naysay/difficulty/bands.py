@@ -495,8 +495,11 @@ def read_scores(parameter: str, scores: Any, mask: Any = None) -> tuple[NDArray[
     array = as_array(parameter, to_numpy(scores))
     if array.ndim != 2:
         raise_invalid(parameter, "of shape (B, K), a row per anchor", f"shape {array.shape}")
-    array = as_scores(parameter, array)
-    kept = None if mask is None else _read_mask(mask, array.shape)
+    array, kept = as_scores(parameter, array), None
+    if mask is not None:
+        kept = as_array("mask", to_numpy(mask))
+        if kept.shape != array.shape or kept.dtype != np.bool_:
+            raise_invalid("mask", f"of shape {array.shape} and bool, like the scores", f"{kept.shape} {kept.dtype}")
     missing = ~np.isfinite(array) if kept is None else kept & ~np.isfinite(array)
     if missing.any():
         raise_invalid(parameter, "finite", first_bad(array, missing), "Leave out pairs that have no score.")
@@ -510,13 +513,6 @@ def as_scores(parameter: str, array: NDArray[Any]) -> NDArray[Any]:
     check_exact(parameter, array)
     is_narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     return array.astype(np.float32 if is_narrow else np.float64, copy=False)
-
-
-def _read_mask(mask: Any, shape: tuple[int, ...]) -> Mask:
-    array = as_array("mask", to_numpy(mask))
-    if array.shape != shape or array.dtype != np.bool_:
-        raise_invalid("mask", f"of shape {shape} and bool, like the scores", f"{array.shape} {array.dtype}")
-    return array
 
 
 def read_labels(parameter: str, labels: Any, size: int, of: str, parents: Whole | None = None) -> Whole:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from naysay._state import Entry, read_state
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import threshold_of
+from naysay.detectors._suspicion import threshold_of
 from naysay.difficulty.bands import (
     BANDS,
     TEMPERATURE,
@@ -142,51 +142,48 @@ class Monitor:
         start = perf_counter()
         check_query(query)
         check_kind("negatives", negatives, Negatives, "Negatives")
-        number = self.calls
+        call = self.calls
         self.calls += 1
-        if number % self.every:
+        if call % self.every:
             return None
-        given = negatives.scores if scores is None else scores
-        if given is None:
+        scores = negatives.scores if scores is None else scores
+        if scores is None:
             raise_invalid("scores", "given, or in `negatives`", None)
-        values = _read_scores("scores", given, negatives.shape)
+        values = _read_scores("scores", scores, negatives.shape)
         positive = None
         if positive_scores is not None:
             positive = _read_scores("positive_scores", positive_scores, (len(query),))
-        suspicion = self._suspicion(query, negatives)
+        suspicion = negatives.suspicion if self.detector is None else self.detector.suspicion(query, negatives)
+        if suspicion is not None:
+            suspicion = _read_scores("suspicion", suspicion, negatives.shape)
         mask = np.asarray(to_numpy(negatives.mask))
         kept = mask & np.isfinite(values)
 
-        found = {
+        numbers = {
             **hardness(values, kept, positive),
             **_gradient(values, kept, self.temperature, self.hard, self.hardest),
             **_counts(negatives.dropped, mask, values),
         }
         if suspicion is not None:
-            found["false_share"] = _mean(suspicion[mask])
-            found["suspected"] = _mean(suspicion[mask] >= threshold_of(self.detector))
+            numbers["false_share"] = _mean(suspicion[mask])
+            numbers["suspected"] = _mean(suspicion[mask] >= threshold_of(self.detector))
         if self.memory:
             ids = np.asarray(to_numpy(negatives.ids))
-            found["repeats"] = _mean(_remember(self._seen, anchor_ids(query), ids, mask))
-        found = {name: value for name, value in found.items() if not np.isnan(value)}
+            numbers["repeats"] = _mean(_remember(self._seen, anchor_ids(query), ids, mask))
+        numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
 
-        drawn: Histograms = {}
-        if self.histograms and (number // self.every) % self.histograms == 0:
-            drawn = _histograms(values[kept], positive, None if suspicion is None else suspicion[mask])
+        histograms: Histograms = {}
+        if self.histograms and (call // self.every) % self.histograms == 0:
+            histograms = _histograms(values[kept], positive, None if suspicion is None else suspicion[mask])
         if self._last_start is not None:
             since_last = start - self._last_start
             self.elapsed += since_last
-            found["monitor/cost"] = (perf_counter() - start) / max(since_last, 1e-9)
+            numbers["monitor/cost"] = (perf_counter() - start) / max(since_last, 1e-9)
         self._last_start = start
         if self._write is not None:
-            self._write(query.step, found, drawn)
+            self._write(query.step, numbers, histograms)
         self.seconds += perf_counter() - start
-        return found
-
-    def _suspicion(self, query: Query, negatives: Negatives) -> NDArray[Any] | None:
-        """(B, K) of the detector, or else of the negatives, or None."""
-        given = negatives.suspicion if self.detector is None else self.detector.suspicion(query, negatives)
-        return None if given is None else _read_scores("suspicion", given, negatives.shape)
+        return numbers
 
     @for_checkpoints
     def state(self) -> dict[str, Any]:
@@ -218,13 +215,13 @@ class Monitor:
 
 def hardness(scores: NDArray[Any], kept: Mask, positive: NDArray[Any] | None) -> Scalars:
     """The mean score of the negatives that are kept, and how many are above the positive of their row."""
-    found = {"score/negatives": _mean(scores[kept])}
+    numbers = {"score/negatives": _mean(scores[kept])}
     if positive is not None:
-        known = np.isfinite(positive)
+        is_finite = np.isfinite(positive)
         is_above = scores > positive[:, None]
-        found["score/positives"] = _mean(positive[known])
-        found["above_positive"] = _mean(is_above[kept & known[:, None]])
-    return found
+        numbers["score/positives"] = _mean(positive[is_finite])
+        numbers["above_positive"] = _mean(is_above[kept & is_finite[:, None]])
+    return numbers
 
 
 def _gradient(scores: NDArray[Any], kept: Mask, temperature: float, hard: float, hardest: float) -> Scalars:
@@ -241,15 +238,15 @@ def _gradient(scores: NDArray[Any], kept: Mask, temperature: float, hard: float,
 def _counts(dropped: Mapping[str, int], mask: Mask, scores: NDArray[Any]) -> Scalars:
     """How many negatives there are, and how many are missing."""
     of_row = mask.sum(axis=1)
-    found = {
+    numbers = {
         "negatives": _mean(of_row),
         "empty_rows": _mean(of_row == 0),
         "not_finite": _mean(~np.isfinite(scores[mask])),
         "exhausted": 0.0,
     }
     for reason, count in dropped.items():
-        found["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
-    return found
+        numbers["exhausted" if reason == "exhausted" else f"dropped/{reason}"] = float(count)
+    return numbers
 
 
 def _histograms(scores: NDArray[Any], positive: NDArray[Any] | None, suspicion: NDArray[Any] | None) -> Histograms:

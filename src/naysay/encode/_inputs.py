@@ -34,7 +34,7 @@ def text_array(parameter: str, texts: Any) -> Any:
     try:
         return pa.array(listed, pa.large_string())
     except UnicodeEncodeError as error:
-        row = next(row for row, text in enumerate(listed) if is_broken(text))
+        row = next(row for row, text in enumerate(listed) if text.encode(errors="ignore").decode() != text)
         raise_invalid(parameter, "text that UTF-8 can hold", f"{shown(listed[row])} at row {row} ({error.reason})")
 
 
@@ -48,15 +48,6 @@ def string_list(parameter: str, texts: Any) -> list[str]:
         if bad:
             raise_invalid(parameter, "strings", at_row(shown(listed[bad[0]]), bad[0], len(bad)))
     return listed
-
-
-def is_broken(text: str) -> bool:
-    """Whether UTF-8 cannot hold a text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def distinct(texts: Any) -> tuple[Any, Ids]:

@@ -89,13 +89,13 @@ def encode_texts(
     given = text_array("texts", texts)
     if len(given) == 0:
         raise_invalid("texts", "at least one text", "none")
-    once, rows = distinct(given)
+    distinct_texts, numbers = distinct(given)
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise_invalid("folder", "a folder that can be written", f"{shown_path(target)} ({disk_reason(error)})")
-    key = _key(model, texts_hash(once, rows), prompt, prompt_name, side) if cache else None
+    key = _key(model, texts_hash(distinct_texts, numbers), prompt, prompt_name, side) if cache else None
     if cache and key is None:
         text = f"encode_texts: {type(model).__name__} has no weights and no cache_key, so its vectors are not cached."
         warnings.warn(text, stacklevel=3)  # past the decorator
@@ -109,10 +109,10 @@ def encode_texts(
     with _one_run(target, stem), _parts(target, stem, resumable=key is not None) as parts:
         if (cached := find_checksummed(target, stem, ".npy")) is not None:  # another run has just finished
             return cached
-        with pool_of(model, processes) as pool, _bar(len(once), show=show) as advance:
+        with pool_of(model, processes) as pool, _bar(len(distinct_texts), show=show) as advance:
             encode = partial(each or map, partial(method, **options, **pool))
-            blocks = _blocks(encode, once, parts, advance, save=key is not None)
-            return _written(blocks, rows, target, stem, parts)
+            blocks = _blocks(encode, distinct_texts, parts, advance, save=key is not None)
+            return _written(blocks, numbers, target, stem, parts)
 
 
 def _key(model: Any, texts: str, prompt: str | None, prompt_name: str | None, side: str | None) -> str | None:
@@ -211,10 +211,10 @@ def _checked(output: Any, block: list[str], start: int, width: int | None) -> ND
     return rows
 
 
-def _written(blocks: Iterator[NDArray[np.float32]], rows: Ids, target: Path, stem: str, parts: Path) -> Path:
-    """Write a row for each text to an .npy file; rows[i] is the place of text i among the distinct ones."""
-    by_text = np.argsort(rows, kind="stable")
-    ordered = rows[by_text]
+def _written(blocks: Iterator[NDArray[np.float32]], numbers: Ids, target: Path, stem: str, parts: Path) -> Path:
+    """Write a row for each text to an .npy file; numbers[i] is that of text i among the distinct ones."""
+    by_text = np.argsort(numbers, kind="stable")
+    ordered = numbers[by_text]
     start, header_end = 0, 0
     with (
         _disk_errors(target / f"{stem}.npy"),
@@ -222,13 +222,14 @@ def _written(blocks: Iterator[NDArray[np.float32]], rows: Ids, target: Path, ste
     ):
         for block in blocks:
             if start == 0:
-                header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (len(rows), block.shape[1])}
+                shape = len(numbers), block.shape[1]
+                header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(stream, header)
                 header_end = stream.tell()
             first, last = np.searchsorted(ordered, [start, start + len(block)])
             places = np.sort(by_text[first:last])  # of the texts of this block; texts that repeat come later again
-            vectors = np.ascontiguousarray(block[rows[places] - start], "<f4")
-            run_edges = np.flatnonzero(np.diff(places, prepend=-2, append=len(rows) + 1) != 1)
+            vectors = np.ascontiguousarray(block[numbers[places] - start], "<f4")
+            run_edges = np.flatnonzero(np.diff(places, prepend=-2, append=len(numbers) + 1) != 1)
             for begin, end in pairwise(run_edges):
                 stream.seek(header_end + int(places[begin]) * vectors[0].nbytes)
                 stream.write(vectors[begin:end].tobytes())

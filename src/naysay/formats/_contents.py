@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
@@ -37,8 +38,6 @@ class Labels:
 
     def ids(self, rows: Ids) -> Any:
         """Names, or else numbers."""
-        import pyarrow as pa
-
         return pa.array(rows, pa.int64()) if self.ids_of is None else _strings(self.ids_of(rows))
 
     def names(self, rows: Ids) -> Any:
@@ -60,8 +59,6 @@ class Labels:
 
 
 def _strings(gathered: Any) -> Any:
-    import pyarrow as pa
-
     is_arrow = isinstance(gathered, pa.Array | pa.ChunkedArray)
     return gathered.cast(pa.large_string()) if is_arrow else pa.array(gathered, pa.large_string())
 
@@ -93,8 +90,6 @@ def strings(parameter: str, values: Any) -> list[str]:
 
 def _gather(parameter: str, values: Any) -> tuple[int, Gather]:
     """How many strings there are, and the function that gathers them by row."""
-    import pyarrow as pa
-
     if isinstance(values, Vocabulary):
         return len(values), values.names
     texts = text_array(parameter, values)

@@ -11,16 +11,21 @@ passages by their row.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from math import nan
 from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
+from naysay._rows import offsets
 from naysay.checks import check_one_of
 from naysay.formats._contents import (
     Block,
     Documents,
+    Ids,
     Labels,
     Rows,
     one_each,
@@ -35,13 +40,53 @@ from naysay.formats._contents import (
 # ---- Values: how a cell is written, as an Arrow array of many, and how one is read -----------------------------------
 
 
+Cell = str | int  # the key of a query or a document: its id, or its text, or its row number
+
+
 @final
 class Read(NamedTuple):
     """A query or a document that was read."""
 
-    key: str | int  # its id, or its text, or its row number
+    key: Cell
     text: str | None = None  # its text, where the key is another
     score: float = nan
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Reads:
+    """The queries, or the documents, of a block of rows: those of the first row first."""
+
+    keys: list[Cell]
+    counts: list[int]  # of each row
+    texts: list[str | None] | None = None  # where the keys are others
+    scores: list[float] | None = None
+
+    @classmethod
+    def of(cls, values: list[Any], counts: list[int]) -> Reads:
+        """Of keys, and of keys with a text or a score."""
+        if Read not in {*map(type, values)}:
+            return cls(values, counts)
+        reads = [value if type(value) is Read else Read(value) for value in values]
+        return cls([read.key for read in reads], counts, [read.text for read in reads], [read.score for read in reads])
+
+    @property
+    def places(self) -> Ids:
+        """Of each within its row."""
+        return np.arange(len(self.keys)) - np.repeat(offsets(np.array(self.counts))[:-1], self.counts)
+
+    def part(self, chosen: NDArray[np.bool_]) -> Reads:
+        """Those that are chosen."""
+        counts = np.bincount(np.repeat(np.arange(len(self.counts)), self.counts)[chosen], minlength=len(self.counts))
+        texts = None if self.texts is None else [*compress(self.texts, chosen)]
+        scores = None if self.scores is None else [*compress(self.scores, chosen)]
+        return Reads([*compress(self.keys, chosen)], counts.tolist(), texts, scores)
+
+    def one_by_one(self) -> list[Read]:
+        """The same as a list."""
+        texts = self.texts or [None] * len(self.keys)
+        scores = self.scores or [nan] * len(self.keys)
+        return [*map(Read, self.keys, texts, scores)]
 
 
 @final
@@ -67,10 +112,10 @@ class Value:
     read: Callable[[Any], Any]
 
 
-def _read_key(cell: Any) -> Read:
+def _read_key(cell: Any) -> Cell:
     if type(cell) is not str and type(cell) is not int:
         raise_unfit("a string or a whole number", cell)
-    return Read(cell)
+    return cell
 
 
 def _read_text(cell: Any) -> str:
@@ -93,17 +138,15 @@ def _read_label(cell: Any) -> bool:
 
 def _numbers(labels: Labels, documents: Documents) -> Any:
     """Row numbers; pairs of [row number, score] if there are scores."""
-    import pyarrow as pa
-
     rows = pa.array(documents.items, pa.int64())
     if documents.scores is None:
         return rows
     return pa.StructArray.from_arrays([rows, pa.array(documents.scores)], ["number", "score"])
 
 
-def _read_number(cell: Any) -> Read:
+def _read_number(cell: Any) -> int | Read:
     if type(cell) is int:
-        return Read(cell)
+        return cell
     if not isinstance(cell, list) or len(cell) != 2 or type(cell[0]) is not int:
         raise_unfit("a whole number, or [number, score]", cell)
     return Read(cell[0], score=_read_score(cell[1]))
@@ -111,8 +154,6 @@ def _read_number(cell: Any) -> Read:
 
 def _passages(labels: Labels, documents: Documents) -> Any:
     """Objects of docid, title if there are titles, and text."""
-    import pyarrow as pa
-
     parts = {"docid": labels.names(documents.items), "title": labels.titles(documents.items)}
     parts["text"] = labels.texts_or_ids(documents.items)
     known = {name: part for name, part in parts.items() if part is not None}
@@ -130,8 +171,6 @@ def _read_passage(cell: Any) -> Read:
 
 def _objects(labels: Labels, documents: Documents) -> Any:
     """Objects of id, and score if there are scores."""
-    import pyarrow as pa
-
     parts = {"id": labels.names(documents.items)}
     if documents.scores is not None:
         parts["score"] = pa.array(documents.scores)
@@ -149,40 +188,32 @@ def _read_object(cell: Any) -> Read:
 
 def _messages(labels: Labels, documents: Documents) -> Any:
     """Conversations of one message: [{"role": "user", "content": text}]."""
-    import pyarrow as pa
-
     count = len(documents.items)
     parts = [pa.array(["user"] * count, pa.large_string()), labels.texts_or_ids(documents.items)]
     message = pa.StructArray.from_arrays(parts, ["role", "content"])
     return pa.ListArray.from_arrays(pa.array(np.arange(count + 1), pa.int32()), message)
 
 
-def _read_messages(cell: Any) -> Read:
+def _read_messages(cell: Any) -> str:
     """The contents of several messages are joined by line ends."""
     messages = cell if isinstance(cell, list) and cell else [None]
     contents: list[Any] = [each.get("content") if isinstance(each, dict) else None for each in messages]
     if not all(isinstance(content, str) for content in contents):
         raise_unfit("messages with a content, a string,", cell)
-    return Read("\n".join(contents))
+    return "\n".join(contents)
 
 
 def _scores(labels: Labels, documents: Documents) -> Any:
     """Scores; None, which leaves the column out, if there are none."""
-    import pyarrow as pa
-
     return None if documents.scores is None else pa.array(documents.scores, pa.float32())
 
 
 def _relevance(labels: Labels, documents: Documents) -> Any:
     """1 for positives, 0 for negatives; None if scores replace them, as in sentence-transformers."""
-    import pyarrow as pa
-
     return None if documents.scores is not None else pa.array(documents.labels, pa.int64())
 
 
 def _corpus_name(labels: Labels, documents: Documents) -> Any:
-    import pyarrow as pa
-
     return pa.array([labels.name] * len(documents.items), pa.large_string())
 
 
@@ -224,8 +255,6 @@ class Column:
 
     def arrays(self, rows: Rows, queries: Labels, corpus: Labels) -> dict[str, Any]:
         """{name: Arrow array} of what this column writes."""
-        import pyarrow as pa
-
         if self.of == QUERY:
             labels = corpus if self.value is CORPUS else queries
             return {self.name: self.value.write(labels, one_each(rows.queries))}
@@ -251,25 +280,39 @@ class Column:
             raise_unfit("a list", cell)
         return cell
 
-    def read(self, row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-        """What one row has in these columns of the file."""
-        found: list[Any] = []
-        for name in names:
-            try:
-                found += map(self.value.read, self.cells(row, name))
-            except Unfit as error:
-                raise_unfit(f"{error.rule} for {name!r}", row.get(name))
-        return found
+    def read(self, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[list[Any], list[int]]:
+        """What some rows have in these columns of the file, and how many values each has."""
+        values: list[Any] = []
+        counts = []
+        for row in rows:
+            before = len(values)
+            for name in names:
+                try:
+                    values += map(self.value.read, self.cells(row, name))
+                except Unfit as error:
+                    raise_unfit(f"{error.rule} for {name!r}", row.get(name))
+            counts.append(len(values) - before)
+        return values, counts
+
+
+@final
+class ReadBlock(NamedTuple):
+    """Some rows of a file, read."""
+
+    queries: Reads
+    positives: Reads
+    negatives: Reads
+    places: Ids  # of the negatives among the cells of their row that hold them
 
 
 @final
 class ReadRow(NamedTuple):
-    """A row of a file, read."""
+    """The same of one row."""
 
     query: Read
     positives: list[Read]
     negatives: list[Read]
-    places: list[int]  # of the negatives among the cells that hold them
+    places: list[int]
 
 
 _TABLES, _LINES = (".parquet", ".jsonl", ".hf"), (".jsonl",)
@@ -304,8 +347,6 @@ class Format:
 
     def table(self, block: Block, queries: Labels, corpus: Labels) -> Any:
         """Return the rows of a block of anchors as an Arrow table."""
-        import pyarrow as pa
-
         rows = self.rows(block)
         arrays: dict[str, Any] = {}
         for column in self.columns:
@@ -336,44 +377,46 @@ class Format:
                 found[column] = present[:1] or [column.name] * column.lenient
         return found
 
-    def read(self, row: Mapping[str, Any], places: Places) -> ReadRow:
-        """Return what a row holds; raise Unfit for a cell of another kind."""
-        found: dict[str, list[Any]] = {QUERY: [], POSITIVES: [], NEGATIVES: [], DOCUMENTS: []}
-        scores: dict[str, list[float]] = {}
+    def read(self, rows: Sequence[Mapping[str, Any]], places: Places) -> ReadBlock:
+        """Return what some rows hold; raise Unfit for a cell of another kind."""
+        found: dict[str, Reads] = {}
+        scores: dict[str, tuple[list[float], list[int]]] = {}
         labels = None
         for column, names in places.items():
             if not names or column.value is CORPUS:
                 continue
-            values = column.read(row, names)
+            values, counts = column.read(rows, names)
             if column.value is SCORES:
-                scores[column.of] = values
+                scores[column.of] = values, counts
             elif column.value is LABELS:
-                labels = values
+                labels = values, counts
+            elif column.of in found:  # the text of a query, after its id
+                found[column.of] = replace(found[column.of], texts=values)
             else:
-                found[column.of] += values
-        query = found[QUERY]
-        positives = _scored(found[POSITIVES], scores.get(POSITIVES))
-        negatives = _scored(found[NEGATIVES], scores.get(NEGATIVES))
-        in_one_list = bool(found[DOCUMENTS])
-        offset = 0 if in_one_list else len(positives)  # the places of negatives are counted in their own cells
-        both = _scored(found[DOCUMENTS] if in_one_list else positives + negatives, scores.get(DOCUMENTS))
-        places_of_negatives: Sequence[int]
+                found[column.of] = Reads.of(values, counts)
+        for of in (each for each in scores if each in found):
+            found[of] = _scored(scores[of], found[of])[0]
+        if DOCUMENTS not in found:
+            positives, negatives = found[POSITIVES], found[NEGATIVES]
+            if DOCUMENTS in scores:  # one list of scores for both
+                positives, negatives = _scored(scores[DOCUMENTS], positives, negatives)
+            return ReadBlock(found[QUERY], positives, negatives, negatives.places)
+        documents = found[DOCUMENTS]
         if labels is None:  # of a list of documents the first one is the positive
-            n_positives = 1 if in_one_list else offset
-            positives, negatives = both[:n_positives], both[n_positives:]
-            places_of_negatives = range(n_positives, len(both))
-        elif len(labels) == len(both):
-            positives = [document for document, label in zip(both, labels, strict=True) if label]
-            places_of_negatives = [place for place, label in enumerate(labels) if not label]
-            negatives = [both[place] for place in places_of_negatives]
+            is_positive = documents.places == 0
+        elif labels[1] == documents.counts:
+            is_positive = np.array(labels[0], np.bool_)
         else:
-            raise_unfit(f"a label for each of {len(both)} documents", labels)
-        return ReadRow(
-            Read(query[0].key, query[1]) if len(query) == 2 else query[0],
-            positives,
-            negatives,
-            [place - offset for place in places_of_negatives],
-        )
+            raise_unfit(f"a label for each of {len(documents.keys)} documents", labels[0])
+        is_negative = ~is_positive
+        negatives = documents.part(is_negative)
+        return ReadBlock(found[QUERY], documents.part(is_positive), negatives, documents.places[is_negative])
+
+    def read_row(self, row: Mapping[str, Any], places: Places) -> ReadRow:
+        """The same of one row."""
+        block = self.read([row], places)
+        (query,), positives, negatives = (part.one_by_one() for part in block[:3])
+        return ReadRow(query, positives, negatives, block.places.tolist())
 
     def without(self, row: dict[str, Any], places: Places, dropped: Sequence[int], fill: Fill) -> dict[str, Any] | None:
         """The row without the negatives in some places; None if it has none left, or must have all of them.
@@ -391,7 +434,7 @@ class Format:
         changed = dict(row)
         for name in (name for each in (column, *beside) for name in places[each]):
             changed[name] = [cell for place, cell in enumerate(column.cells(row, name)) if place not in dropped]
-        has_negatives = self.keeps or bool(self.read(changed, places).negatives)
+        has_negatives = self.keeps or bool(self.read_row(changed, places).negatives)
         return changed if has_negatives else None
 
     def holds_several_positives(self, places: Places) -> bool:
@@ -432,13 +475,14 @@ class Format:
         return has_column or any(isinstance(row[name], list) for name in numbers)
 
 
-def _scored(documents: list[Read], scores: list[float] | None) -> list[Read]:
-    """Documents with their scores, if there are any."""
-    if scores is None:
-        return documents
-    if len(scores) != len(documents):
-        raise_unfit(f"a score for each of {len(documents)} documents", scores)
-    return [document._replace(score=score) for document, score in zip(documents, scores, strict=True)]
+def _scored(scores: tuple[list[float], list[int]], *parts: Reads) -> list[Reads]:
+    """The documents of all parts with their scores; the list of a row has those of the first part first."""
+    values, counts = scores
+    counts_by_part = np.array([part.counts for part in parts], np.int64)
+    if counts_by_part.sum(axis=0).tolist() != counts:
+        raise_unfit(f"a score for each of {counts_by_part.sum()} documents", values)
+    part_of_score = np.repeat(np.tile(np.arange(len(parts)), len(counts)), counts_by_part.T.ravel())
+    return [replace(part, scores=[*compress(values, part_of_score == place)]) for place, part in enumerate(parts)]
 
 
 def plain_columns(names: Sequence[str]) -> list[str]:

@@ -10,12 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
+import pyarrow as pa
+
 from naysay import tables
+from naysay._packages import need_datasets
 from naysay.checks import raise_invalid
 from naysay.files import draft_of
-from naysay.formats import _writing as writing
 from naysay.formats._formats import ReadRow
 from naysay.formats.read_negatives import format_of, open_rows
+from naysay.formats.write_negatives import check_place, data_set_writer, json_line, parquet_writer
 from naysay.places import table_suffix
 
 # (number of a row, the row) -> {which of its negatives go: whether it becomes a positive}
@@ -39,7 +42,7 @@ def check_rewritable(source: Path, target: Path) -> None:
     wanted = source.with_suffix("").suffix.lower() if source.suffix == ".gz" else table_suffix(source)
     if target.suffix.lower() != wanted:
         raise_invalid("path", f"a file that ends in {wanted!r}, like the set", repr(str(target)))
-    writing.check_place(target)
+    check_place(target)
 
 
 def check_several_positives(source: Path, format: str | None) -> None:
@@ -60,9 +63,9 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
 
     def new_rows() -> Iterator[Row]:
         nonlocal count, kept, filled
-        for number, row in file.rows:
+        for number, row in (pair for block in file.blocks for pair in zip(*block, strict=True)):
             count += 1
-            read = chosen.read(row, places)
+            read = chosen.read_row(row, places)
             changed = {read.places[place]: is_positive for place, is_positive in choose(number, read).items()}
             found = [place for place, is_positive in changed.items() if is_positive]
             row, moved = chosen.with_positives(row, places, found) if found else (row, [])
@@ -86,7 +89,7 @@ def rewrite(source: Path, target: Path, format: str | None, choose: Choose, fill
 def json_as_read(value: Any) -> bytes:
     """JSON in UTF-8; with NaN, infinity or half a surrogate pair, which a file may have, as Python writes them."""
     try:
-        return writing.json_line(value)
+        return json_line(value)
     except ValueError:
         return json.dumps(value).encode()
 
@@ -107,14 +110,12 @@ def _write_document(source: Path, draft: Path, rows: Iterator[Row]) -> None:
 
 def _write_table(source: Path, draft: Path, rows: Iterator[Row]) -> None:
     """Parquet, or a data set, with the schema of the source."""
-    import pyarrow as pa
-
     if source.suffix.lower() == ".hf":
-        schema = writing.need_datasets().load_from_disk(str(source)).features.arrow_schema
-        writer = writing.data_set_writer(draft, schema)
+        schema = need_datasets().load_from_disk(str(source)).features.arrow_schema
+        writer = data_set_writer(draft, schema)
     else:
         schema = tables.parquet_schema(source)
-        writer = writing.parquet_writer(draft, schema)
+        writer = parquet_writer(draft, schema)
     with writer as write:
         while block := list(islice(rows, _ROWS)):
             write(pa.Table.from_pylist(block, schema=schema))

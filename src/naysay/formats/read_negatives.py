@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import tables
+from naysay._packages import need_datasets
+from naysay._rows import offsets
 from naysay.checks import public, raise_invalid, shown
-from naysay.formats._formats import FORMATS, Format, Read, ReadRow, Unfit, format_called, plain_columns, raise_unfit
-from naysay.formats._writing import need_datasets
+from naysay.formats._formats import FORMATS, Format, ReadBlock, Reads, Unfit, format_called, plain_columns, raise_unfit
 from naysay.places import check_table, table_suffix
 from naysay.positives import Positives
 
 Ids = NDArray[np.int64]
 _ROWS = 4096  # rows of a data set that are read at a time
 _MANY = 1 << 24  # rows that fit in memory even if most of them are empty
+_NONE = np.empty(0, np.int64)
 _NO_LABELS = "Scores alone do not say which documents are positives."
 
 
@@ -99,12 +100,17 @@ def read_file(path: Path, format: str | None) -> TrainingFile:
     chosen = format_of(file, name)
     places = chosen.places(file.names)
     collector = _Collector(chosen)
-    for number, row in file.rows:
+    for numbers, rows in file.blocks:
         try:
-            collector.add(chosen.read(row, places))
-        except Unfit as error:
-            rule = f"a file with {error.rule} in every {file.where}"
-            raise_invalid("path", rule, f"{shown(error.cell)} in {file.where} {number}")
+            collector.add(chosen.read(rows, places))
+        except Unfit:
+            for number, row in zip(numbers, rows, strict=True):  # to find the first row that does not fit
+                try:
+                    collector.add(chosen.read([row], places))
+                except Unfit as error:
+                    rule = f"a file with {error.rule} in every {file.where}"
+                    raise_invalid("path", rule, f"{shown(error.cell)} in {file.where} {number}")
+            raise
     return collector.finished(file.path)
 
 
@@ -120,7 +126,7 @@ class RowFile(NamedTuple):
     path: Path
     names: tuple[str, ...]  # the columns: of the schema, or of the first line
     first: Any  # the first row as it is in the file, an object or an array; None for an empty file
-    rows: Iterator[tuple[int, dict[str, Any]]]  # with their numbers
+    blocks: Blocks  # of rows, as objects
     where: str  # "line" or "row": what the numbers count
 
 
@@ -170,12 +176,13 @@ def _numbered(path: Path, blocks: Iterator[list[Any]]) -> Blocks:
             start += len(rows)
 
 
-def _objects(path: Path, blocks: Blocks, first: Any, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number, object) of all rows; raise for one that is not an object, or not an array, like the first."""
+def _objects(path: Path, blocks: Blocks, first: Any, where: str) -> Blocks:
+    """Yield the same blocks with rows as objects; raise for one that is not an object, or an array, like the first."""
     kind = list if isinstance(first, list) else dict
     for numbers, rows in blocks:
-        tables.check_rows("path", path, kind, where, numbers, rows)
-        yield from zip(numbers, map(_as_object, rows), strict=True)
+        if rows:
+            tables.check_rows("path", path, kind, where, numbers, rows)
+            yield numbers, [*map(_as_object, rows)]
 
 
 def _as_object(row: Any) -> dict[str, Any]:
@@ -228,24 +235,26 @@ class _Side:
         self.index.default_factory = self.index.__len__
         self.texts: dict[str | int, str] = {}
 
-    def numbers(self, reads: Sequence[Read]) -> list[int]:
+    def numbers(self, reads: Reads) -> Ids:
         """The numbers of some of them."""
-        for read in reads:
-            if type(read.key) is not self.kind:
-                self.kind = self.kind or type(read.key)
-                if type(read.key) is not self.kind:
-                    wanted = "whole numbers" if self.kind is int else "strings"
-                    raise_unfit(f"{self.what} that are {wanted} throughout", read.key)
-            if self.kind is int and not 0 <= int(read.key) < 1 << 62:
-                raise_unfit(f"{self.what} numbered from 0", read.key)
-            if read.text is not None and self.texts.setdefault(read.key, read.text) != read.text:
-                raise_unfit(f"one text for each of its {self.what}", read.key)
-        return [self.index[read.key] for read in reads]
+        if self.kind is None and reads.keys:
+            self.kind = type(reads.keys[0])
+        if {*map(type, reads.keys)} - {self.kind}:
+            wanted = "whole numbers" if self.kind is int else "strings"
+            other = next(key for key in reads.keys if type(key) is not self.kind)
+            raise_unfit(f"{self.what} that are {wanted} throughout", other)
+        for key in reads.keys if self.kind is int else ():
+            if not 0 <= int(key) < 1 << 62:
+                raise_unfit(f"{self.what} numbered from 0", key)
+        for key, text in zip(reads.keys, reads.texts or (), strict=False):
+            if text is not None and self.texts.setdefault(key, text) != text:
+                raise_unfit(f"one text for each of its {self.what}", key)
+        return np.array([self.index[key] for key in reads.keys], np.int64)
 
-    def rows(self, order: Ids) -> tuple[Ids, int]:
-        """(m,) the row of each number, and how many rows there are: row numbers as in the file, others by `order`."""
+    def rows(self, row_of_number: Ids) -> tuple[Ids, int]:
+        """(m,) the row of each number, and how many rows there are: row numbers are those of the file."""
         if self.kind is not int:
-            return order, len(order)
+            return row_of_number, len(row_of_number)
         rows = np.array(list(self.index), np.int64)
         size = int(rows.max()) + 1
         if size > max(_MANY, 100 * len(rows)):  # database keys, of which most rows would be empty
@@ -253,12 +262,12 @@ class _Side:
             raise_invalid("path", rule, f"{size - 1} among {len(rows)} of them")
         return rows, size
 
-    def names_and_texts(self, order: Ids, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
+    def names_and_texts(self, row_of_number: Ids, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
         """(ids, texts) of all rows; either may be None."""
         if self.kind is not str:
             return None, None
         keys = list(self.index)
-        names = [str(keys[number]) for number in np.argsort(order).tolist()]
+        names = [str(keys[number]) for number in np.argsort(row_of_number).tolist()]
         if self.texts:
             return names, [self.texts.get(name, "") for name in names]
         return (None, names) if are_texts else (names, None)
@@ -269,19 +278,22 @@ class _Pairs:
     """Pairs of a query and a document, by their numbers, with scores."""
 
     def __init__(self) -> None:
-        self.anchors, self.items, self.scores = array("q"), array("q"), array("f")
+        self.anchors, self.items, self.scores = [_NONE], [_NONE], [np.empty(0, np.float32)]
 
-    def add(self, anchor: int, items: list[int], documents: Sequence[Read]) -> None:
-        self.anchors.extend([anchor] * len(items))
-        self.items.extend(items)
-        self.scores.extend([document.score for document in documents])
+    def add(self, queries: Ids, items: Ids, documents: Reads) -> None:
+        """Add the documents of some rows."""
+        self.anchors.append(np.repeat(queries, documents.counts))
+        self.items.append(items)
+        scores = np.full(len(items), np.nan) if documents.scores is None else np.array(documents.scores, np.float64)
+        with np.errstate(over="ignore"):  # of numbers too large for float32, which are infinite
+            self.scores.append(scores.astype(np.float32))
 
     def distinct(self, queries: Ids, documents: Ids) -> tuple[Ids, Ids, NDArray[np.float32]]:
         """(anchors, items, scores) of the distinct pairs as rows, by anchor, in order of first occurrence."""
-        anchors, items = queries[np.array(self.anchors, np.int64)], documents[np.array(self.items, np.int64)]
+        anchors, items = queries[np.concatenate(self.anchors)], documents[np.concatenate(self.items)]
         _, first = np.unique(anchors * (1 + documents.max(initial=0)) + items, return_index=True)
         first = first[np.lexsort((first, anchors[first]))]
-        return anchors[first], items[first], np.array(self.scores, np.float32)[first]
+        return anchors[first], items[first], np.concatenate(self.scores)[first]
 
 
 @final
@@ -292,32 +304,35 @@ class _Collector:
         self.chosen = chosen
         self.queries, self.corpus = _Side("queries"), _Side("documents")
         self.positives, self.negatives = _Pairs(), _Pairs()
-        self.first_positives = array("q")  # for each negative the first positive of its row, -1 for none
+        self.first_positives = [_NONE]  # for each negative the first positive of its row, -1 for none
         self.rows = 0
 
-    def add(self, row: ReadRow) -> None:
-        """Add a row."""
-        (anchor,) = self.queries.numbers([row.query])
-        positives, negatives = self.corpus.numbers(row.positives), self.corpus.numbers(row.negatives)
-        self.positives.add(anchor, positives, row.positives)
-        self.negatives.add(anchor, negatives, row.negatives)
-        self.first_positives.extend([positives[0] if positives else -1] * len(negatives))
-        self.rows += 1
+    def add(self, block: ReadBlock) -> None:
+        """Add some rows."""
+        queries = self.queries.numbers(block.queries)
+        positives, negatives = self.corpus.numbers(block.positives), self.corpus.numbers(block.negatives)
+        self.positives.add(queries, positives, block.positives)
+        self.negatives.add(queries, negatives, block.negatives)
+        starts = offsets(np.array(block.positives.counts))[:-1]
+        firsts = np.where(block.positives.counts, np.append(positives, -1)[starts], -1)
+        self.first_positives.append(np.repeat(firsts, block.negatives.counts))
+        self.rows += len(queries)
 
     def _duplicates(self) -> int:
         """Negatives that repeat another one of the same anchor and first positive."""
-        slots = np.array([self.negatives.anchors, self.first_positives, self.negatives.items], np.int64)
+        parts = self.negatives.anchors, self.first_positives, self.negatives.items
+        slots = np.stack([np.concatenate(part) for part in parts])
         is_again = np.diff(slots[:, np.lexsort(slots)], axis=1) == 0
         return int(is_again.all(axis=0).sum())
 
     def finished(self, path: Path) -> TrainingFile:
         """Return everything as arrays; a repeated pair is kept once, with its first score."""
-        occurrences = np.concatenate([np.array(pairs.items, np.int64) for pairs in (self.positives, self.negatives)])
+        occurrences = np.concatenate([*self.positives.items, *self.negatives.items])
         used, first = np.unique(occurrences, return_index=True)
-        order = np.empty(len(used), np.int64)  # documents are numbered by their first occurrence, positives first
-        order[np.argsort(first)] = np.arange(len(used))
-        query_order = np.arange(len(self.queries.index))
-        (queries, n_queries), (documents, n_documents) = self.queries.rows(query_order), self.corpus.rows(order)
+        document_rows = np.empty(len(used), np.int64)  # by their first occurrence, positives first
+        document_rows[np.argsort(first)] = np.arange(len(used))
+        query_rows = np.arange(len(self.queries.index))
+        (queries, n_queries), (documents, n_documents) = self.queries.rows(query_rows), self.corpus.rows(document_rows)
         anchors, items, scores = self.negatives.distinct(queries, documents)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
         shape = (n_queries, int(places.max(initial=-1)) + 1)
@@ -326,8 +341,8 @@ class _Collector:
         pair_anchors, pair_items, pair_scores = self.positives.distinct(queries, documents)
         by_item = np.lexsort((pair_items, pair_anchors))  # the order of `Positives.pairs`
         are_texts = self.chosen.text_only
-        query_ids, query_texts = self.queries.names_and_texts(query_order, are_texts=are_texts)
-        corpus_ids, corpus_texts = self.corpus.names_and_texts(order, are_texts=are_texts)
+        query_ids, query_texts = self.queries.names_and_texts(query_rows, are_texts=are_texts)
+        corpus_ids, corpus_texts = self.corpus.names_and_texts(document_rows, are_texts=are_texts)
         return TrainingFile(
             path=path,
             format=self.chosen.name,

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import nan
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
-from naysay.files import draft_of
+from naysay.files import check_target, draft_of
 from naysay.formats._contents import Labels, check_distinct, labels_of, strings
-from naysay.formats._writing import check_place
 from naysay.search.exact import Found
 from naysay.tables import line_blocks
 from naysay.vocabulary import Vocabulary
@@ -93,18 +92,15 @@ def read_run(
         tag = tag or fields[5]
         lines += 1
         query, document = queries.get(fields[0]), documents.get(fields[2])
-        if unknown == "raise":
-            _check_name("query_ids", query, fields[0], number)
-            _check_name("corpus_ids", document, fields[2], number)
-        if query is None:
-            dropped["unknown query"] += 1
-        elif document is None:
-            dropped["unknown document"] += 1
-        else:
-            anchors.append(query)
-            items.append(document)
-            scores.append(_score(fields[4], number))
-            kept_lines.append(number)
+        if query is None or document is None:
+            if unknown == "raise":
+                _raise_unknown(*(("query_ids", fields[0]) if query is None else ("corpus_ids", fields[2])), number)
+            dropped["unknown query" if query is None else "unknown document"] += 1
+            continue
+        anchors.append(query)
+        items.append(document)
+        scores.append(_score(fields[4], number))
+        kept_lines.append(number)
     columns = (np.array(anchors, np.int64), np.array(items, np.int64), np.array(scores, np.float32))
     _check_once(*columns[:2], np.array(kept_lines, np.int64))
     found, below_depth = _ranked(*columns, len(queries), most)
@@ -139,7 +135,7 @@ def write_run(
         0 Q0 0 2 0.25 naysay
     """
     target = Path(path)
-    check_place(target)
+    check_target("path", target)
     queries = labels_of("query", len(found.ids), ids=query_ids)
     size = int(found.ids.max(initial=-1)) + 1 if corpus_ids is None else len(corpus_ids)
     corpus = labels_of("corpus", size, ids=corpus_ids)
@@ -198,10 +194,9 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
-def _check_name(parameter: str, row: int | None, name: str, number: int) -> None:
-    if row is None:
-        advice = "Pass 'drop' for `unknown` to leave such lines out."
-        raise_invalid(parameter, "all the names in the run", f"no {shown(name)} in line {number}", advice)
+def _raise_unknown(parameter: str, name: str, number: int) -> NoReturn:
+    advice = "Pass 'drop' for `unknown` to leave such lines out."
+    raise_invalid(parameter, "all the names in the run", f"no {shown(name)} in line {number}", advice)
 
 
 def _score(text: str, number: int) -> float:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._packages import need_datasets
 from naysay._rows import offsets
 from naysay.arrays import to_numpy
 from naysay.checks import (
@@ -23,13 +29,21 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
+from naysay.files import check_target, draft_of
 from naysay.formats import runs
-from naysay.formats._contents import Ids, Labels, labels_of
+from naysay.formats._contents import Block, Ids, Labels, Scores, labels_of
 from naysay.formats._formats import FORMATS, Format, format_called
-from naysay.formats._writing import Contents, check_place, write_contents
+from naysay.places import Url
 from naysay.positives import POSITIVE, Positives
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 16  # anchors whose negatives are compared with known pairs at a time
+Write = Callable[[Any], None]  # writes an Arrow table
+_FIRST_BLOCK, _MOST_CELLS = 64, 8192  # negatives of a block: a few at first, as texts may be long, then more
+_BLOCK_BYTES = 1 << 23  # bytes of a block from which on the next ones do not grow
+_GROUP = 1 << 25  # bytes of a row group of Parquet, or of a batch of Arrow
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # which end a line for `str.splitlines`: JSON can escape them
+_DATA_SET = re.compile(r"(dataset_info|state|dataset_dict)\.json|(data|cache)-[\w-]+\.arrow|indices\.arrow")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 @final
@@ -116,34 +130,39 @@ def write_negatives(
     negatives = whole_numbers("ids", to_numpy(ids), "(n, k)").astype(np.int64, copy=False)
     if not negatives.shape[1]:
         raise_invalid("ids", "of shape (n, k), k at least 1", f"shape {negatives.shape}")
-    check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
+    has_titles = corpus_titles is not None
+    check_options(name, target, short, corpus_path, tag, with_scores=with_scores, has_titles=has_titles)
     check_kind("positives", positives, Positives, "a Positives")
     queries = labels_of("query", len(negatives), ids=query_ids, texts=query_texts)
-    sized = any(values is not None for values in (corpus_ids, corpus_texts, corpus_titles))
-    size = None if sized else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
+    has_names = any(values is not None for values in (corpus_ids, corpus_texts, corpus_titles))
+    size = None if has_names else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
     corpus_name = "" if corpus_path is None else Path(corpus_path).name
     corpus = labels_of("corpus", size, ids=corpus_ids, texts=corpus_texts, titles=corpus_titles, name=corpus_name)
     check_range("ids", negatives, corpus.n, "documents", least=-1)
     _check_known(positives, negatives, corpus.n)
-    used = with_scores or name == "trec"
-    number = _score_array("scores", scores, negatives.shape, (negatives >= 0) & used)
+    has_scores = with_scores or name == "trec"
+    negative_scores = _score_array("scores", scores, negatives.shape, (negatives >= 0) & has_scores)
     if name == "trec":
-        if number is None:
+        if negative_scores is None:
             raise_invalid("scores", "given for the format 'trec'", None)
-        rows = runs.write_lines(target, negatives, number, queries, corpus, "naysay" if tag is None else tag)
+        rows = runs.write_lines(target, negatives, negative_scores, queries, corpus, "naysay" if tag is None else tag)
         return Written(target, "trec", rows)
     chosen = FORMATS[name]
-    indptr, items, kept = _pairs(positives, len(negatives))
-    beside = _score_array("positive_scores", positive_scores, kept.shape, kept & used)
-    number, beside = (number, None if beside is None else beside[kept]) if with_scores else (None, None)
-    _check_needs(chosen, target, queries, corpus)
-    if with_scores and chosen.scores == "none":
-        raise_invalid("with_scores", f"False for the format {name!r}, which has no place for scores", True)
-    if with_scores and number is None:
+    indptr, items, is_positive = _pairs(positives, len(negatives))
+    known_scores = _score_array("positive_scores", positive_scores, is_positive.shape, is_positive & has_scores)
+    if not with_scores:
+        negative_scores = known_scores = None
+    elif known_scores is not None:
+        known_scores = known_scores[is_positive]
+    for side, labels in (("query", queries), ("corpus", corpus)):
+        if side in chosen.texts and labels.texts_of is None:
+            advice = "Pass query_texts and corpus_texts, or write row numbers and names with format='ids'."
+            raise_invalid(f"{side}_texts", f"given for the format {name!r}", None, advice)
+    if with_scores and negative_scores is None:
         raise_invalid("scores", "given for a file with scores", None)
-    if with_scores and chosen.scores == "both" and beside is None:
+    if with_scores and chosen.scores == "both" and known_scores is None:
         raise_invalid("positive_scores", f"given for a file with scores in the format {name!r}", None)
-    contents = Contents(negatives, number, indptr, items, beside, queries, corpus)
+    contents = Contents(negatives, negative_scores, indptr, items, known_scores, queries, corpus)
     dropped = _dropped(chosen, contents, short)
     rows = write_contents(target, chosen, contents, corpus_path)
     return Written(target, name, rows, dropped)
@@ -172,9 +191,18 @@ def _dropped(chosen: Format, contents: Contents, short: str | None) -> dict[str,
     return {reason: int(anchors.sum()) for reason, anchors in reasons.items() if anchors.any()}
 
 
-def check_options(name: str, short: str | None, corpus_path: str | None, tag: str | None, *, titles: bool) -> None:
-    """Raise for options that have no effect on the format, and for one that is missing."""
-    if titles and name != "tevatron":
+def check_options(
+    name: str,
+    target: Path | Url,
+    short: str | None,
+    corpus_path: str | None,
+    tag: str | None,
+    *,
+    with_scores: bool = False,
+    has_titles: bool = False,
+) -> None:
+    """Raise for options that do not fit the format, and for one that is missing."""
+    if has_titles and name != "tevatron":
         advice = "Join titles and texts first."
         raise_invalid("corpus_titles", f"left out for the format {name!r}", "titles", advice)
     if short is not None:
@@ -187,17 +215,14 @@ def check_options(name: str, short: str | None, corpus_path: str | None, tag: st
     if corpus_path is None and name == "nemo":
         advice = "It is the folder of the corpus that the documents' ids are of."
         raise_invalid("corpus_path", "given for the format 'nemo'", None, advice)
-
-
-def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) -> None:
-    """Raise if the format has another kind of file, or needs texts that are missing."""
-    if target.suffix.lower() not in chosen.suffixes:
-        rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {chosen.name!r}"
+    if name == "trec":
+        return
+    suffixes = FORMATS[name].suffixes
+    if target.suffix.lower() not in suffixes:
+        rule = f"a file that ends in {' or '.join(suffixes)} for the format {name!r}"
         raise_invalid("path", rule, repr(str(target)))
-    for side, labels in (("query", queries), ("corpus", corpus)):
-        if side in chosen.texts and labels.texts_of is None:
-            advice = "Pass query_texts and corpus_texts, or write row numbers and names with format='ids'."
-            raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None, advice)
+    if with_scores and FORMATS[name].scores == "none":
+        raise_invalid("with_scores", f"left out for the format {name!r}, which has no place for scores", True)
 
 
 def _check_known(positives: Positives, ids: Ids, n_items: int) -> None:
@@ -232,3 +257,191 @@ def _score_array(
         number = scores.astype(np.float32)
     check_all(parameter, number, np.isfinite(number) | ~used, "finite")
     return number
+
+
+# ---- a file, block by block, which appears whole or not at all -------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """All that is written."""
+
+    ids: Ids  # (n, k) negatives, -1 empty
+    scores: Scores | None  # (n, k)
+    indptr: Ids  # (n + 1,) where the positives of each anchor begin in `items`
+    items: Ids  # the positives, without pairs whose relation is "ignore"
+    positive_scores: Scores | None  # one for each of `items`
+    queries: Labels
+    corpus: Labels
+
+    def tables(self, chosen: Format) -> Iterator[tuple[int, Any]]:
+        """Yield (anchors, Arrow table) of all anchors in order. An anchor is never split."""
+        cells_before = np.cumsum(np.maximum(1, np.diff(self.indptr)) * self.ids.shape[1])
+        start, cells = 0, _FIRST_BLOCK
+        while start < len(self.ids):
+            done = cells_before[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(cells_before, done + cells, side="right")))
+            table = chosen.table(self._block(start, stop), self.queries, self.corpus)
+            yield stop - start, table
+            start = stop
+            is_large = table.nbytes > _BLOCK_BYTES
+            cells = max(1, cells // 2) if is_large else min(_MOST_CELLS, 2 * cells)
+
+    def schema(self, chosen: Format) -> Any:
+        """The columns and their types, which a block without anchors has, too."""
+        return chosen.table(self._block(0, 0), self.queries, self.corpus).schema
+
+    def _block(self, start: int, stop: int) -> Block:
+        pairs = slice(self.indptr[start], self.indptr[stop])
+        return Block(
+            anchors=np.arange(start, stop),
+            ids=self.ids[start:stop],
+            scores=None if self.scores is None else self.scores[start:stop],
+            pair_rows=np.repeat(np.arange(stop - start), np.diff(self.indptr[start : stop + 1])),
+            pair_items=self.items[pairs],
+            pair_scores=None if self.positive_scores is None else self.positive_scores[pairs],
+        )
+
+
+def check_place(path: Path) -> None:
+    """Raise unless a training file can be written at `path`."""
+    if path.suffix.lower() != ".hf":
+        check_target("path", path)
+    elif not path.parent.is_dir():
+        raise_invalid("path", "in an existing folder", repr(str(path)))
+    elif path.exists() and not (path / "dataset_info.json").is_file():  # what may be replaced is a data set
+        raise_invalid("path", "new, or a data set on disk", repr(str(path)))
+    for file in path.iterdir() if path.is_dir() else ():
+        if _DATA_SET.fullmatch(file.name) is None:  # it would be removed with the data set
+            raise_invalid("path", "a data set and nothing else", f"{str(path)!r}, which holds {file.name!r}")
+
+
+def write_contents(
+    target: Path,
+    chosen: Format,
+    contents: Contents,
+    corpus_path: str | None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write everything to `target`, by way of a draft, and return the number of rows.
+
+    `corpus_path` is for NeMo's header; `on_progress` is called with the number of anchors of each block.
+    """
+    kind = target.suffix.lower()
+    rows = 0
+    with draft_of(target, "path") as draft:
+        if kind == ".parquet":
+            writer = parquet_writer(draft, contents.schema(chosen))
+        elif kind == ".hf":
+            writer = data_set_writer(draft, contents.schema(chosen))
+        elif kind == ".json":
+            header = json_line({"corpus": {"path": corpus_path}}).removesuffix(b"}")
+            writer = _json(draft, header + b', "data": [\n', b",\n", b"\n]}\n")
+        else:
+            writer = _json(draft, arrays=chosen.arrays)
+        with writer as write:
+            for anchors, table in contents.tables(chosen):
+                write(table)
+                rows += table.num_rows
+                on_progress(anchors)
+    return rows
+
+
+# ---- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def json_line(row: Any) -> bytes:
+    """Return a row as JSON in UTF-8, in which what some readers take for the end of a line is escaped."""
+    text = _ENCODER.encode(row)
+    if not text.isascii():
+        text = _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text.encode()
+
+
+@contextmanager
+def _json(
+    draft: Path, head: bytes = b"", between: bytes = b"\n", tail: bytes = b"\n", *, arrays: bool = False
+) -> Iterator[Write]:
+    """Write JSON objects, or arrays, one a line; `head` and `tail` make one document of them."""
+    with draft.open("wb", buffering=1 << 20) as stream:
+        stream.write(head)
+        before = b""
+
+        def write(table: Any) -> None:
+            nonlocal before
+            for row in _with_short_numbers(table).to_pylist():
+                stream.writelines((before, json_line(_as_array(row) if arrays else row)))
+                before = between
+
+        yield write
+        if before or head:
+            stream.write(tail)
+
+
+def _as_array(row: dict[str, Any]) -> list[Any]:
+    """The values of a row; a passage with its score is [passage, score]."""
+    return [list(value.values()) if isinstance(value, dict) else value for value in row.values()]
+
+
+def _with_short_numbers(table: Any) -> Any:
+    """The same table with float32 as the shortest decimals that round to them: 0.1, not 0.10000000149011612."""
+    for place, each in enumerate(table.schema):
+        if "float" in str(each.type):
+            column = table.column(place)
+            for wanted in (pa.string(), pa.float64()):
+                column = column.cast(with_types(each.type, {pa.float32(): wanted}))
+            table = table.set_column(place, each.name, column)
+    return table
+
+
+def with_types(kind: Any, wanted: Mapping[Any, Any]) -> Any:
+    """An Arrow type in which some types are others, also inside of lists and objects."""
+    if pa.types.is_list(kind):
+        return pa.list_(with_types(kind.value_type, wanted))
+    if pa.types.is_struct(kind):
+        return pa.struct([(each.name, with_types(each.type, wanted)) for each in kind])
+    return wanted.get(kind, kind)
+
+
+# ---- Parquet and data sets -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def parquet_writer(draft: Path, schema: Any) -> Iterator[Write]:
+    """Write Parquet in row groups of about 32 MB."""
+    with pq.ParquetWriter(draft, schema, compression="zstd") as file, _grouped(file) as write:
+        yield write
+
+
+@contextmanager
+def data_set_writer(draft: Path, schema: Any) -> Iterator[Write]:
+    """Write a folder for `datasets.load_from_disk`; the rows pass through one Arrow file beside it."""
+    datasets = need_datasets()
+    stream = draft.with_name(draft.name + ".arrow")
+    try:
+        with pa.ipc.new_stream(stream, schema) as file, _grouped(file) as write:
+            yield write
+        data = datasets.Dataset.from_file(str(stream))
+        data.save_to_disk(str(draft), num_shards=None if len(data) else 1)  # by default 0 for no rows, not to be read
+    finally:
+        stream.unlink(missing_ok=True)
+
+
+@contextmanager
+def _grouped(file: Any) -> Iterator[Write]:
+    """Collect blocks into larger tables, written by `file.write_table`."""
+    waiting: list[Any] = []
+
+    def flush() -> None:
+        if waiting:
+            file.write_table(pa.concat_tables(waiting))
+            waiting.clear()
+
+    def write(table: Any) -> None:
+        waiting.append(table)
+        if sum(part.nbytes for part in waiting) > _GROUP:
+            flush()
+
+    yield write
+    flush()

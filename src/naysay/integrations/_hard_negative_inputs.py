@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown, shown_names
+from naysay.checks import check_bool, check_one_of, check_whole, raise_invalid, shown, shown_names
 from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.encode._inputs import distinct, text_array
-from naysay.encode.texts import check_encoder
 from naysay.mining.judge import check_judge, check_judge_text, judge_of
-from naysay.mining.known import pairs_of
+from naysay.mining.problem import pairs_of
 from naysay.positives import IGNORE, Positives
 from naysay.search._scores import METRICS
 from naysay.tables import data_set_columns, data_set_table, is_data_set
@@ -161,18 +160,6 @@ def check_switches(switches: Mapping[str, Any], processes: Any, model: Any) -> N
     if processes and not hasattr(model, "start_multi_process_pool"):
         rule = "False where the model has no method start_multi_process_pool"
         raise_invalid("use_multi_process", rule, shown(processes))
-
-
-def checked_bounds(given: Mapping[str, Any]) -> dict[str, float]:
-    """Return the margins and bounds that are not None; raise for one that is not a finite number."""
-    return {name: check_number(name, value, finite=True) for name, value in given.items() if value is not None}
-
-
-def check_model(model: Any, cross_encoder: Any) -> None:
-    """Raise for models without the methods that are needed."""
-    check_encoder(model)
-    if cross_encoder is not None and not callable(getattr(cross_encoder, "predict", None)):
-        raise_invalid("cross_encoder", "an object with a method predict(pairs)", type(cross_encoder).__name__)
 
 
 def read_judge(judge: Any, n_anchors: int, *, rescored: bool) -> Any:

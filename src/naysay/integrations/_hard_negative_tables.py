@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.formats._contents import Block, labels_of
 from naysay.formats._formats import FORMATS as _FORMATS
 from naysay.formats._formats import format_called
-from naysay.formats._writing import with_types
+from naysay.formats.write_negatives import with_types
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negatives import Picked
 

@@ -17,10 +17,9 @@ from naysay.kernels.threads import threads
 from naysay.mining.auto import choose_judge, judge_by_scores
 from naysay.mining.candidates import Candidates, Reason
 from naysay.mining.judge import Judge
-from naysay.mining.known import known_rows
 from naysay.mining.options import MiningOptions
 from naysay.mining.pipeline import copies_of
-from naysay.mining.problem import Problem, checked_problem
+from naysay.mining.problem import Problem, checked_problem, known_rows
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.reviewing import choose_reviewed_judge
 from naysay.mining.take import Selection, select, slots_of
@@ -108,7 +107,7 @@ def pick(
     *,
     rescore: ScorePairs | None,
     judge: Any,
-    asked: Mapping[str, Any],
+    review_options: Mapping[str, Any],
 ) -> Picked:
     """Return the negatives of each query.
 
@@ -122,43 +121,33 @@ def pick(
     else:
         positive_scores = answers_of(rescore, anchors, items, _PAIRS, "cross_encoder")
     lowest = lowest_of(anchors, positive_scores, queries.n)
-    one = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
     problem = None
     if judge == "auto" and rescore is None:
-        problem = _problem(queries, corpus, pairs, excluded, metric, rules, asked)
+        problem = _problem(queries, corpus, pairs, excluded, metric, rules, review_options)
         judge = choose_judge(problem) if problem.options.reviewer is None else choose_reviewed_judge(problem)
     else:
-        judge = judge_by_scores(judge, lowest, positive_scores[one])
-    deep = min(rules.last, corpus.n)
-    read = min(judge.reads + _BEHIND - 1, corpus.n) if judge.reads else 0  # a posterior reads more than may be taken
-    deep = max(deep, read)
-    enough = deep
-    if rescore is None:
-        enough = min(deep, max(read, rules.enough(choosy=judge.detector is not None)))
-    exact = Exact(corpus, metric, budget=budget_of(deep, corpus, threads()))
+        one_of_each = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
+        judge = judge_by_scores(judge, lowest, positive_scores[one_of_each])
+    first_depth, last_depth = _depths(rules, judge, corpus.n, rescored=rescore is not None)
+    # Enough for any corpus, and no more: a search scores six times `last_depth` pairs of a query exactly, keeps a norm
+    # of each document, and each thread reads a part of the file.
+    scored_rows = min(corpus.n, 6 * last_depth + 256)
+    budget = _BUDGET + 16 * corpus.n + 32 * scored_rows * (corpus.width + 1) + (threads() << 24)
+    exact = Exact(corpus, metric, budget=budget)
     search = _Search(exact, queries, pairs, excluded, rules, rescore, judge, lowest)
-    ids, scores = np.empty((queries.n, rules.count), np.int64), np.empty((queries.n, rules.count), np.float32)
-    counts, cut = Counter[str](), False
-    waiting, depth = [np.arange(queries.n)], enough
-    while waiting:
-        step = max(1, min(_SLOTS // depth, _NUMBERS // queries.width))
-        open_rows = np.concatenate(waiting)
-        waiting = []
-        for start in range(0, len(open_rows), step):
-            rows = open_rows[start : start + step]
-            candidates, broken = search.candidates(rows, depth)
-            taken = slots_of(candidates, rules.count)
-            ids[rows], scores[rows] = taken["ids"], taken["scores"]
-            missing = taken["ids"][:, -1] < 0
-            again = missing & (candidates.ids[:, -1] >= 0) & (depth < deep)  # a deeper search finds more
-            at_end = np.count_nonzero(candidates.filled, axis=1) >= rules.last
-            cut |= depth == deep and rules.last < corpus.n and bool((missing & at_end).any())
-            _count(counts, candidates, broken, ~again)
-            waiting += [rows[again]] if again.any() else []
-        depth = min(_DEEPER * depth, deep)
+    ids, scores, counts, cut = search.negatives(first_depth, last_depth)
     considered = counts.pop(_CONSIDERED, 0)
     rule = "" if problem is None else judge.describe(ids, scores)
     return Picked(ids, scores, positive_scores, considered, dict(counts), cut, rule)
+
+
+def _depths(rules: Rules, judge: Judge, n_documents: int, *, rescored: bool) -> tuple[int, int]:
+    """The depth of the first search, and of the last one of anchors that lose too many."""
+    read_by_judge = min(judge.reads + _BEHIND - 1, n_documents) if judge.reads else 0  # more than may be taken
+    last = max(min(rules.last, n_documents), read_by_judge)
+    if rescored:  # the order of all candidates changes
+        return last, last
+    return min(last, max(read_by_judge, rules.enough(choosy=judge.detector is not None))), last
 
 
 def _problem(
@@ -168,10 +157,10 @@ def _problem(
     excluded: Positives,
     metric: str,
     rules: Rules,
-    asked: Mapping[str, Any],
+    review_options: Mapping[str, Any],
 ) -> Problem:
-    """The problem that judge="auto" of `mine` is chosen for; `asked` are a reviewer and its number of answers."""
-    texts = None if asked["reviewer"] is None else (pairs.queries.to_pylist(), pairs.corpus.to_pylist())
+    """The problem that judge="auto" of `mine` is chosen for."""
+    texts = None if review_options["reviewer"] is None else (pairs.queries.to_pylist(), pairs.corpus.to_pylist())
     options = MiningOptions(
         metric=metric,
         seed=rules.seed,
@@ -179,7 +168,7 @@ def _problem(
         rank_range=(rules.first, None) if rules.first > 1 else None,
         keep_own_text=True,
         texts=texts,
-        **asked,
+        **review_options,
     )
     known = pairs.known().with_ignored(*excluded.pairs())
     problem = checked_problem(queries, corpus, known, None, min(rules.count, corpus.n), {}, options)
@@ -201,6 +190,35 @@ class _Search:
     rescore: ScorePairs | None
     judge: Judge
     lowest: Scores
+
+    def negatives(self, depth: int, last_depth: int) -> tuple[Ids, Scores, Counter[str], bool]:
+        """(n, k) ids and scores of all queries, counts of the other candidates, and whether the last rank cut some off.
+
+        A query that is short is searched again, deeper, as long as that may find more.
+        """
+        n, rules = self.queries.n, self.rules
+        ids, scores = np.empty((n, rules.count), np.int64), np.empty((n, rules.count), np.float32)
+        counts, cut = Counter[str](), False
+        pending = np.arange(n)
+        while len(pending):
+            rows_at_once = max(1, min(_SLOTS // depth, _NUMBERS // self.queries.width))
+            to_search_deeper = []
+            for start in range(0, len(pending), rows_at_once):
+                rows = pending[start : start + rows_at_once]
+                candidates, broken = self.candidates(rows, depth)
+                taken = slots_of(candidates, rules.count)
+                ids[rows], scores[rows] = taken["ids"], taken["scores"]
+                is_short = taken["ids"][:, -1] < 0
+                finds_more = is_short & (candidates.ids[:, -1] >= 0) & (depth < last_depth)
+                at_last_rank = np.count_nonzero(candidates.filled, axis=1) >= rules.last
+                cut |= (
+                    depth == last_depth and rules.last < self.exact.corpus.n and bool((is_short & at_last_rank).any())
+                )
+                _count(counts, candidates, broken, ~finds_more)
+                to_search_deeper.append(rows[finds_more])
+            pending = np.concatenate(to_search_deeper)
+            depth = min(_DEEPER * depth, last_depth)
+        return ids, scores, counts, cut
 
     def candidates(self, rows: Ids, depth: int) -> tuple[Candidates, dict[str, NDArray[np.bool_]]]:
         """Return the candidates of some queries with the negatives selected, and which of them broke which rule."""
@@ -236,16 +254,6 @@ class _Search:
         items = self.pairs.items[places]
         scores = pair_scores(self.queries, self.exact.corpus, rows[anchors], items, self.exact.metric)
         return copies_of(candidates, self.exact.corpus, anchors, items, scores)
-
-
-def budget_of(depth: int, corpus: Vectors, count: int) -> int:
-    """Return the bytes for a search of that depth by `count` threads: enough for any corpus, and no more.
-
-    It scores six times `depth` pairs of a query exactly, keeps a norm of each document, and each thread reads a part
-    of the file.
-    """
-    rows = min(corpus.n, 6 * depth + 256)
-    return _BUDGET + 16 * corpus.n + 32 * rows * (corpus.width + 1) + (count << 24)
 
 
 def _count(

@@ -7,9 +7,10 @@ import importlib
 import inspect
 from typing import Any, final
 
+from naysay._processes import rank_and_size
 from naysay.arrays import need_torch, to_torch
 from naysay.checks import check_bool, public, raise_invalid, shown
-from naysay.detectors._slots import suspicion_of, threshold_of
+from naysay.detectors._suspicion import suspicion_of, threshold_of
 from naysay.integrations._frameworks import VERSIONS, need
 from naysay.mining.judge import check_detector, check_judge_text, is_yet_to_fit, judge_of
 from naysay.types import Negatives, Query
@@ -116,7 +117,7 @@ class _Masked:
             vectors, labels = (*args, *(given[name] for name in names if name in given))[:2]
             parts = vectors[0] if isinstance(vectors[0], list) else [vectors[0]]
             n_rows = sum(map(len, parts))
-            processes, rank = _processes_and_rank() if self.loss.gather_across_devices else (1, 0)
+            rank, processes = rank_and_size() if self.loss.gather_across_devices else (0, 1)
             self._batch, self._next = n_rows * processes, n_rows * rank
             self._labels = labels if _are_ids(labels) else None
             if self._labels is not None and processes > 1:
@@ -177,14 +178,6 @@ def _are_ids(labels: Any) -> bool:
     if labels is None or labels.ndim != 1 or labels.is_floating_point():
         return False
     return bool((labels >= 0).all())
-
-
-def _processes_and_rank() -> tuple[int, int]:
-    """How many processes train together, and the number of this one."""
-    distributed = need_torch().distributed
-    if not distributed.is_available() or not distributed.is_initialized():
-        return 1, 0
-    return distributed.get_world_size(), distributed.get_rank()
 
 
 def _gathered(labels: Any) -> Any:

@@ -15,18 +15,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._packages import need_datasets
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown, shown_names
 from naysay.difficulty.monitor import Scalars, hardness, writer
 from naysay.encode._inputs import text_array, texts_hash
 from naysay.encode.texts import encode_texts
 from naysay.errors import NaysayWarning
 from naysay.files import load_folder, save_folder
-from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._frameworks import need
 from naysay.integrations._hard_negative_tables import names_of
-from naysay.mining.mine import mine
-from naysay.mining.mined import Mined
+from naysay.mining.mine import Mined, mine
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
 from naysay.text import first_line
@@ -185,9 +184,7 @@ class RefreshNegatives:
             if first or self.on_error == "raise":
                 raise
             self._log(state, {"failed": 1.0})
-            reason = f"{type(error).__name__}: {first_line(error)}"
-            text = f"RefreshNegatives: at step {state.global_step} the negatives stay as they were: {reason}"
-            warnings.warn(text, NaysayWarning, stacklevel=2)
+            _warn(state, "the negatives stay as they were", error)
             return
         current.slots.ids = ids
         self.refreshes, self.step = self.refreshes + 1, state.global_step
@@ -203,9 +200,7 @@ class RefreshNegatives:
         except Exception as error:  # a full disk, most likely
             if self.on_error == "raise":
                 raise
-            reason = f"{type(error).__name__}: {first_line(error)}"
-            text = f"RefreshNegatives: at step {state.global_step} `log` took no numbers: {reason}"
-            warnings.warn(text, NaysayWarning, stacklevel=2)
+            _warn(state, "`log` took no numbers", error)
 
     def _restore(self, args: Any, state: Any, widths: tuple[int, ...]) -> None:
         """Read the negatives of the checkpoint that a run is resumed from; (n, 0) are those that the set has."""
@@ -227,8 +222,7 @@ class RefreshNegatives:
         if header.get("texts") != self._set.key or ids.ndim != 2 or ids.shape[1] not in widths:
             rule = "the same texts, with the same `k` and columns, as that of the checkpoint"
             raise_invalid("train_dataset", rule, f"another than in {str(folder)!r}")
-        self._set.check_ids(ids, folder)
-        if header.get("ids", "") != _checksum(ids):
+        if ids.dtype != np.int64 or header.get("ids", "") != _checksum(ids):
             got = f"other ids than were saved in {str(folder)!r}"
             raise_invalid("resume_from_checkpoint", "a checkpoint whose negatives are as they were saved", got)
         self._set.slots.ids, self.refreshes, self.step = ids, header["refreshes"], header["step"]
@@ -248,6 +242,12 @@ def _logged(state: Any) -> str:
 def _checksum(ids: Any) -> str:
     """A hash of the ids of negatives."""
     return hashlib.sha256(np.ascontiguousarray(ids, np.int64).tobytes()).hexdigest()
+
+
+def _warn(state: Any, what: str, error: Exception) -> None:
+    """Warn of an error that does not end the run, in the name of the caller of the method that warns."""
+    text = f"RefreshNegatives: at step {state.global_step} {what}: {type(error).__name__}: {first_line(error)}"
+    warnings.warn(text, NaysayWarning, stacklevel=3)
 
 
 def _nothing(*args: Any, **given: Any) -> None:
@@ -386,22 +386,6 @@ class TrainingSet:
         parts = texts_hash(self.pairs.queries, self.pairs.anchors), texts_hash(self.pairs.corpus, self.pairs.items)
         self.key = "-".join(parts)
 
-    def check_ids(self, ids: NDArray[Any], folder: Path) -> None:
-        """Raise unless (n, k) ids of a checkpoint are negatives of this training set."""
-        anchors, documents = len(self.pairs.queries), len(self.pairs.corpus)
-        got = ""
-        if ids.dtype != np.int64:
-            got = f"dtype {ids.dtype}"
-        elif len(ids) != anchors:
-            got = f"{len(ids):,} rows"
-        elif ids.size and (ids.min() < 0 or ids.max() >= documents):
-            got = f"ids from {ids.min()} to {ids.max()}"
-        elif self.known.contains(np.repeat(np.arange(anchors), ids.shape[1]), ids.reshape(-1), relation="any").any():
-            got = "known positives"
-        if got:
-            rule = f"a checkpoint with negatives of {anchors:,} anchors among {documents:,} documents"
-            raise_invalid("resume_from_checkpoint", rule, f"{got} in {str(folder)!r}")
-
     def attach(self, loader: Any, *, late: bool) -> None:
         """Let the dataset return the current negatives; `late` batches have those of the time when they are used.
 
@@ -432,24 +416,23 @@ class TrainingSet:
     ) -> tuple[NDArray[np.int64], Scalars]:
         """Return (n, k) documents for each distinct anchor, and what they are like."""
         given = {"seed": args.seed + step, **options, "metric": inputs.metric_of(model, options.get("metric"))}
-        trained = getattr(model, "training", None)
+        was_training = getattr(model, "training", None)
         with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
             try:
                 texts = (self.pairs.queries, self.pairs.corpus)
                 vectors = [self._encoded(model, part, side, args, folder) for side, part in enumerate(texts)]
             finally:
-                if trained is not None:
-                    model.train(trained)
+                if was_training is not None:
+                    model.train(was_training)
             if given.get("reviewer") is not None:
                 given.setdefault("texts", tuple(part.to_pylist() for part in texts))
-            found = mine(*vectors, self.known, k, **given)
-            if (found.ids < 0).any():
-                got = f"fewer for {int((found.ids < 0).any(axis=1).sum())} of {len(found.ids)} anchors"
+            mined = mine(*vectors, self.known, k, **given)
+            n_short = int((mined.ids < 0).any(axis=1).sum())
+            if n_short:
+                rule = f"of {k} documents for each anchor that are neither known nor suspected"
                 advice = "Pass more documents, or mining={'on_short': 'relax'}, which takes suspected ones."
-                raise_invalid(
-                    "corpus", f"of {k} documents for each anchor that are neither known nor suspected", got, advice
-                )
-            return found.ids, _measures(found)
+                raise_invalid("corpus", rule, f"fewer for {n_short} of {len(mined.ids)} anchors", advice)
+            return mined.ids, _measures(mined)
 
     def _encoded(self, model: Any, texts: Any, side: int, args: Any, folder: str) -> Any:
         prompt, size = prompts_of(args, self.names[side]), args.per_device_eval_batch_size
@@ -462,13 +445,12 @@ class TrainingSet:
 
 def _measures(mined: Mined) -> Scalars:
     """What the negatives are like by the model that mined them."""
-    found = hardness(mined.scores, mined.mask, mined.positive_scores)
-    share = mined.false_share
-    if share is not None:
-        found["false_share"] = share.estimate
-    drawn = [place for place, name in enumerate(mined.source_names) if name == "random"]
-    found["random"] = float(np.isin(mined.source, drawn).mean())
-    return {name: value for name, value in found.items() if np.isfinite(value)}
+    numbers = hardness(mined.scores, mined.mask, mined.positive_scores)
+    if mined.false_share is not None:
+        numbers["false_share"] = mined.false_share.estimate
+    at_random = [place for place, name in enumerate(mined.source_names) if name == "random"]
+    numbers["random"] = float(np.isin(mined.source, at_random).mean())
+    return {name: value for name, value in numbers.items() if np.isfinite(value)}
 
 
 def drift(ids: NDArray[np.int64], before: NDArray[np.int64]) -> float:

@@ -88,9 +88,10 @@ class ExactNegativeSampler(NegativeSampler):  # type: ignore[misc]
         for part in scheme:
             check_one_of("corruption_scheme", part, tuple(_PARTS))
         typed = "observed" if choice.startswith("typed") else None
+        several = known if isinstance(known, list | tuple) and not hasattr(known, "mapped_triples") else [known]
         self.pool = Corruption(
             mapped_triples.cpu().numpy(),
-            [self._triples_of(factory).numpy() for factory in _several(known)],
+            [self._triples_of(factory).numpy() for factory in several],
             sides=[_PARTS[part] for part in scheme],
             choice="bernoulli" if choice.endswith("bernoulli") else "uniform",
             domains=typed if "h" in scheme else None,
@@ -179,11 +180,6 @@ def score_of(model: Any) -> Score:
         return scores.reshape(corrupted.shape[:-1]).to(corrupted.device)
 
     return score
-
-
-def _several(known: Any) -> Collection[Any]:
-    """`known` as several factories: one is a list of one."""
-    return [known] if hasattr(known, "mapped_triples") or not isinstance(known, list | tuple) else known
 
 
 def _made(make: Callable[[Corruption], Sampler], pool: Corruption) -> Any:

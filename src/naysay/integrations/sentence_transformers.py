@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_number, check_one_of, check_whole, public
-from naysay.encode.texts import encode_texts, pool_of
+from naysay._packages import need_datasets
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.encode.texts import check_encoder, encode_texts, pool_of
 from naysay.files import as_path
-from naysay.formats._writing import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negative_tables import FORMATS, fingerprint, names_of, statistics, table_of
@@ -153,30 +153,34 @@ def mine_hard_negatives(
     check_whole("batch_size", batch_size, 1)
     check_whole("faiss_batch_size", faiss_batch_size, 1)
     check_whole("seed", seed, 0)
-    given = (absolute_margin, relative_margin, max_score, min_score)
-    bounds = inputs.checked_bounds(dict(zip(inputs.BOUNDS, given, strict=True)))
+    limits = zip(inputs.BOUNDS, (absolute_margin, relative_margin, max_score, min_score), strict=True)
+    bounds = {name: check_number(name, limit, finite=True) for name, limit in limits if limit is not None}
     check_one_of("sampling_strategy", sampling_strategy, inputs.STRATEGIES)
     check_method_options(sampling_strategy, {"temperature": temperature})
-    inputs.check_model(model, cross_encoder)
+    check_encoder(model)
+    if cross_encoder is not None and not callable(getattr(cross_encoder, "predict", None)):
+        raise_invalid("cross_encoder", "an object with a method predict(pairs)", type(cross_encoder).__name__)
     search_metric = inputs.metric_of(model, metric)
+
     columns = inputs.read_columns(dataset, anchor_column_name, positive_column_name)
-    plain = isinstance(dataset, Mapping) or not hasattr(dataset, "select_columns")
-    package = None if plain else need_datasets()
+    is_dataset = not isinstance(dataset, Mapping) and hasattr(dataset, "select_columns")
+    datasets = need_datasets() if is_dataset else None
     pairs = inputs.pair_up(columns, corpus)
-    asked = {"reviewer": reviewer, "review": review}
+    review_options = {"reviewer": reviewer, "review": review}
     if reviewer is not None or review:
         judge = "auto" if judge is None else judge
-        MiningOptions(judge=judge, rescore=None if cross_encoder is None else cross_encoder.predict, **asked)
+        MiningOptions(judge=judge, rescore=None if cross_encoder is None else cross_encoder.predict, **review_options)
     judge = inputs.read_judge(judge, len(pairs.queries), rescored=cross_encoder is not None)
     # What scores below min_score is not replaced by deeper candidates, so it alone does not need more of them.
-    reasons = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
-    more = any(value is not None for value in reasons) or sampling_strategy in ("softmax", "spread")
+    reasons_to_drop = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
+    more = any(reason is not None for reason in reasons_to_drop) or sampling_strategy in ("softmax", "spread")
     first, last = inputs.window(range_min, range_max, num_negatives, pairs.largest, more=more)
     if include_positives and output_format != "n-tuple":
         _print("include_positives: the format is n-tuple, so that the ranking keeps its order.", show=verbose)
         output_format = "n-tuple"
     inputs.check_names([*columns], names_of(output_format, num_negatives, with_scores=output_scores))
     _print(_opening(pairs, first, last), show=verbose)
+
     rules = Rules(first + 1, last, bounds, num_negatives, sampling_strategy, temperature, seed)
     excluded = inputs.never_negative(pairs, duplicates=duplicates, include_positives=include_positives)
     with ExitStack() as stack:
@@ -184,23 +188,21 @@ def mine_hard_negatives(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="naysay-")))
         else:
             folder = as_path("cache_folder", cache_folder)
-        options: dict[str, Any] = {"folder": folder, "batch_size": batch_size, "processes": use_multi_process}
-        options |= {"cache": cache_folder is not None, "show": verbose}
-        corpus_prompts, query_prompts = (corpus_prompt, corpus_prompt_name), (query_prompt, query_prompt_name)
-        documents = _encoded(model, pairs.corpus, "document", corpus_prompts, options)
-        queries = _encoded(model, pairs.queries, "query", query_prompts, options)
+        encoding: dict[str, Any] = {"folder": folder, "batch_size": batch_size, "processes": use_multi_process}
+        encoding |= {"cache": cache_folder is not None, "show": verbose}
+        documents = _encoded(model, pairs.corpus, "document", (corpus_prompt, corpus_prompt_name), encoding)
+        queries = _encoded(model, pairs.queries, "query", (query_prompt, query_prompt_name), encoding)
         score = None
         if cross_encoder is not None:
             pool = stack.enter_context(pool_of(cross_encoder, use_multi_process))
             score = _pair_scorer(cross_encoder, pairs, batch_size, pool)
-        picked = pick(
-            queries, documents, pairs, excluded, search_metric, rules, rescore=score, judge=judge, asked=asked
-        )
+        searched = (queries, documents, pairs, excluded, search_metric, rules)
+        picked = pick(*searched, rescore=score, judge=judge, review_options=review_options)
     table = table_of(output_format, [*columns], pairs, picked, with_scores=output_scores)
     if verbose:
         _print(statistics(pairs, picked, bounds, num_negatives), show=True)
         _print(picked.rule, show=bool(picked.rule))
-    return table if package is None else package.Dataset(table, fingerprint=fingerprint(table))
+    return table if datasets is None else datasets.Dataset(table, fingerprint=fingerprint(table))
 
 
 def _current_format(output_format: str, as_triplets: bool | None, output_scores: bool) -> tuple[str, bool]:  # noqa: FBT001

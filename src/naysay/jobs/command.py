@@ -75,14 +75,14 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
     out = console or SafeConsole()
     errors = SafeConsole(stderr=True, quiet=out.quiet)
-    place = _checked_place(job)
+    job_path = _checked_job_path(job)
     busy = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     output_lock = job.output if isinstance(job.output, Path) else Path(str(job.output))
     with progress_on(errors) as progress, locked(output_lock, busy):
-        summary = _run(place, job, mining, progress)
-    left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
+        summary = _run(job_path, job, mining, progress)
+    left = sorted(file.name for file in job_path.iterdir()) if job_path.is_dir() else []
     if left:
-        errors.print(f"{place} is kept: it holds {left[0]!r}, which the job did not make.", **PLAIN)
+        errors.print(f"{job_path} is kept: it holds {left[0]!r}, which the job did not make.", **PLAIN)
     for sentence in summary.notes:
         errors.print(sentence, **PLAIN)
     out.print(str(summary), **PLAIN)
@@ -106,11 +106,11 @@ def _with_reviewer(mining: MiningOptions, job: JobOptions) -> MiningOptions:
     return replace(mining, reviewer=reviewer, review=job.review or DEFAULT_REVIEW, answers=answers)
 
 
-def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
+def _run(job_path: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
     """Do what is left of a job."""
     step = progress.add_task("reading", total=None)
     log = partial(progress.console.print, **PLAIN)
-    with opened(place, resume=job.resume, fresh=job.fresh) as folder, _cluster(job, mining) as cluster:
+    with opened(job_path, resume=job.resume, fresh=job.fresh) as folder, _cluster(job, mining) as cluster:
         if job.review_path is not None:
             check_new_review(job.review_path, folder.steps.get(REVIEW_FILE))
         remotes = {option: find(option, url) for option, url in job.read_files.items() if isinstance(url, Url)}
@@ -156,12 +156,12 @@ def _record(folder: JobFolder, job: JobOptions, mining: MiningOptions, remotes: 
     return versions | recorded(contents, job, mining)
 
 
-def _checked_place(job: JobOptions) -> Path:
+def _checked_job_path(job: JobOptions) -> Path:
     """The folder of the job; raise if it, the output or the report cannot be where they are to be."""
     check_output(job)
-    place = job.job if isinstance(job.job, Path) else _beside(job.output, "naysay-job")
-    if place.name in ("", ".."):
-        raise_invalid("--job", "a folder of its own", repr(str(place)))
+    job_path = job.job if isinstance(job.job, Path) else _beside(job.output, "naysay-job")
+    if job_path.name in ("", ".."):
+        raise_invalid("--job", "a folder of its own", repr(str(job_path)))
     if job.report is not None:
         check_page("--report", job.report)
     if job.review_path is not None:
@@ -169,11 +169,11 @@ def _checked_place(job: JobOptions) -> Path:
     for option, target in (("--card", job.card), ("--record", job.record)):
         if target is not None:
             check_target(option, target)
-    check_apart({**job.targets, "--job": place}, job.read_files)
+    check_apart({**job.targets, "--job": job_path}, job.read_files)
     for option, path in {**job.targets, "--encoded": job.encoded}.items():
-        if isinstance(path, Path) and path.resolve().is_relative_to(place.resolve()):
+        if isinstance(path, Path) and path.resolve().is_relative_to(job_path.resolve()):
             raise_invalid(option, "outside of the folder of the job", repr(str(path)))
-    return place
+    return job_path
 
 
 def _beside(output: Place, ending: str) -> Path:

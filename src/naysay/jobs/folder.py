@@ -235,14 +235,9 @@ def _remove(file: Path) -> None:
 
 @contextmanager
 def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
-    """Open the folder of a job, new or to be continued. It is removed when the job is done.
+    """Open the folder of a job: a new one, one to `resume`, or one to begin afresh, which keeps the vectors of a model.
 
-    It is kept if the job is stopped, or raises an error after some work was done.
-
-    Args:
-        path: The folder.
-        resume: Continue an unfinished job.
-        fresh: Throw an unfinished job away, but for the vectors of a model.
+    It is removed when the job is done, and kept if the job is stopped, or raises an error after some work was done.
     """
     busy = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
     with locked(path, busy):

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import Any, NoReturn, final
@@ -18,10 +19,9 @@ from naysay.encode.model import load_model
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.jobs.folder import KeptJobError
 from naysay.jobs.options import JobOptions
-from naysay.jobs.shards import Call, CorpusFile, ShardedCorpus
+from naysay.jobs.shards import Call, CorpusFile, ShardedCorpus, shards_of
 from naysay.kernels.threads import threads
 from naysay.mining.options import MiningOptions
-from naysay.search._shards import shards_of
 from naysay.search.vectors import Vectors
 from naysay.text import first_line, versions
 
@@ -87,14 +87,16 @@ class Cluster:
             retry_exceptions=[OSError],
             scheduling_strategy="SPREAD",
         )(_checked_call)
-        here = versions(*SAME_VERSIONS)
-        left = iter(calls)
+        driver_versions = versions(*SAME_VERSIONS)
+        remaining = iter(calls)
         pending: dict[Any, Call] = {}
-        while True:
-            while len(pending) < 2 * self.n_workers and (call := next(left, None)) is not None:
-                pending[task.remote(function, here, *call.arguments)] = call
-            if not pending:
-                return
+
+        def start(count: int) -> None:
+            for call in islice(remaining, count):
+                pending[task.remote(function, driver_versions, *call.arguments)] = call
+
+        start(2 * self.n_workers)
+        while pending:
             (done,), _ = self._ray.wait(list(pending), num_returns=1)
             call = pending.pop(done)
             try:
@@ -103,8 +105,9 @@ class Cluster:
                 for other in pending:
                     with suppress(Exception):
                         self._ray.cancel(other)
-                _raise_failed(call.name, error)
+                _raise_failed(str(call.shard), error)
             yield call, result
+            start(1)
 
     @contextmanager
     def encoding(self) -> Iterator[Callable[[Any, Iterable[list[str]]], Iterator[Any]]]:

@@ -151,23 +151,12 @@ class JobOptions:
             got = f"`{given[0]}` alone" if given else "none"
             raise_invalid("model", "given, or `query_vectors` and `corpus_vectors`", got)
         check_one_of("engine", self.engine, ("local", "ray"))
-        for name in ("address", "workers"):
-            if getattr(self, name) is not None and self.engine != "ray":
-                raise_invalid(name, "left out without the engine 'ray'", shown(getattr(self, name)))
+        self._check_used()
         if self.workers is not None:
             check_whole("workers", self.workers, 1)
         check_whole("batch_size", self.batch_size, 1)
         if self.review is not None:
             check_whole("review", self.review, 1)
-        elif self.review_file is not None:
-            raise_invalid("review_file", "left out without `review`", shown(str(self.review_file)))
-        if self.reviewer is None and self.answers is not None:
-            raise_invalid("answers", "left out without `reviewer`", shown(str(self.answers)))
-        if self.reviewer is not None and self.reviewed is not None:
-            raise_invalid("reviewed", "left out with `reviewer`", shown(str(self.reviewed)))
-        for name in ("query_prompt", "corpus_prompt", "encoded"):
-            if getattr(self, name) and self.model is None:
-                raise_invalid(name, "left out without `model`", shown(getattr(self, name)))
         if self.device is not None:
             check_device("device", self.device)
         for name, suffix in (("card", ".md"), ("record", ".toml")):
@@ -177,6 +166,23 @@ class JobOptions:
         for name in ("encoded", "job"):
             if isinstance(getattr(self, name), Url):
                 raise_invalid(name, "a folder on this machine", shown(getattr(self, name)))
+
+    def _check_used(self) -> None:
+        """Raise for an option that has no effect."""
+        on_ray, with_model, with_reviewer = self.engine == "ray", self.model is not None, self.reviewer is not None
+        for name, is_used, rule in (
+            ("address", on_ray, "left out without the engine 'ray'"),
+            ("workers", on_ray, "left out without the engine 'ray'"),
+            ("review_file", self.review is not None, "left out without `review`"),
+            ("answers", with_reviewer, "left out without `reviewer`"),
+            ("reviewed", not with_reviewer, "left out with `reviewer`"),
+            ("query_prompt", with_model, "left out without `model`"),
+            ("corpus_prompt", with_model, "left out without `model`"),
+            ("encoded", with_model, "left out without `model`"),
+        ):
+            value = getattr(self, name)
+            if value not in (None, "") and not is_used:
+                raise_invalid(name, rule, shown(value if isinstance(value, int) else str(value)))
 
     @property
     def read_files(self) -> dict[str, Place]:
@@ -209,12 +215,7 @@ class JobOptions:
 
 
 def recorded(contents: Mapping[str, Any], *options: Any) -> dict[str, Any]:
-    """{option: value} of all that decides the result of a job; files by their contents.
-
-    Args:
-        contents: {option: what the file holds}.
-        *options: Instances of the dataclasses that declare options.
-    """
+    """{option: value} of all that decides the result of a job; of files, what `contents` has of them."""
     values = {flag_of(one): getattr(each, one.name) for each in options for one in command_fields(each)
               if one.metadata["record"]}  # fmt: skip
     plain = (str, int, float, list, tuple, dict, type(None))

@@ -18,28 +18,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from naysay._packages import need_datasets
 from naysay._rows import offsets
-from naysay.checks import first_bad, raise_invalid, shown, with_option_names
+from naysay.checks import first_bad, raise_invalid, shown, with_option_names, with_parameter
 from naysay.detectors.asking import review_notes
 from naysay.detectors.posterior import Posterior
 from naysay.detectors.rate import RateEstimate
 from naysay.detectors.reviewer import ENDINGS, FALSE_NEGATIVE, Pairs, read_review_file, write_review_file
 from naysay.errors import NaysayError
 from naysay.files import digest_of, is_draft, sync
-from naysay.formats import _writing as writing
 from naysay.formats import runs
 from naysay.formats._contents import Labels
 from naysay.formats._formats import FORMATS, format_called
-from naysay.formats.write_negatives import check_options
+from naysay.formats.write_negatives import Contents, check_options, check_place, json_line, write_contents
 from naysay.jobs.card import card_text, is_file
 from naysay.jobs.config import config_text, options_used
 from naysay.jobs.folder import OUTPUTS, JobFolder, KeptJobError, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.parts import JobNegatives
 from naysay.jobs.prepare import Ready
-from naysay.jobs.tables import STRING, Side, first_rows, reading
+from naysay.jobs.tables import STRING, Side, first_rows
 from naysay.mining.estimate import SetEstimate, stated, trade_of_set
-from naysay.mining.mined import Mined, own_text_note
+from naysay.mining.mine import Mined, own_text_note
 from naysay.mining.problem import is_auto
 from naysay.mining.review import drawn_pairs
 from naysay.mining.reviewing import found_positives, positives_to_write
@@ -61,25 +61,18 @@ _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed 
 def check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
     """Raise if the output could not be written at the end; once queries and documents are read, of these."""
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
-    with with_option_names("mine", {"path": "--output"}):
+    with with_parameter("--output", instead_of="path"):
         if isinstance(job.output, Path):
-            writing.check_place(job.output)
+            check_place(job.output)
         elif suffix == ".hf":
             raise_invalid("path", "a file, not a data set of several files, where it is a URL", repr(str(job.output)))
         else:
             check_target("path", job.output)
-    check_options(name, job.short, job.corpus_path, job.tag, titles=False)
+        check_options(name, job.output, job.short, job.corpus_path, job.tag, with_scores=job.with_scores)
     if name == "trec":
         runs.check_fields("--tag", [[job.tag or _TAG]])
-    else:
-        chosen = FORMATS[name]
-        if suffix not in chosen.suffixes:
-            rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {name!r}"
-            raise_invalid("--output", rule, repr(str(job.output)))
-        if suffix == ".hf":
-            writing.need_datasets()
-        if job.with_scores and chosen.scores == "none":
-            raise_invalid("--with-scores", f"left out for the format {name!r}, which has no place for scores", "it")
+    elif suffix == ".hf":
+        need_datasets()
     for side, option, given in (("query", "--queries", queries), ("corpus", "--corpus", corpus)):
         if given is None:
             continue
@@ -87,7 +80,7 @@ def check_output(job: JobOptions, queries: Side | None = None, corpus: Side | No
             advice = f"Pass {option} with a column of texts, or --format ids, which holds row numbers and ids."
             raise_invalid(option, f"a file with texts for the format {name!r}", "none", advice)
         if name == "trec" and given.ids is not None:
-            runs.check_fields(option, (chunk.to_pylist() for chunk in given.ids.chunks()))
+            runs.check_fields(option, (chunk.to_pylist() for chunk in given.ids.column.chunks))
 
 
 def check_review_file(path: Place) -> None:
@@ -263,7 +256,7 @@ def _check_short(negatives: JobNegatives) -> None:
 
 def _output_bytes(negatives: JobNegatives, corpus: Side) -> int:
     """About how large a training file is: two texts, or ids, for each negative."""
-    text_bytes = 8 if corpus.texts is None else max(8, corpus.texts.nbytes // max(1, len(corpus.texts)))
+    text_bytes = 8 if corpus.texts is None else max(8, corpus.texts.column.nbytes // max(1, len(corpus.texts)))
     return 2 * max(1, negatives.tally["negatives"]) * text_bytes
 
 
@@ -284,7 +277,7 @@ def write_training_file(
     if ready.problem.options.false_negatives == "positive":
         known, known_scores = positives_to_write(ready.problem, ready.judge)
     is_positive = np.ones(len(known_scores), np.bool_) if known.relation is None else known.relation == POSITIVE
-    contents = writing.Contents(
+    contents = Contents(
         negatives.ids,
         negatives.scores if job.with_scores else None,
         offsets(known.count()),
@@ -293,7 +286,7 @@ def write_training_file(
         queries,
         corpus,
     )
-    return writing.write_contents(output, FORMATS[name], contents, job.corpus_path, on_progress)
+    return write_contents(output, FORMATS[name], contents, job.corpus_path, on_progress)
 
 
 def _labels(given: Side, name: str, *, by_text: bool) -> Labels:
@@ -315,7 +308,7 @@ def _write_found(draft: Path, ready: Ready) -> None:
         columns[name] = rows.tolist() if labels is None else labels.gather(rows)
     columns["score"] = np.round(ready.problem.score(anchors, items).astype(np.float64), 6).tolist()
     lines = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    draft.write_bytes(b"".join(writing.json_line(line) + b"\n" for line in lines))
+    draft.write_bytes(b"".join(json_line(line) + b"\n" for line in lines))
 
 
 def _write_review(draft: Path, ready: Ready, count: int) -> int:
@@ -333,8 +326,7 @@ def _write_review(draft: Path, ready: Ready, count: int) -> int:
 def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDArray[np.bool_]]:
     """(anchors, documents, whether they are false negatives) of the rows of a file that have an answer."""
     option = "--reviewed"
-    with reading(option):
-        answers = read_review_file(option, path)
+    answers = read_review_file(option, path)
     if not answers:
         rule = f"a file with yes or no in {FALSE_NEGATIVE!r}"
         raise_invalid(option, rule, f"{path.name!r}, in which all rows are blank")

@@ -34,13 +34,9 @@ _LEAST_SAMPLED = 100
 
 
 def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], None], *, at_once: int) -> None:
-    """Mine the anchors that are missing, a part at a time.
+    """Mine the anchors that are missing, a part at a time; with two at once, workers search for one meanwhile.
 
-    Args:
-        folder: The folder of the job.
-        ready: The job.
-        on_progress: Gets the number of further anchors done, which need not be whole.
-        at_once: Parts that are mined at a time: with two, workers search for one while another is judged here.
+    `on_progress` gets the number of further anchors done, which need not be whole.
     """
     n_anchors = ready.problem.queries.n
     options = ready.problem.options
@@ -48,7 +44,7 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
     done = finished(folder)
     on_progress(sum(stop - start for start, stop in done))
 
-    def mine(limits: tuple[int, int]) -> tuple[int, int, dict[str, NDArray[Any]]]:
+    def mine_part(limits: tuple[int, int]) -> tuple[int, int, dict[str, NDArray[Any]]]:
         n_searched = 0.0
 
         def searched(anchors: float) -> None:
@@ -59,11 +55,13 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
         start, stop = limits
         searches_exactly = options.approximate is None  # an index reports no progress
         problem = replace(ready.problem, on_progress=searched if searches_exactly else None)
-        arrays = _mine_part(replace(ready, problem=problem), np.arange(start, stop))
+        part_ready, anchors = replace(ready, problem=problem), np.arange(start, stop)
+        lists = mine_blocks(problem, ready.judge, anchors)
+        arrays = _negatives_of(part_ready, anchors, lists) if parts_hold_negatives else packed(lists)
         on_progress(stop - start - n_searched)
         return start, stop, arrays
 
-    for start, stop, arrays in _in_order(mine, gaps(done, n_anchors, ready.part_rows), at_once):
+    for start, stop, arrays in _in_order(mine_part, gaps(done, n_anchors, ready.part_rows), at_once):
         if options.on_short == "raise" and parts_hold_negatives:
             check_none_short(arrays["counts"], arrays["ids"], first=start)  # another policy may fill this part
         write_part(folder, start, stop, arrays)
@@ -87,13 +85,6 @@ def _in_order(mine: Callable[[Any], Any], limits: list[tuple[int, int]], at_once
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-def _mine_part(ready: Ready, anchors: Ids) -> dict[str, NDArray[Any]]:
-    lists = mine_blocks(ready.problem, ready.judge, anchors)
-    if ready.problem.options.max_per_item is not None:
-        return packed(lists)
-    return _negatives_of(ready, anchors, lists)
 
 
 def _negatives_of(

@@ -26,20 +26,20 @@ from naysay.mining.auto import choose_judge, fit_bytes, fit_posterior, unfitted
 from naysay.mining.bm25 import bm25
 from naysay.mining.fit import FitLists, FittedPosterior
 from naysay.mining.judge import Judge
-from naysay.mining.known import known_pairs
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import (
     SELECT_DEPTH,
     Background,
     Problem,
     checked_problem,
+    known_pairs,
     with_index,
 )
 from naysay.mining.reviewing import choose_reviewed_judge, review, review_of_state, review_state
 from naysay.places import Remote, copy_of, fetch
 from naysay.positives import Positives
 from naysay.search._scan import open_pairs
-from naysay.search.vectors import Vectors, as_vectors
+from naysay.search.vectors import as_vectors
 from naysay.tables import check_memory
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def _read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> 
     pair_files = [("pairs", job.pairs), ("--ignore", job.ignore)]
     for option, path in (*pair_files, ("--queries", job.queries), ("--corpus", job.corpus)):
         if isinstance(path, Path):
-            with tables.reading(option):
-                check_memory(option, path, job.budget)
+            check_memory(option, path, job.budget)
     columns = [
         tables.read_pairs(option, path, job.anchor_column, job.positive_column)
         for option, path in pair_files
@@ -164,7 +163,7 @@ def _side(
     """The queries or the documents: of a file, else the distinct values of the pairs, else as many as vectors."""
     option = "--queries" if name == "query" else "--corpus"
     vectors = job.vector_files.get(name)
-    n_vectors = None if vectors is None else open_vectors_file(f"--{name}-vectors", vectors).n
+    n_vectors = None if vectors is None else as_vectors(f"--{name}-vectors", vectors).n
     has_names = path is None and named.numbers is None
     if isinstance(path, Path):
         tables.write_side(option, path, folder, name, *columns)
@@ -213,8 +212,8 @@ def prepare(
     files = job.vector_files
     if job.model is not None:
         files = _encoded(folder, job, job_tables, cluster)
-    queries = open_vectors_file("--query-vectors", files["query"])
-    corpus = open_vectors_file("--corpus-vectors", files["corpus"])
+    queries = as_vectors("--query-vectors", files["query"])
+    corpus = as_vectors("--corpus-vectors", files["corpus"])
     sources = {}
     if job.source:
         sources["bm25"] = _bm25_lists(folder, job_tables, options.depth or SELECT_DEPTH)
@@ -286,7 +285,7 @@ def _encoded(folder: JobFolder, job: JobOptions, job_tables: Tables, cluster: Cl
             with disk_errors(vectors_folder), with_option_names("mine", names):
                 files[name] = encode_texts(
                     model,
-                    side.texts.chunked() if side.texts is not None else [],
+                    side.texts.column if side.texts is not None else [],
                     folder=vectors_folder,
                     batch_size=job.batch_size,
                     prompt=prompts[name] or None,
@@ -308,7 +307,7 @@ def _bm25_lists(folder: JobFolder, job_tables: Tables, depth: int) -> NDArray[An
         for option, side in (("--queries", job_tables.queries), ("--corpus", job_tables.corpus)):
             if side.texts is None:
                 raise_invalid(option, "a file with texts for --source bm25", "none")
-            texts.append(side.texts.chunked())
+            texts.append(side.texts.column)
         known = job_tables.known
         without_relation = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
         return bm25(texts[0], texts[1], depth, exclude=without_relation).ids.astype(np.int32)
@@ -342,9 +341,3 @@ def _fit(folder: JobFolder, problem: Problem) -> FittedPosterior:
     posterior = unfitted(problem)
     posterior.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
     return FittedPosterior(posterior, FitLists(**{name: kept[name] for name in names}))
-
-
-def open_vectors_file(option: str, path: Path) -> Vectors:
-    """Open the vectors of a file, with the name of its option in errors."""
-    with tables.reading(option):
-        return as_vectors(option, path)

@@ -16,13 +16,34 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, thread_count
-from naysay.search._shards import Shard, known_in, merged, part_of
-from naysay.search.exact import Exact, Found, Measured, Survey, check_measured, check_score_range, measured, survey
+from naysay.search.exact import Exact, Found, Survey, check_score_range, checked_norm, survey, survey_of
 from naysay.search.vectors import Vectors, as_vectors, of_array
 
 RESULT_BYTES = 8 << 20  # that a worker returns for a block of queries
 MIN_BLOCK = 1024  # queries of a block: each block reads the corpus twice, to survey and to search it
 _CANDIDATE_BYTES = 12  # id and score
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Rows from start to stop of a corpus; one of `count` shards, numbered from 0."""
+
+    number: int
+    count: int
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        """For sentences, counted from 1."""
+        return f"shard {self.number + 1} of {self.count} (rows {self.start:,} to {self.stop - 1:,})"
+
+
+def shards_of(n: int, count: int) -> list[Shard]:
+    """Split n rows in `count` runs of nearly the same length, or in n runs if there are fewer rows."""
+    count = max(1, min(n, count))
+    edges = [n * place // count for place in range(count + 1)]
+    return [Shard(place, count, edges[place], edges[place + 1]) for place in range(count)]
 
 
 @final
@@ -62,14 +83,34 @@ class QueryBlock:
 # ---- what a worker does ---------------------------------------------------------------------------------------------
 
 
-def survey_shard(file: CorpusFile, shard: Shard) -> Measured:
+def part_of(vectors: Vectors, shard: Shard) -> Vectors:
+    """The vectors of a shard, numbered from 0; nothing is copied."""
+    start, n = shard.start, shard.stop - shard.start
+
+    def read(first: int, last: int) -> NDArray[Any]:
+        return vectors.read(start + first, start + min(last, n))
+
+    whole = None if vectors.whole is None else vectors.whole[start : shard.stop]
+    return Vectors(n, vectors.width, vectors.dtype, read, lambda ids: vectors.take(ids + start), whole)
+
+
+def known_in(indptr: NDArray[np.int64], items: NDArray[Any], shard: Shard) -> Positives:
+    """The known pairs whose item is in a shard, with its numbers; `indptr` and `items` are those of `Positives`."""
+    anchors = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    here = (items >= shard.start) & (items < shard.stop)
+    return Positives.from_pairs(
+        anchors[here], items[here].astype(np.int64) - shard.start, len(indptr) - 1, shard.stop - shard.start
+    )
+
+
+def survey_shard(file: CorpusFile, shard: Shard) -> Survey:
     """Measure the norms of a shard, and look for rows that have no score."""
-    found = measured(part_of(file.open(), shard), METRICS[file.metric], file.threads)
+    found = survey_of(part_of(file.open(), shard), METRICS[file.metric], file.threads)
     first_bad = found.first
     if first_bad is not None:
         row, rule, got = first_bad
         first_bad = row + shard.start, rule, got
-    return Measured(Survey(found.survey.largest, None), found.bad, first_bad)
+    return Survey(found.largest, None, found.bad, first_bad)
 
 
 def search_shard(file: CorpusFile, shard: Shard, block: QueryBlock) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -89,7 +130,6 @@ def search_shard(file: CorpusFile, shard: Shard, block: QueryBlock) -> tuple[NDA
 class Call:
     """A call of a function in a worker."""
 
-    name: str  # for messages
     arguments: tuple[Any, ...]
     shard: Shard
     first_query: int = 0  # of its block
@@ -105,6 +145,14 @@ class Workers(Protocol):
         """Make all calls, a bounded number at a time, and yield their results as they come."""
 
 
+def merged(one: Found, other: Found) -> Found:
+    """The best of two results for the same queries, as one search over both corpora lists them."""
+    ids = np.concatenate([one.ids, other.ids], axis=1)
+    scores = np.concatenate([one.scores, other.scores], axis=1)
+    order = np.lexsort((ids, -scores), axis=1)[:, : one.ids.shape[1]]  # empty slots have the score -inf
+    return Found(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+
 @final
 class ShardedCorpus:
     """A corpus that workers search, a shard each. `search` gives what `Exact.search` gives, to the byte."""
@@ -118,9 +166,9 @@ class ShardedCorpus:
         """Raise if a query or a row of the corpus has no score."""
         metric = METRICS[self._file.metric]
         query_norm = survey("queries", queries, metric, thread_count(None)).largest
-        calls = [Call(str(shard), (self._file, shard), shard) for shard in self._shards]
+        calls = [Call((self._file, shard), shard) for shard in self._shards]
         by_shard = {call.shard.number: found for call, found in self._workers.run(survey_shard, calls)}
-        corpus_norm = check_measured("corpus", [by_shard[number] for number in sorted(by_shard)])
+        corpus_norm = checked_norm("corpus", [by_shard[number] for number in sorted(by_shard)])
         check_score_range(metric, query_norm, corpus_norm)
 
     def search(
@@ -146,20 +194,16 @@ class ShardedCorpus:
 
     def _search_calls(self, queries: Vectors, depth: int, exclude: Positives) -> Iterator[Call]:
         """All shards of one block of queries after those of another."""
-        for rows in _query_blocks(queries.n, depth):
-            indptr = exclude.indptr[rows.start : rows.stop + 1]
+        queries_at_once = max(MIN_BLOCK, RESULT_BYTES // (_CANDIDATE_BYTES * depth))
+        for start in range(0, queries.n, queries_at_once):
+            stop = min(start + queries_at_once, queries.n)
+            indptr = exclude.indptr[start : stop + 1]
             block = QueryBlock(
-                vectors=np.asarray(queries.rows(rows.start, rows.stop)),
+                vectors=np.asarray(queries.rows(start, stop)),
                 known_indptr=indptr - indptr[0],
                 known_items=np.asarray(exclude.indices[indptr[0] : indptr[-1]]),
                 depth=depth,
             )
             shared = self._workers.share(block)
             for shard in self._shards:
-                yield Call(str(shard), (self._file, shard, shared), shard, rows.start)
-
-
-def _query_blocks(n_queries: int, depth: int) -> Iterator[slice]:
-    size = max(MIN_BLOCK, RESULT_BYTES // (_CANDIDATE_BYTES * depth))
-    for start in range(0, n_queries, size):
-        yield slice(start, min(start + size, n_queries))
+                yield Call((self._file, shard, shared), shard, start)

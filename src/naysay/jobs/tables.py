@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from naysay.checks import check_range, raise_invalid, shown, shown_names, with_option_names
+from naysay.checks import check_range, raise_invalid, shown, shown_names
 from naysay.jobs.folder import JobFolder, raise_damaged
 from naysay.tables import batches, chosen_column, column_names
 
@@ -35,9 +34,8 @@ class Texts:
     """A column of strings on disk, which is read by row."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        self._chunks = column.chunks
-        self._starts = np.cumsum([0, *map(len, self._chunks)])
-        self.nbytes: int = column.nbytes
+        self.column = column
+        self._starts = np.cumsum([0, *map(len, column.chunks)])
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -53,16 +51,8 @@ class Texts:
         chunk_of_row = np.searchsorted(self._starts, rows, side="right") - 1
         for chunk in np.unique(chunk_of_row).tolist():
             here = np.flatnonzero(chunk_of_row == chunk)
-            texts[here] = self._chunks[chunk].take(pa.array(rows[here] - self._starts[chunk])).to_pylist()
+            texts[here] = self.column.chunk(chunk).take(pa.array(rows[here] - self._starts[chunk])).to_pylist()
         return texts.tolist()
-
-    def chunks(self) -> list[pa.Array]:
-        """All of them in order, some at a time."""
-        return list(self._chunks)
-
-    def chunked(self) -> pa.ChunkedArray:
-        """All of them, as an encoder takes them."""
-        return pa.chunked_array(self._chunks, STRING)
 
 
 @final
@@ -83,7 +73,7 @@ def write_side(
 
     The ids are in memory while they are checked.
     """
-    names = _column_names(option, path)
+    names = column_names(option, path)
     flag = "--query" if name == "query" else "-"
     id_name = chosen_column(f"{flag}-id-column", names, id_column, _ID)
     text_name = chosen_column(f"{flag}-text-column", names, text_column, _TEXT)
@@ -96,7 +86,7 @@ def write_side(
 
     def blocks() -> Iterator[dict[str, pa.Array]]:
         start = 0
-        for values in _batches(option, path, wanted):
+        for values in batches(option, path, wanted):
             columns = dict(zip(wanted, values, strict=True))
             block = {}
             if id_name is not None:
@@ -175,11 +165,11 @@ class PairColumn:
 
 def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[PairColumn, PairColumn]:
     """Both columns of a file of pairs."""
-    names = _pair_columns(_column_names(option, path), anchor, positive)
+    names = _pair_columns(column_names(option, path), anchor, positive)
     values: tuple[list[pa.Array], list[pa.Array]] = [], []
     file_rows: list[Ids] = [np.empty(0, np.int64)]
     start = 0
-    for batch in _batches(option, path, list(names)):
+    for batch in batches(option, path, list(names)):
         rows = np.arange(start, start + len(batch[0]))
         start += len(batch[0])
         anchors, positives, rows = _one_positive_a_row(batch[0], batch[1], rows)
@@ -217,12 +207,8 @@ def _one_positive_a_row(anchors: list[Any], positives: list[Any], rows: Ids) -> 
 
 def _checked_values(option: str, name: str, values: list[Any], rows: Ids) -> pa.Array:
     """The values as int64 if all are whole numbers, else as strings."""
-    kinds = {*map(type, values)}
-    if not kinds <= {int, str}:
-        odd = next(place for place, value in enumerate(values) if type(value) not in (str, int))
-        got = f"{shown(values[odd])} at row {rows[odd]}"
-        raise_invalid(option, f"a file with strings or whole numbers in {name!r}", got)
-    if kinds <= {int}:
+    _check_types(option, name, values, (str, int), "strings or whole numbers", rows)
+    if str not in {*map(type, values)}:
         try:
             return pa.array(values, pa.int64())
         except (OverflowError, pa.ArrowInvalid):  # a larger whole number is an id, not a row
@@ -275,7 +261,7 @@ def first_rows(wanted: pa.Array, texts: Texts) -> Ids:
     """(m,) the first row of each wanted string, which are distinct; -1 where there is none."""
     first = np.full(len(wanted), -1, np.int64)
     start = 0
-    for chunk in texts.chunks():
+    for chunk in texts.column.chunks:
         which = pc.fill_null(pc.index_in(chunk, value_set=wanted), -1).to_numpy()
         hits = np.flatnonzero(which >= 0)
         new = hits[first[which[hits]] < 0]
@@ -290,7 +276,7 @@ def first_rows(wanted: pa.Array, texts: Texts) -> Ids:
 def same_id_pairs(queries: Side, corpus: Side) -> tuple[Ids, Ids]:
     """(anchors, documents) with the same id; without ids, or if none is shared, by row."""
     if queries.ids is not None and corpus.ids is not None:
-        rows = first_rows(queries.ids.chunked().combine_chunks(), corpus.ids)
+        rows = first_rows(queries.ids.column.combine_chunks(), corpus.ids)
         anchors = np.flatnonzero(rows >= 0)
         if len(anchors):
             return anchors, rows[anchors]
@@ -308,12 +294,12 @@ def same_text_pairs(queries: Side, corpus: Side) -> tuple[Ids, Ids]:
     """
     if queries.texts is None or corpus.texts is None or queries.n == 0:
         return NO_PAIRS
-    encoded = _without_spacing(queries.texts.chunked()).combine_chunks().dictionary_encode()
+    encoded = _without_spacing(queries.texts.column).combine_chunks().dictionary_encode()
     wanted = encoded.dictionary
     codes = np.asarray(encoded.indices).astype(np.int64)
     matches: list[NDArray[np.int64]] = [np.empty((2, 0), np.int64)]
     start = 0
-    for chunk in corpus.texts.chunks():
+    for chunk in corpus.texts.column.chunks:
         texts = _without_spacing(chunk)
         which = pc.fill_null(pc.index_in(texts, value_set=wanted), -1).to_numpy()
         hits = np.flatnonzero((which >= 0) & (pc.binary_length(texts).to_numpy() > 0))
@@ -350,11 +336,16 @@ def _codes(encoded: pa.ChunkedArray) -> Ids:
 
 def _strings(option: str, name: str, values: list[Any], start: int, *, numbers: bool = False) -> pa.Array:
     """The values of a column as strings; ids may be whole numbers."""
-    kinds = {str, int} if numbers else {str}
-    if not {*map(type, values)} <= kinds:
-        odd = next(place for place, value in enumerate(values) if type(value) not in kinds)
-        raise_invalid(option, f"a file with strings in {name!r}", f"{shown(values[odd])} at row {start + odd}")
+    types = (str, int) if numbers else (str,)
+    _check_types(option, name, values, types, "strings", range(start, start + len(values)))
     return _as_strings(option, values)
+
+
+def _check_types(option: str, name: str, values: list[Any], types: tuple[type, ...], wanted: str, rows: Any) -> None:
+    """Raise for a value of another type; `rows` are those of the file that the values are in."""
+    if not {*map(type, values)} <= {*types}:
+        place = next(place for place, value in enumerate(values) if type(value) not in types)
+        raise_invalid(option, f"a file with {wanted} in {name!r}", f"{shown(values[place])} at row {rows[place]}")
 
 
 def _as_strings(option: str, values: list[Any]) -> pa.Array:
@@ -362,24 +353,3 @@ def _as_strings(option: str, values: list[Any]) -> pa.Array:
         return pa.array(map(str, values), STRING)
     except UnicodeEncodeError as error:
         raise_invalid(option, "a file of plain values, with texts in UTF-8", shown(error.object))
-
-
-@contextmanager
-def reading(option: str) -> Iterator[None]:
-    """Report errors of a reader under the name of the option that the file was given with."""
-    try:
-        with with_option_names("mine", {"path": option}):
-            yield
-    except (RecursionError, UnicodeDecodeError) as error:
-        got = "values nested too deep" if isinstance(error, RecursionError) else f"other bytes ({error})"
-        raise_invalid(option, "a file of plain values, with texts in UTF-8", got)
-
-
-def _column_names(option: str, path: Path) -> list[str]:
-    with reading(option):
-        return column_names(option, path)
-
-
-def _batches(option: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
-    with reading(option):
-        yield from batches(option, path, columns)

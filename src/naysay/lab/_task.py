@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from naysay import pools, samplers
 from naysay.arrays import to_torch
 from naysay.checks import check_device, check_kind, check_one_of, check_whole
 from naysay.lab._data import Ids
-from naysay.losses import info_nce
+from naysay.losses import hinge, info_nce, sampled_bce, self_adversarial
 from naysay.positives import Positives
 from naysay.quantity import Linear, adaptive
 from naysay.rng import rng_for
@@ -43,7 +44,7 @@ class Task:
     k: ClassVar[int] = 8  # negatives per positive where an arm has no number
     quick: ClassVar[tuple[str, ...]]  # arms on generated data
     defaults: ClassVar[tuple[str, ...]]  # arms on other data; all are compared to the first
-    own: Mapping[str, str]  # {name: composition} of arms that the catalogue does not have
+    methods: Mapping[str, str]  # {name: composition} of arms that the catalogue does not have
     measure: str  # which measure decides
     learning_rates: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03, 0.1)
     decay: float = 1e-6  # of weights
@@ -90,8 +91,8 @@ class Learner:
     _drawn: tuple[Any, Any, Any] = (None, None, None)  # the sampler, query and negatives of the last step
 
     def parts(self) -> dict[str, Any]:
-        """{name: value}: what the code of an arm may name. Arms that name anything else do not fit."""
-        raise NotImplementedError
+        """{name: value}: what the composition of an arm may name. Arms that name anything else do not fit."""
+        return {**OFFERED, "with_loss": self.with_loss, "epoch": max(1, self.task.pairs // self.task.batch)}
 
     def query(self, rows: Ids, step: int) -> Query:
         """The query of some training rows; what the model computes once a step is made anew."""
@@ -155,6 +156,62 @@ class Learner:
         return measures
 
 
+class PairLearner(Learner):
+    """A model in training whose anchors and items have rows in one table of vectors, and whose scores are products.
+
+    The task has `known`, the pairs to train on, `held`, those that are held out, and `pairs_of(rows)`.
+    """
+
+    first: int  # the row of the first item
+    vectors: Tensor  # the table as the loss of this step sees it
+    table: Tensor  # the same without gradients
+
+    def encode(self) -> None:
+        """Make the table, from parameters that have changed."""
+        raise NotImplementedError
+
+    def score(self, anchors: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the scores of items (B, n) for anchors (B,), without gradients."""
+        return row_products(self.table[anchors], self.table[ids + self.first])
+
+    def parts(self) -> dict[str, Any]:
+        """See `Learner.parts`: scores, the known pairs, and a generator of negatives with the rewards of papers."""
+        known, task = self.task.known, self.task
+        generator = Factors(known.n_anchors, known.n_items, task.dim, self.seed, task.device)
+        return {
+            **super().parts(),
+            **parts_of_positives(known),
+            **NUMBERS,
+            "score": samplers.in_blocks(self.score),
+            "sigmoid_score": lambda anchors, ids: torch.tanh(self.score(anchors, ids) / 2),  # IRGAN's 2 sigmoid - 1
+            "probability": lambda anchors, ids: torch.sigmoid(self.score(anchors, ids)),
+            "generator": generator,
+            "generator_optimizer": torch.optim.Adam(generator.parameters(), lr=GENERATOR_RATE),
+        }
+
+    def query(self, rows: Ids, step: int) -> Query:
+        """See `Learner.query`."""
+        anchors, items = (to_torch(ids, self.task.device) for ids in self.task.pairs_of(rows))
+        self.encode()
+        return Query(anchors, positives=items, vectors=embedding(anchors, self.vectors), step=step)
+
+    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """See `Learner.scores`."""
+        positive = (query.vectors * embedding(query.positives + self.first, self.vectors)).sum(dim=1)
+        others = negatives.vectors
+        if others is None:
+            others = embedding(negatives.ids.clamp(min=0) + self.first, self.vectors)
+        return positive, row_products(query.vectors, others)
+
+    def false_share(self, rows: Ids, negatives: Negatives) -> float:
+        """The share of the negatives of some training pairs that are held-out pairs of the same anchor."""
+        anchors, _ = self.task.pairs_of(rows)
+        drawn = negatives.numpy()
+        anchor_of_slot = np.broadcast_to(anchors[:, None], drawn.ids.shape)[drawn.mask]
+        held_out = self.task.held.contains(anchor_of_slot, drawn.ids[drawn.mask])
+        return float(held_out.mean()) if len(held_out) else nan
+
+
 class Factors(nn.Module):
     """A generator of negatives that learns: the logits of items (B, n) for anchors (B,) are products of vectors."""
 
@@ -186,27 +243,18 @@ class Scheduled:
         return drawn
 
 
-SCHEDULES: Mapping[str, Any] = MappingProxyType({"scheduled": Scheduled, "adaptive": adaptive, "Linear": Linear})
+# Not for arms: the catalogue's row has the width of its own vectors; a memory and a bank need a loop that fills them.
+_NOT_OFFERED = ("Bank", "DistanceWeighted", "Memory")
+# What every arm may name. A sampler or pool that is new in the package is an arm of each task that offers the rest.
+OFFERED: Mapping[str, Any] = MappingProxyType(
+    {name: getattr(module, name) for module in (samplers, pools) for name in module.__all__ if name not in _NOT_OFFERED}
+    | {"np": np, "Linear": Linear, "adaptive": adaptive, "scheduled": Scheduled}
+    | {"hinge": hinge, "sampled_bce": sampled_bce, "self_adversarial": self_adversarial}
+)
 # {name: composition}: adaptive negative sampling, whose k rises to that of the arm, and falls to 1 at the end.
 ADAPTIVE_K: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("ANS", "ANS (adaptive k)"), "scheduled(Static(Everything(positives)), adaptive(k, steps))")
 )
-
-
-def parts_of_generator(generator: nn.Module, score: Callable[..., Tensor]) -> dict[str, Any]:
-    """{name: value}: a generator of negatives that learns, its optimiser, and the rewards of papers."""
-    return {
-        "generator": generator,
-        "generator_optimizer": torch.optim.Adam(generator.parameters(), lr=GENERATOR_RATE),
-        "sigmoid_score": lambda anchors, ids: torch.tanh(score(anchors, ids) / 2),  # 2 sigmoid - 1, as IRGAN has it
-        "probability": lambda anchors, ids: torch.sigmoid(score(anchors, ids)),
-    }
-
-
-def classes(names_of_samplers: str, names_of_pools: str = "") -> dict[str, Any]:
-    """{name: class} of samplers and pools that an arm may name, separated by spaces; and NumPy."""
-    found: dict[str, Any] = {name: getattr(samplers, name) for name in names_of_samplers.split()}
-    return found | {name: getattr(pools, name) for name in names_of_pools.split()} | {"np": np}
 
 
 def parts_of_positives(known: Positives) -> dict[str, Any]:
@@ -224,13 +272,6 @@ def uses(negatives: str, step: Step) -> Step:
     """Say what a step uses in place of k negatives: "all", "batch", "queue", "none" or "batch + {k}"."""
     step.negatives_used = negatives  # type: ignore[attr-defined]
     return step
-
-
-def share_held_out(held: Positives, anchors: Ids, negatives: Negatives) -> float:
-    """The share of the negatives of anchors (B,) that are held-out pairs; NaN without any negative."""
-    drawn = negatives.numpy()
-    repeated = np.broadcast_to(anchors[:, None], drawn.ids.shape)[drawn.mask]
-    return float(held.contains(repeated, drawn.ids[drawn.mask]).mean()) if len(repeated) else nan
 
 
 def in_blocks(encode: Callable[[Ids], Tensor], rows: Ids) -> Tensor:

@@ -79,7 +79,7 @@ def fitting_methods(task: Task) -> tuple[str, ...]:
 
 
 def _fitting(task: Task, parts: Parts) -> tuple[str, ...]:
-    compositions = dict(task.own)
+    compositions = dict(task.methods)
     for method in (*catalog.methods("where"), *catalog.methods("which")):
         compositions.setdefault(method.name, _expression(method))
     return tuple(name for name, code in compositions.items() if _missing(code, parts) == [])
@@ -142,7 +142,7 @@ def _arm(text: str, task: Task, parts: Parts, make: Callable[[Parts], Any] | Non
 
 def _composition(name: str, task: Task) -> str:
     """The composition of a name: of the task's own, else of the catalogue, whose error suggests the nearest."""
-    for known, code in task.own.items():
+    for known, code in task.methods.items():
         if known.casefold() == name.casefold():
             return code
     with with_parameter("methods", instead_of="name"):

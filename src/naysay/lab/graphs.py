@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from torch import Tensor, nn
-from torch.nn.functional import embedding
 
 from naysay import pools
 from naysay.arrays import to_numpy, to_torch
@@ -36,26 +35,17 @@ from naysay.lab._data import (
 from naysay.lab._task import (
     ADAPTIVE_K,
     HELD_OUT,
-    NUMBERS,
-    SCHEDULES,
     Device,
-    Factors,
-    Learner,
+    PairLearner,
     Task,
-    classes,
-    parts_of_generator,
-    parts_of_positives,
-    row_products,
-    share_held_out,
 )
 from naysay.lab.probes import auc, average_precision, linear_probe
 from naysay.lab.recommendation import SparseMatrix
 from naysay.losses import sampled_bce
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.samplers import in_blocks
 from naysay.text import counted
-from naysay.types import Negatives, Query
+from naysay.types import Query
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 _EDGES = {"train": ("edges",), "validation": ("valid_pos", "validation"), "test": ("test_pos", "test")}
@@ -171,17 +161,17 @@ class Graph:
 
 def _distinct_edges(name: str, edges: Any, n_nodes: int) -> Ids:
     """(n, 2) distinct edges, the smaller node first."""
-    given = whole_numbers(name, to_numpy(edges), "(n, 2)").astype(np.int64)
-    if given.shape[1] != 2:
-        raise_invalid(name, "of shape (n, 2)", f"shape {given.shape}")
-    if not len(given):
+    pairs = whole_numbers(name, to_numpy(edges), "(n, 2)").astype(np.int64)
+    if pairs.shape[1] != 2:
+        raise_invalid(name, "of shape (n, 2)", f"shape {pairs.shape}")
+    if not len(pairs):
         raise_invalid(name, "at least one edge", "none")
-    check_range(name, given, n_nodes, "nodes")
-    loops = np.flatnonzero(given[:, 0] == given[:, 1])
+    check_range(name, pairs, n_nodes, "nodes")
+    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if len(loops):
-        node = given[loops[0], 0]
+        node = pairs[loops[0], 0]
         raise_invalid(name, "edges between different nodes", f"{node} and {node} at row {loops[0]}")
-    return np.unique(np.sort(given, axis=1), axis=0)
+    return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 @public
@@ -204,11 +194,11 @@ def split_edges(
         >>> split_edges([[a, b] for a in range(6) for b in range(a)])
         Graph(6 nodes, train 13 edges, validation 1 edge, test 1 edge)
     """
-    given = whole_numbers("edges", to_numpy(edges), "(n, 2)").astype(np.int64)
-    if given.shape[1] == 2:
-        given = given[given[:, 0] != given[:, 1]]
-    size = int(given.max(initial=0)) + 1 if n_nodes is None else check_whole("n_nodes", n_nodes, 2)
-    known = _distinct_edges("edges", given, size)
+    pairs = whole_numbers("edges", to_numpy(edges), "(n, 2)").astype(np.int64)
+    if pairs.shape[1] == 2:
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    size = int(pairs.max(initial=0)) + 1 if n_nodes is None else check_whole("n_nodes", n_nodes, 2)
+    known = _distinct_edges("edges", pairs, size)
     if len(known) < 10:
         raise_invalid("edges", "at least ten different edges, for a split", len(known))
     train, validation, test = random_tenths(known, seed)
@@ -379,7 +369,16 @@ class NodeEmbedding(Task):
 
     name = "graph"
     models = ("skip-gram", "graphsage")
-    own: Mapping[str, str] = MappingProxyType({"in-batch": "Static(InBatch(positives))", **ADAPTIVE_K})
+    methods: Mapping[str, str] = MappingProxyType(
+        {
+            "in-batch": "Static(InBatch(positives))",
+            **ADAPTIVE_K,
+            "IRGAN": (
+                "with_loss(Learned(Everything(positives), generator, generator_optimizer, sigmoid_score), sampled_bce)"
+            ),
+            "MCNS": "with_loss(MarkovChain(graph, probability, neighbours, power=0.25), hinge, margin=0.1)",
+        }
+    )
     quick_steps = 120
     k = 5
     quick = ("uniform:5", "popularity:5", "k-hop:5", "dynamic:5", "in-batch:5")
@@ -400,19 +399,19 @@ class NodeEmbedding(Task):
         """Walk, and draw the pairs without an edge."""
         super().__init__(data, Graph, model, device)
         self.dim = check_whole("dim", dim, 1)
-        self.graph = Positives.from_edges(data.train, n_nodes=data.n_nodes)
+        self.known = Positives.from_edges(data.train, n_nodes=data.n_nodes)
         self.held = Positives.from_edges(np.concatenate([data.validation, data.test]), n_nodes=data.n_nodes)
         self.measure = "auc" if data.labels is None else "accuracy"
-        self.walks = _walks(self.graph)
+        self.walks = _walks(self.known)
         self.set_batch(len(self.walks) * (_LENGTH + 1 - _WINDOW) * _WINDOW, batch)
-        edges = self.graph.union(self.held)
+        edges = self.known.union(self.held)
         self.absent = {
             part: _without_edge(getattr(data, part), edges, seed) for seed, part in enumerate(("validation", "test"))
         }
         walks = {"walks": _WALKS, "length": _LENGTH, "window": _WINDOW}
         self.sizes = {"dim": self.dim, **walks, "false negatives": HELD_OUT}
 
-    def ends(self, rows: Ids) -> tuple[Ids, Ids]:
+    def pairs_of(self, rows: Ids) -> tuple[Ids, Ids]:
         """Both nodes of some pairs; every other pair is turned around."""
         walk, rest = np.divmod(rows, (_LENGTH + 1 - _WINDOW) * _WINDOW)
         place, further = np.divmod(rest, _WINDOW)
@@ -456,7 +455,7 @@ def _without_edge(edges: Ids, known: Positives, seed: int) -> Ids:
 
 
 @final
-class NodeEmbedder(Learner):
+class NodeEmbedder(PairLearner):
     """A model of `NodeEmbedding` in training."""
 
     task_loss = staticmethod(sampled_bce)
@@ -465,52 +464,24 @@ class NodeEmbedder(Learner):
         self.task, self.seed = task, seed
         network = SkipGram if task.model == "skip-gram" else GraphSage
         self.network: SkipGram | GraphSage = network(task.data, seed, dim=task.dim, device=task.device)
-        self.first = task.data.n_nodes if task.model == "skip-gram" else 0  # the row of the first node as a neighbour
-        self._encode()
+        self.first = task.data.n_nodes if task.model == "skip-gram" else 0  # skip-gram has other vectors of neighbours
+        self.encode()
 
-    def _encode(self) -> None:
-        """All vectors, as samplers and the loss of this step see them."""
+    def encode(self) -> None:
+        """See `PairLearner.encode`."""
         self.vectors = self.network.vectors()
         self.table = self.vectors.detach()
 
-    def score(self, nodes: Tensor, ids: Tensor) -> Tensor:
-        """(B, n) the scores of nodes (B, n) as neighbours of nodes (B,), without gradients."""
-        return row_products(self.table[nodes], self.table[ids + self.first])
-
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
-        offered = classes(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed Cached Learned MarkovChain",
-            "Everything InBatch KHop Walks PageRank popularity item_oriented log_uniform",
-        )
-        degrees = np.bincount(self.task.data.train.ravel(), minlength=self.task.data.n_nodes)
-        n_nodes = self.task.data.n_nodes
-        data = {**parts_of_positives(self.task.graph), "graph": self.task.graph, "counts": degrees}
-        data["neighbours"] = _neighbours(self.task.graph)
-        generator = Factors(n_nodes, n_nodes, self.task.dim, self.seed, self.task.device)
-        model = {"score": in_blocks(self.score), **parts_of_generator(generator, self.score)}
-        return {**offered, **SCHEDULES, **data, **model, **NUMBERS}
-
-    def query(self, rows: Ids, step: int) -> Query:
-        """See `Learner.query`."""
-        nodes, partners = (to_torch(ends, self.task.device) for ends in self.task.ends(rows))
-        self._encode()
-        return Query(nodes, positives=partners, vectors=embedding(nodes, self.vectors), step=step)
-
-    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
-        """See `Learner.scores`."""
-        positive = (query.vectors * embedding(query.positives + self.first, self.vectors)).sum(dim=1)
-        others = embedding(negatives.ids.clamp(min=0) + self.first, self.vectors)
-        return positive, row_products(query.vectors, others)
-
-    def false_share(self, rows: Ids, negatives: Negatives) -> float:
-        """The share of the negatives of some pairs that are held-out edges."""
-        return share_held_out(self.task.held, self.task.ends(rows)[0], negatives)
+        graph, n_nodes = self.task.known, self.task.data.n_nodes
+        degrees = np.bincount(self.task.data.train.ravel(), minlength=n_nodes)
+        return {**super().parts(), "graph": graph, "counts": degrees, "neighbours": _neighbours(graph)}
 
     def measured(self, part: str) -> dict[str, float]:
         """See `Learner.measured`."""
         data = self.task.data
-        self._encode()
+        self.encode()
         scores = [self._scores_of_edges(edges) for edges in (getattr(data, part), self.task.absent[part])]
         measures = {"auc": auc(*scores), "average precision": average_precision(*scores)}
         if data.labels is None:

@@ -22,7 +22,7 @@ from naysay.checks import as_array, check_all, public, raise_invalid, whole_numb
 from naysay.detectors import Incremental, LinearAcceptance
 from naysay.files import as_path
 from naysay.lab._data import PARTS, File, Ids, checksum, first_present, read_npz
-from naysay.lab._task import Device, Learner, Loss, Step, Task, classes, in_blocks, row_products, uses
+from naysay.lab._task import Device, Learner, Loss, Step, Task, in_blocks, row_products, uses
 from naysay.lab.probes import linear_probe, nearest_labels
 from naysay.lab.ranking import ranking
 from naysay.positives import Positives
@@ -114,21 +114,21 @@ class Images:
 
 def _bytes_of(images: Any) -> Any:
     """(n, h, w, c) images as bytes."""
-    given = as_array("images", to_numpy(images))
-    given = given[..., None] if given.ndim == 3 else given
-    if given.ndim != 4 or given.shape[3] not in (1, 3) or min(given.shape[1:3]) < 4:
+    pixels = as_array("images", to_numpy(images))
+    pixels = pixels[..., None] if pixels.ndim == 3 else pixels
+    if pixels.ndim != 4 or pixels.shape[3] not in (1, 3) or min(pixels.shape[1:3]) < 4:
         rule = "of shape (n, h, w) or (n, h, w, c), at least 4 x 4 with 1 or 3 colours"
         raise_invalid("images", rule, f"shape {np.shape(images)}")
-    if len(given) < _FEWEST:
-        raise_invalid("images", f"at least {_FEWEST}", len(given))
-    if given.dtype == np.uint8:
-        return given
-    if given.dtype.kind not in "fiub":
-        raise_invalid("images", "numbers", f"dtype {given.dtype}")
-    most = 1 if given.dtype.kind in "fb" else 255
-    rows = given.reshape(len(given), -1)
+    if len(pixels) < _FEWEST:
+        raise_invalid("images", f"at least {_FEWEST}", len(pixels))
+    if pixels.dtype == np.uint8:
+        return pixels
+    if pixels.dtype.kind not in "fiub":
+        raise_invalid("images", "numbers", f"dtype {pixels.dtype}")
+    most = 1 if pixels.dtype.kind in "fb" else 255
+    rows = pixels.reshape(len(pixels), -1)
     check_all("images", rows, (rows >= 0) & (rows <= most), f"from 0 to {most}")
-    return np.round(np.asarray(given, np.float32) * (255 // most)).astype(np.uint8)
+    return np.round(np.asarray(pixels, np.float32) * (255 // most)).astype(np.uint8)
 
 
 @public
@@ -255,7 +255,7 @@ class ImageContrast(Task):
 
     name = "images"
     models = ("conv",)
-    own: Mapping[str, str] = MappingProxyType(
+    methods: Mapping[str, str] = MappingProxyType(
         {
             "uniform": "Static(InBatch())",
             "in-batch": "in_batch()",
@@ -283,12 +283,12 @@ class ImageContrast(Task):
         self.rows = np.flatnonzero(data.parts == 0)
         self.set_batch(len(self.rows), 256 if batch is None else batch)
         self.measure = "view recall@1" if data.labels is None else "k-NN accuracy"
-        some = np.random.default_rng(0).permutation
-        self.bank = some(self.rows)[:_BANK]
-        validated = some(np.flatnonzero(data.parts == 1))[:_VALIDATED]
+        shuffled = np.random.default_rng(0).permutation
+        self.bank = shuffled(self.rows)[:_BANK]
+        validated = shuffled(np.flatnonzero(data.parts == 1))[:_VALIDATED]
         tested = np.flatnonzero(data.parts == 2)
         if data.labels is None:
-            tested = some(tested)[:_VALIDATED]
+            tested = shuffled(tested)[:_VALIDATED]
         self.asked = {"validation": validated, "test": tested}
         self.test_work = (len(self.bank) + len(tested)) / (len(self.bank) + len(validated))
         self.ranked = f"Validation takes {len(validated):,} images, the test {len(tested):,}."
@@ -344,8 +344,12 @@ class ImageLearner(Learner):
 
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
+        # Only images of the batch have vectors, so no sampler fits that keeps negatives for later; and the catalogue's
+        # rows of NearTarget have fewer candidates than the 32 negatives that are usual here.
+        left_out = ("Cached", "Learned", "MarkovChain", "NearTarget")
+        offered = {name: value for name, value in super().parts().items() if name not in left_out}
         return {
-            **classes("Static Dynamic SemiHard PercentileRange Mixed", "InBatch"),
+            **offered,
             "pool": pools.InBatch(),
             "score": self.score,
             "candidates": 64,

@@ -29,9 +29,8 @@ from naysay.lab._data import (
     sizes_of_parts,
     text_lines,
 )
-from naysay.lab._task import GENERATOR_RATE, HELD_OUT, SCHEDULES, Device, Learner, Task, classes, row_products
+from naysay.lab._task import GENERATOR_RATE, HELD_OUT, Device, Learner, Task, row_products
 from naysay.lab.ranking import ranking
-from naysay.losses import hinge, sampled_bce, self_adversarial
 from naysay.positives import Positives
 from naysay.samplers import in_blocks
 from naysay.text import counted
@@ -307,10 +306,10 @@ class _Questions:
         self.wanted = Positives.from_pairs(rows.reshape(-1), _answers(wanted), *sizes)
         true_keys = _question_keys(true)
         place = np.minimum(np.searchsorted(self.keys, true_keys), len(self.keys) - 1)
-        asked = self.keys[place] == true_keys
-        self.known = Positives.from_pairs(place[asked], _answers(true)[asked], *sizes)
-        given, self.relations = np.divmod(self.keys, wanted.n_relations)
-        self.of_tails, self.given = given < wanted.n_entities, given % wanted.n_entities
+        is_asked = self.keys[place] == true_keys
+        self.known = Positives.from_pairs(place[is_asked], _answers(true)[is_asked], *sizes)
+        known_entities, self.relations = np.divmod(self.keys, wanted.n_relations)
+        self.of_tails, self.known_entities = known_entities < wanted.n_entities, known_entities % wanted.n_entities
 
     @torch.no_grad()
     def queries(self, model: TripleModel) -> Tensor:
@@ -318,8 +317,10 @@ class _Questions:
         parts = []
         for tails in (True, False):
             rows = self.of_tails == tails
-            given, relations = (to_torch(ids[rows], model.entities.device) for ids in (self.given, self.relations))
-            parts.append(model.queries(given, relations, tails=tails))
+            known_entities, relations = (
+                to_torch(ids[rows], model.entities.device) for ids in (self.known_entities, self.relations)
+            )
+            parts.append(model.queries(known_entities, relations, tails=tails))
         return torch.cat(parts)
 
 
@@ -365,7 +366,7 @@ class LinkPrediction(Task):
     name = "knowledge-graph"
     models = tuple(MARGIN)
     measure = "mrr"
-    own: Mapping[str, str] = _methods("transe")  # a task has those of its model
+    methods: Mapping[str, str] = _methods("transe")  # a task has those of its model
     quick_steps = 160
     quick = ("corruption:8", "bernoulli:8", "typed:8", "self-adversarial:8")
     defaults = (
@@ -386,15 +387,15 @@ class LinkPrediction(Task):
         """Index what is asked and what is true."""
         super().__init__(data, KnowledgeGraph, model, device)
         self.dim = check_whole("dim", dim, 2, _MOST_DIM)
-        self.own = _methods(model)
+        self.methods = _methods(model)
         self.triples = to_torch(data.train.array, self.device)
         self.set_batch(len(data.train), batch)
         self.held = data.validation.union(data.test)
         true = data.train.union(self.held)
         most = check_whole("validated", validated, 1)
-        some = np.random.default_rng(0).permutation(data.validation.array)[:most]
-        self.validated = len(some)
-        asked = Triples(some, data.train.n_entities, data.train.n_relations)
+        ranked = np.random.default_rng(0).permutation(data.validation.array)[:most]
+        self.validated = len(ranked)
+        asked = Triples(ranked, data.train.n_entities, data.train.n_relations)
         self.questions = {"validation": _Questions(asked, true), "test": _Questions(data.test, true)}
         self.test_work = len(self.questions["test"].keys) / len(self.questions["validation"].keys)
         self.ranked = (
@@ -436,11 +437,7 @@ class LinkPredictor(Learner):
             "distmult", train.n_entities, train.n_relations, self.seed, dim=self.task.dim, device=self.task.device
         )
         return {
-            **classes(
-                "Static Dynamic NearPositive SoftmaxWeights PercentileRange Mixed Cached Learned MixKG",
-                "Corruption KHop",
-            ),
-            **SCHEDULES,
+            **super().parts(),
             "triple_generator": lambda triples, corrupted: generator.score(corrupted),
             "triple_optimizer": torch.optim.Adam(generator.parameters(), lr=GENERATOR_RATE),
             "n_entities": train.n_entities,
@@ -448,10 +445,6 @@ class LinkPredictor(Learner):
             "train": train,
             "triples": train,
             "valid": (),  # held-out triples may be drawn, as in practice
-            "with_loss": self.with_loss,
-            "hinge": hinge,
-            "sampled_bce": sampled_bce,
-            "self_adversarial": self_adversarial,
             f"{self.task.model}_model": self.task.model,  # papers whose model is another do not fit
             "score": in_blocks(self.score),
             "similarity": in_blocks(self.similarity),
@@ -465,17 +458,17 @@ class LinkPredictor(Learner):
 
     def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
         """See `Learner.scores`."""
-        own = self.network.score(query.anchors)
+        positive = self.network.score(query.anchors)
         if negatives.vectors is None:
             corrupted = corrupted_triples(query.anchors, negatives.ids.clamp(min=0), negatives.side)
-            return own, self.network.score(corrupted)
+            return positive, self.network.score(corrupted)
         heads, relations, tails = query.anchors.unbind(dim=1)
         of_tails, of_heads = (
             self.network.queries(known, relations, tails=asks_tails)[:, None]
             for known, asks_tails in ((heads, True), (tails, False))
         )
-        asked = torch.where((negatives.side == 2)[:, :, None], of_tails, of_heads)
-        return own, self.network.score_vectors(asked, negatives.vectors)
+        queries = torch.where((negatives.side == 2)[:, :, None], of_tails, of_heads)
+        return positive, self.network.score_vectors(queries, negatives.vectors)
 
     def false_share(self, rows: Ids, negatives: Negatives) -> float:
         """The share of the negatives of some training triples that are held-out triples."""

@@ -62,9 +62,9 @@ def average_precision(positive: Any, negative: Any) -> float:
         0.8333
     """
     high, low = _scores("positive", positive), _scores("negative", negative)
-    own = len(high) - np.searchsorted(np.sort(high), high)
-    others = len(low) - np.searchsorted(np.sort(low), high)
-    return float((own / (own + others)).mean())
+    positives_as_high = len(high) - np.searchsorted(np.sort(high), high)
+    negatives_as_high = len(low) - np.searchsorted(np.sort(low), high)
+    return float((positives_as_high / (positives_as_high + negatives_as_high)).mean())
 
 
 @public
@@ -114,8 +114,8 @@ def linear_probe(vectors: Any, labels: Any, others: Any, *, penalty: float = 1.0
         return value, np.concatenate([(wrong.T @ x + penalty * weights).ravel(), wrong.sum(axis=0)])
 
     start = np.zeros(size[0] * size[1] + size[0])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    weights, bias = found[: size[0] * size[1]].reshape(size), found[size[0] * size[1] :]
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    weights, bias = best[: size[0] * size[1]].reshape(size), best[size[0] * size[1] :]
     return np.asarray(names[((asked - mean) / scale @ weights.T + bias).argmax(axis=1)])
 
 
@@ -143,24 +143,24 @@ def nearest_labels(vectors: Any, labels: Any, others: Any, *, k: int = 20) -> Id
     count = min(check_whole("k", k, 1), len(known))
     names, place = np.unique(classes, return_inverse=True)
     known, asked = (part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-300) for part in (known, asked))
-    size, found = max(1, _BLOCK // len(known)), []
+    size, predicted = max(1, _BLOCK // len(known)), []
     for first in range(0, len(asked), size):
         scores = asked[first : first + size] @ known.T
-        near = np.argpartition(-scores, count - 1, axis=1)[:, :count]
-        rows = np.arange(len(near))[:, None] * len(names)
-        votes = np.bincount((rows + place.reshape(-1)[near]).ravel(), minlength=len(near) * len(names))
-        found.append(names[votes.reshape(len(near), -1).argmax(axis=1)])
-    return np.concatenate([np.zeros(0, names.dtype), *found])
+        nearest = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+        rows = np.arange(len(nearest))[:, None] * len(names)
+        votes = np.bincount((rows + place.reshape(-1)[nearest]).ravel(), minlength=len(nearest) * len(names))
+        predicted.append(names[votes.reshape(len(nearest), -1).argmax(axis=1)])
+    return np.concatenate([np.zeros(0, names.dtype), *predicted])
 
 
 def _scores(parameter: str, values: Any) -> Floats:
     """Scores (n,), not empty and without NaN."""
-    found = as_floats(parameter, to_numpy(values))
+    scores = as_floats(parameter, to_numpy(values))
     check_exact(parameter, as_array(parameter, to_numpy(values)))
-    if found.ndim != 1 or not len(found):
-        raise_invalid(parameter, "of shape (n,), at least one", f"shape {found.shape}")
-    check_all(parameter, found, ~np.isnan(found), "a number")
-    return found
+    if scores.ndim != 1 or not len(scores):
+        raise_invalid(parameter, "of shape (n,), at least one", f"shape {scores.shape}")
+    check_all(parameter, scores, ~np.isnan(scores), "a number")
+    return scores
 
 
 def _inputs(vectors: Any, labels: Any, others: Any) -> tuple[Floats, Ids, Floats]:

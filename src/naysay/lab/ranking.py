@@ -162,12 +162,12 @@ def ranking(
     if (excluded.n_anchors, excluded.n_items) != (wanted.n_anchors, wanted.n_items):
         rule = f"of {wanted.n_anchors} anchors and {wanted.n_items} items, like `wanted`"
         raise_invalid("known", rule, f"{excluded.n_anchors} and {excluded.n_items}")
-    given = _candidates(candidates, wanted)
-    anchors, found = wanted.pairs()
+    candidate_ids = _candidates(candidates, wanted)
+    anchors, items_wanted = wanted.pairs()
     above, equal, free, earlier = (np.zeros(len(anchors), np.int64) for _ in range(4))
     for rows, block in _blocks(scores, items, wanted):
         first = wanted.indptr[rows]
-        chosen = np.zeros((len(rows), 0), np.int64) if given is None else given[rows]
+        chosen = np.zeros((len(rows), 0), np.int64) if candidate_ids is None else candidate_ids[rows]
         arguments = (wanted.indptr, wanted.indices, excluded.indptr, excluded.indices, chosen, first)
         in_rows(count_above, len(rows), block.size, block, rows, *arguments, above, equal, free)
         if not alone:
@@ -176,7 +176,7 @@ def ranking(
     with np.errstate(invalid="ignore"):
         areas = 1 - (above + 0.5 * equal) / np.where(free > 0, free, np.nan)
     lists = np.arange(len(anchors)) if alone else np.unique(anchors, return_inverse=True)[1].reshape(-1)
-    return Ranking(anchors, found, ranks, areas, lists)
+    return Ranking(anchors, items_wanted, ranks, areas, lists)
 
 
 def _blocks(scores: Any, items: Any, wanted: Positives) -> Iterator[tuple[Ids, NDArray[Any]]]:

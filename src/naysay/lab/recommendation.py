@@ -45,18 +45,10 @@ from naysay.lab._task import (
     ADAPTIVE_K,
     HELD_OUT,
     NUMBERS,
-    SCHEDULES,
     Device,
-    Factors,
-    Learner,
-    Loss,
+    PairLearner,
     Step,
     Task,
-    classes,
-    parts_of_generator,
-    parts_of_positives,
-    row_products,
-    share_held_out,
     uses,
 )
 from naysay.lab.ranking import ranking
@@ -64,7 +56,6 @@ from naysay.losses import all_items
 from naysay.positives import Positives
 from naysay.samplers import in_blocks
 from naysay.text import counted
-from naysay.types import Negatives, Query
 
 HOPS = {"mf": 0, "lightgcn": 2}
 # Weight decay. Propagation smooths by itself, and gradients are spread over many users: results/claims_samplers.json.
@@ -417,11 +408,14 @@ class Recommendation(Task):
     name = "recommendation"
     models = tuple(HOPS)
     measure = f"recall@{_TOP}"
-    own: Mapping[str, str] = MappingProxyType(
+    methods: Mapping[str, str] = MappingProxyType(
         {
             "whole-data": "whole_data(weight=0.1)",
             **ADAPTIVE_K,
             "learned": "Learned(pool, generator, generator_optimizer, sigmoid_score, candidates=64)",
+            "IRGAN": (
+                "with_loss(Learned(Everything(positives), generator, generator_optimizer, sigmoid_score), sampled_bce)"
+            ),
             "markov-chain": "MarkovChain(positives, probability, power=0.25)",
         }
     )
@@ -445,6 +439,7 @@ class Recommendation(Task):
         """Keep the parts of the data in the forms that training needs."""
         super().__init__(data, Interactions, model, device)
         self.dim, self.decay = check_whole("dim", dim, 1), _DECAYS[model]
+        self.known = data.train
         self.users, self.items = data.train.pairs()
         self.set_batch(len(data.train), batch)
         self.held = data.validation.union(data.test)
@@ -454,6 +449,10 @@ class Recommendation(Task):
         self.ranked = f"Validation ranks all items for {validated:,} users, the test for {tested:,}."
         self.bands = _by_popularity(data)
         self.sizes = {"dim": self.dim, "candidates": NUMBERS["candidates"], "false negatives": HELD_OUT}
+
+    def pairs_of(self, rows: Ids) -> tuple[Ids, Ids]:
+        """The users and the items of some training pairs."""
+        return self.users[rows], self.items[rows]
 
     def start(self, seed: int) -> Recommender:
         """A model before training, the same for equal seeds."""
@@ -479,7 +478,7 @@ def _by_popularity(data: Interactions) -> dict[str, Positives]:
 
 
 @final
-class Recommender(Learner):
+class Recommender(PairLearner):
     """A model of `Recommendation` in training."""
 
     def __init__(self, task: Recommendation, seed: int) -> None:
@@ -487,18 +486,14 @@ class Recommender(Learner):
         self.network: LightGCN = LightGCN(
             task.data.train, seed, dim=task.dim, hops=HOPS[task.model], device=task.device
         )
-        self.first = task.data.n_users  # the row of the first item
-        self._encode()
+        self.first = task.data.n_users
+        self.encode()
 
-    def _encode(self) -> None:
-        """All vectors, as samplers and the loss of this step see them."""
+    def encode(self) -> None:
+        """See `PairLearner.encode`."""
         self.layers = self.network.layers()
         self.vectors = self.layers.mean(dim=1) if self.network.hops else self.network.vectors
         self.table = self.vectors.detach()
-
-    def score(self, users: Tensor, ids: Tensor) -> Tensor:
-        """(B, n) the scores of items (B, n) for users (B,), without gradients."""
-        return row_products(self.table[users], self.table[ids + self.first])
 
     def similarity(self, positives: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the products of items (B, n) and items (B,), without gradients."""
@@ -511,50 +506,22 @@ class Recommender(Learner):
 
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
-        known = self.task.data.train
-        offered = classes(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed MixGCF NearPositive"
-            " AdaptiveOversampling Cached Learned MarkovChain",
-            "Everything InBatch popularity item_oriented log_uniform",
-        )
-        model = {
-            "score": in_blocks(self.score),
+        return {
+            **super().parts(),
             "similarity": in_blocks(self.similarity),
             "embed": self.embed,
             "embed_anchors": lambda users: self.table[users],
             "item_vectors": self.table[self.first :],
             "whole_data": self._whole_data,
-        }
-        generator = Factors(known.n_anchors, known.n_items, self.task.dim, self.seed, self.task.device)
-        return {
-            **offered,
-            **SCHEDULES,
-            **parts_of_positives(known),
-            **parts_of_generator(generator, self.score),
-            **model,
-            **NUMBERS,
-            "scale": max(1.0, 0.1 * known.n_items),
+            "scale": max(1.0, 0.1 * self.task.data.n_items),
         }
 
-    def query(self, rows: Ids, step: int) -> Query:
-        """See `Learner.query`."""
-        users, items = (to_torch(ids[rows], self.task.device) for ids in (self.task.users, self.task.items))
-        self._encode()
-        return Query(users, positives=items, vectors=embedding(users, self.vectors), step=step)
-
-    def loss(self, rows: Ids, k: int, *, step: int, sampler: Any, loss: Loss | None = None) -> tuple[Tensor, Negatives]:
-        """See `Learner.loss`. A sampler that sorts items by their vectors, which have moved, is updated where due."""
+    def after_step(self, *, epoch_ends: bool) -> None:
+        """See `Learner.after_step`. A sampler that ranks items by their vectors gets those that have moved."""
+        super().after_step(epoch_ends=epoch_ends)
+        sampler = self._drawn[0]
         if getattr(sampler, "due", False):
             sampler.update(self.table[self.first :])
-        return super().loss(rows, k, step=step, sampler=sampler, loss=loss)
-
-    def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
-        """See `Learner.scores`."""
-        positive = (query.vectors * embedding(query.positives + self.first, self.vectors)).sum(dim=1)
-        others = negatives.vectors
-        if others is None:
-            others = embedding(negatives.ids.clamp(min=0) + self.first, self.vectors)
-        return positive, row_products(query.vectors, others)
 
     def _whole_data(self, weight: float) -> Step:
         """A step without sampling: `losses.all_items`, each user's loss spread over the user's training pairs."""
@@ -568,29 +535,24 @@ class Recommender(Learner):
 
         return uses("all", step_of)
 
-    def false_share(self, rows: Ids, negatives: Negatives) -> float:
-        """The share of the negatives of some training pairs that are held-out pairs of the same user."""
-        return share_held_out(self.task.held, self.task.users[rows], negatives)
-
     def measured(self, part: str) -> dict[str, float]:
         """See `Learner.measured`."""
-        self._encode()
+        self.encode()
         data = self.task.data
         known, wanted = data.train, self.task.validated
         if part == "test":
             known, wanted = data.train.union(data.validation), data.test
         users, items = self.table[: self.first], self.table[self.first :]
         ranks = ranking(users, wanted, items=items, known=known)
-        found = {
+        measures = {
             self.task.measure: ranks.recall(_TOP),
             f"ndcg@{_TOP}": ranks.ndcg(_TOP),
             "mrr": ranks.mrr,
             "auc": ranks.auc,
         }
-        if part == "test":
-            for band, of_band in self.task.bands.items():
-                if len(of_band):
-                    found[f"{self.task.measure}, {band}"] = ranking(users, of_band, items=items, known=known).recall(
-                        _TOP
-                    )
-        return found
+        bands = self.task.bands if part == "test" else {}
+        for band, pairs_of_band in bands.items():
+            if len(pairs_of_band):
+                ranks_of_band = ranking(users, pairs_of_band, items=items, known=known)
+                measures[f"{self.task.measure}, {band}"] = ranks_of_band.recall(_TOP)
+        return measures

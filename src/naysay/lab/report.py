@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,20 +100,16 @@ def _tried(arm: ArmResult) -> str:
     return ", ".join(f"{lr}: {value:.4f}" for lr, value in arm.tried.items())
 
 
-def _series(result: Comparison) -> Spec:
-    """Colour, and dash or shape, of each arm."""
-    names = [arm.name for arm in result.arms]
-    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220, "symbolSize": 120}
-    colours = [f"var(--{_COLOURS[place % len(_COLOURS)]})" for place in range(len(names))]
-    return {"field": "arm", "type": "nominal", "scale": {"domain": names, "range": colours}, "legend": legend}
-
-
-def _by_place(result: Comparison, choices: Any, turn: int) -> Spec:
-    """A second channel of the same field, which changes every `turn` arms."""
+def _channel(result: Comparison, choices: Sequence[Any], *, turn: int = 1, **legend: Any) -> Spec:
+    """What tells arms apart in a chart, such as their colour; it changes every `turn` arms."""
     names = [arm.name for arm in result.arms]
     values = [choices[place // turn % len(choices)] for place in range(len(names))]
-    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220}
+    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220, **legend}
     return {"field": "arm", "type": "nominal", "scale": {"domain": names, "range": values}, "legend": legend}
+
+
+def _colour(result: Comparison) -> Spec:
+    return _channel(result, [f"var(--{name})" for name in _COLOURS], symbolSize=120)
 
 
 def _quality_and_time(result: Comparison) -> Chart:
@@ -128,8 +124,8 @@ def _quality_and_time(result: Comparison) -> Chart:
             values.append({"arm": arm.name, "seconds": seconds, "value": found.mean, "low": low, "high": high})
     x = axis("seconds", title=f"processor seconds to the best validation measure of {base}")
     y = axis("value", title=f"{result.measure}, test", scale={"zero": False})
-    colour = {"color": _series(result)}
-    shape = {"shape": _by_place(result, _SHAPES, 1)}
+    colour = {"color": _colour(result)}
+    shape = {"shape": _channel(result, _SHAPES)}
     bars = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour}
     layers = [
         layer(values, "rule", bars, strokeWidth=1.5),
@@ -195,7 +191,7 @@ def _curve(
         return None
     x = axis(by, title="gradient steps" if by == "step" else "processor seconds")
     y = axis("value", title=heading, scale={"zero": False})
-    styles = {"color": _series(result), "strokeDash": _by_place(result, _DASHES, len(_COLOURS))}
+    styles = {"color": _colour(result), "strokeDash": _channel(result, _DASHES, turn=len(_COLOURS))}
     lines = layer(values, "line", {"x": x, "y": y, **styles}, strokeWidth=2, tooltip=True)
     columns = ("negatives", "first", "middle", "last", "highest", f"at {'step' if by == 'step' else 'second'}")
     table = Table(title, columns, tuple(rows), "The mean over seeds.")

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
@@ -44,12 +44,10 @@ from naysay.lab._task import (
     ADAPTIVE_K,
     BLOCK,
     NUMBERS,
-    SCHEDULES,
     Device,
     Learner,
     Step,
     Task,
-    classes,
     in_blocks,
     parts_of_positives,
     row_products,
@@ -133,10 +131,10 @@ class TextPairs:
             if vectors is not None:
                 object.__setattr__(self, f"{side}_vectors", _unit(f"{side}_vectors", vectors, size))
         for what in ("texts", "vectors"):
-            given = [side for side in _SIDES if getattr(self, f"{side}_{what}") is not None]
-            if len(given) == 1:
-                other = "document" if given == ["query"] else "query"
-                raise_invalid(f"{other}_{what}", f"given along with `{given[0]}_{what}`", "nothing")
+            sides = [side for side in _SIDES if getattr(self, f"{side}_{what}") is not None]
+            if len(sides) == 1:
+                other = "document" if sides == ["query"] else "query"
+                raise_invalid(f"{other}_{what}", f"given along with `{sides[0]}_{what}`", "nothing")
         if not self.has("texts") and not self.has("vectors"):
             raise_invalid("query_texts", "given with `document_texts`, or vectors of both", "neither")
         if self.has("vectors") and self.query_vectors.shape[1] != self.document_vectors.shape[1]:
@@ -478,8 +476,8 @@ def _ranked_among(wanted: Positives, known: Positives, most: int) -> tuple[Ids, 
     """The anchors that want something, at most so many items with all wanted ones, and both pairs over these ids."""
     rows, items = np.flatnonzero(wanted.count()), np.unique(wanted.pairs()[1])
     others = np.setdiff1d(np.arange(wanted.n_items), items)
-    some = np.random.default_rng(0).permutation(others)[: max(0, most - len(items))]
-    items = np.sort(np.concatenate([items, some]))
+    distractors = np.random.default_rng(0).permutation(others)[: max(0, most - len(items))]
+    items = np.sort(np.concatenate([items, distractors]))
     place_of_anchor, place_of_item = (np.full(size, -1) for size in (wanted.n_anchors, wanted.n_items))
     place_of_anchor[rows] = np.arange(len(rows))
     place_of_item[items] = np.arange(len(items))
@@ -530,7 +528,7 @@ class Retrieval(Task):
     name = "text"
     models = tuple(_RATES)
     measure = f"ndcg@{_TOP}"
-    own: Mapping[str, str] = MappingProxyType(
+    methods: Mapping[str, str] = MappingProxyType(
         {
             "in-batch": "in_batch()",
             "SimCSE": "in_batch()",
@@ -566,8 +564,8 @@ class Retrieval(Task):
         self.learning_rates = _RATES[self.model]
         self.queries, self.documents = data.train.pairs()
         self.set_batch(len(data.train), batch)
-        given: list[Any] = [getattr(data, f"{side}_{needed}") for side in _SIDES]
-        self.sides: list[Any] = [Pieces(part) if needed == "texts" else to_torch(part, self.device) for part in given]
+        inputs: list[Any] = [getattr(data, f"{side}_{needed}") for side in _SIDES]
+        self.sides: list[Any] = [Pieces(part) if needed == "texts" else to_torch(part, self.device) for part in inputs]
         self.validated = _ranked_among(at_most_anchors(data.validation, _VALIDATED), data.train, _SEARCHED)
         validated, searched = len(self.validated[0]), len(self.validated[1])
         tested = int((data.test.count() > 0).sum())
@@ -651,10 +649,6 @@ class Retriever(Learner):
 
     def parts(self) -> dict[str, Any]:
         """See `Learner.parts`."""
-        offered = classes(
-            "Static Dynamic SoftmaxWeights Warp SemiHard PercentileRange Mixed NearPositive Cached",
-            "Everything InBatch popularity item_oriented log_uniform",
-        )
         model = {
             "score": self.score,
             "similarity": self.similarity,
@@ -664,7 +658,7 @@ class Retriever(Learner):
             "mined": self._mined,
         }
         known = parts_of_positives(self.task.data.train)
-        return {**offered, **SCHEDULES, **known, **model, **NUMBERS, "margin": 0.1}
+        return {**super().parts(), **known, **model, **NUMBERS, "margin": 0.1}
 
     def _mined(self, judge: str | None) -> pools.Local:
         """The mined negatives of each training query, as a pool of lists."""
@@ -683,14 +677,17 @@ class Retriever(Learner):
 
     def query(self, rows: Ids, step: int) -> Query:
         """See `Learner.query`."""
-        steps_of_epoch = max(1, self.task.pairs // self.task.batch)
-        if step and step % steps_of_epoch == 0:
-            for pool in self._nearest_pools:
-                pool.update(self.all_vectors(1))
         queries, documents = (
             to_torch(side[rows], self.task.device) for side in (self.task.queries, self.task.documents)
         )
         return Query(queries, positives=documents, vectors=self.encode(0, queries), step=step)
+
+    def after_step(self, *, epoch_ends: bool) -> None:
+        """See `Learner.after_step`. Pools of the nearest documents get the vectors of the model as it is now."""
+        super().after_step(epoch_ends=epoch_ends)
+        if epoch_ends:
+            for pool in self._nearest_pools:
+                pool.update(self.all_vectors(1))
 
     def scores(self, query: Query, negatives: Negatives) -> tuple[Tensor, Tensor]:
         """See `Learner.scores`."""
@@ -729,18 +726,16 @@ class Retriever(Learner):
         """
         mined, judged, _ = self.task.mined(self.untrained_seed, "auto", _JUDGED)
         drawn, queries = negatives.numpy(), self.task.queries[rows]
-        place = np.searchsorted(judged, queries).clip(max=len(judged) - 1)
-        estimated = (judged[place] == queries)[:, None] & drawn.mask
+        row_of_query = np.searchsorted(judged, queries).clip(max=len(judged) - 1)
+        estimated = (judged[row_of_query] == queries)[:, None] & drawn.mask
         if not estimated.any() or not getattr(mined.judge, "fitted", False):
             return nan
-        nearest, n_documents = mined.candidates, self.task.data.n_documents
-        filled = nearest.ids >= 0
-        keys = (np.arange(len(filled))[:, None] * n_documents + nearest.ids)[filled]  # one number for each pair
-        order = np.argsort(keys)
-        drawn_keys = (place[:, None] * n_documents + drawn.ids)[estimated]
-        same = order[np.searchsorted(keys[order], drawn_keys).clip(max=len(keys) - 1)]
-        suspicion = np.where(keys[same] == drawn_keys, nearest.suspicion[filled][same], 0.0)
-        return float(suspicion.mean())
+        nearest = mined.candidates
+        places = np.nonzero(nearest.ids >= 0)
+        shape = len(judged), self.task.data.n_documents
+        suspicion = csr_array((nearest.suspicion[places], (places[0], nearest.ids[places])), shape)
+        drawn_rows = np.broadcast_to(row_of_query[:, None], drawn.ids.shape)[estimated]
+        return float(suspicion[drawn_rows, drawn.ids[estimated]].toarray().mean())
 
     def measured(self, part: str) -> dict[str, float]:
         """See `Learner.measured`."""
@@ -751,11 +746,11 @@ class Retriever(Learner):
             rows, documents = np.arange(wanted.n_anchors), np.arange(wanted.n_items)
         queries, items = self.all_vectors(0, rows), self.all_vectors(1, documents)
         ranks = ranking(queries, wanted, items=items, known=known)
-        found = {self.task.measure: ranks.ndcg(_TOP)}
+        measures = {self.task.measure: ranks.ndcg(_TOP)}
         if part == "test":
             kind, unlabelled = self.task.unlabelled(self.untrained_seed)
             if unlabelled is not None:
                 relevant = _of_same_anchors(unlabelled, wanted).union(wanted)
                 name = f"{self.task.measure}, {kind} positives too"
-                found[name] = ranking(queries, relevant, items=items, known=known).ndcg(_TOP)
-        return found | {f"recall@{_TOP}": ranks.recall(_TOP), "mrr": ranks.mrr, "auc": ranks.auc}
+                measures[name] = ranking(queries, relevant, items=items, known=known).ndcg(_TOP)
+        return measures | {f"recall@{_TOP}": ranks.recall(_TOP), "mrr": ranks.mrr, "auc": ranks.auc}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from naysay.checks import as_array, check_whole, raise_invalid
 from naysay.losses import _inputs as inputs
+from naysay.losses.check_values import values_are_checked
 
 BLOCK = 1 << 20  # scores in memory at once; larger blocks leave the cache and are not faster
 _MIN_ROWS = 16  # of a block, however many columns there are
@@ -54,22 +55,26 @@ class Batch:
         weights = _of_rows(self.weights, rows, lambda values: inputs.as_weights(values, shape, self.left).detach())
         return None if weights is None else weights.expand(shape)
 
-    def same_label(self, rows: slice) -> Iterator[Tensor | None]:
-        """(rows, M) bool for each granularity: columns with the row's label, where -1 matches nothing.
+    def mean_over_labels(self, rows: slice, losses_of: Callable[[Tensor | None], Tensor]) -> Tensor:
+        """(rows,) the mean over granularities of losses_of(same label), or losses_of(None) without labels.
 
-        Without labels it is None, once.
+        Same label is (rows, M) bool: columns with the row's label, where -1 matches nothing.
         """
         if self.labels is None:
-            yield None
-            return
+            return losses_of(None)
+        losses = []
         for row_labels, column_labels in zip(*self.labels, strict=True):
             label = row_labels[rows, None]
-            yield (label == column_labels) & (label >= 0)
+            losses.append(losses_of((label == column_labels) & (label >= 0)))
+        return torch.stack(losses).mean(dim=0)
 
     def losses(self, losses_of: LossesOf, *row_inputs: Tensor) -> Tensor:
         """(N,) losses in the caller's dtype. `losses_of` gets its rows of row_inputs, which have N rows each."""
         losses = _by_blocks(self.left, self.right, losses_of, self.block, row_inputs)
-        return inputs.check_result(losses, self.vectors).to(self.dtype)
+        if values_are_checked(losses):
+            values, rule = losses.detach(), "small enough for finite dot products"
+            inputs.check_all(self.vectors, values, values.isfinite(), rule, "Normalise, or raise the temperature.")
+        return losses.to(self.dtype)
 
 
 def as_batch(

@@ -35,15 +35,6 @@ def check_finite(parameter: str, values: Tensor, where: Tensor | None = None, ad
     check_all(parameter, values, good if where is None else good | ~where, "finite", advice)
 
 
-def check_result(losses: Tensor, parameter: str) -> Tensor:
-    """Return losses of vectors, whose dot products may overflow; `parameter` is the name of the vectors."""
-    if values_are_checked(losses):
-        values = losses.detach()
-        rule = "small enough for finite dot products"
-        check_all(parameter, values, values.isfinite(), rule, "Normalise, or raise the temperature.")
-    return losses
-
-
 # ---- scores and vectors ----------------------------------------------------------------------------------------------
 
 

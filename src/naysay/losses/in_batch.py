@@ -109,12 +109,11 @@ def in_batch(
     temperature = as_temperature(temperature, vectors)
     columns = vectors if keys is None else as_vectors("keys", keys, vectors)
     partners = as_partner(partner, len(vectors), len(columns), vectors.device, own=keys is None)
-    further, valid = _further_negatives(negatives, negative_mask, vectors)
+    further, holds_one = _further_negatives(negatives, negative_mask, vectors)
+    filled = None
     if further is not None and share_negatives:
-        filled = torch.cat([valid.new_ones(len(columns)), valid.flatten()])
+        filled = torch.cat([holds_one.new_ones(len(columns)), holds_one.flatten()])
         columns, further = torch.cat([columns, further.flatten(0, 1)]), None
-    else:
-        filled = None
     batch = as_batch(
         "anchors",
         vectors,
@@ -127,7 +126,7 @@ def in_batch(
         labels=labels,
         key_labels=key_labels,
     )
-    own_log_q = as_positive_log_q(positive_log_q, form, batch.left)
+    log_q_of_positives = as_positive_log_q(positive_log_q, form, batch.left)
     if log_q is not None:
         if further is not None:
             raise_invalid("log_q", "left out with `negatives` that are not shared", "log_q", "Theirs is not known.")
@@ -144,25 +143,18 @@ def in_batch(
         of_rows = dict(zip(row_inputs, inputs, strict=True))
         slots = _columns_as_slots(scores, rows, batch, partners, of_rows["positive"], filled, log_q)
         if "further" in of_rows:
-            slots = _with_further(slots, of_rows["further"], valid[rows])
-        found = []
-        for same in batch.same_label(rows):
-            chosen = slots if same is None else _without(slots, same)
+            slots = _with_further(slots, of_rows["further"], holds_one[rows])
+        logits, origin = slots.negatives, slots.positive
+
+        def without(same_label: Tensor | None) -> Tensor:
+            counted = slots if same_label is None else _without(slots, same_label)
             if "lowest" in of_rows:
-                loss = debiased_form(
-                    chosen,
-                    slots.negatives,
-                    of_rows["lowest"],
-                    prior,
-                    beta,
-                    backprop_weights=backprop_weights,
-                    origin=slots.positive,
-                )
-            else:
-                log_q_of_rows = None if own_log_q is None else own_log_q[rows].detach()
-                loss = sampled_form(chosen, slots.negatives, form, log_q_of_rows, slots.positive)
-            found.append(chosen.answer(loss))
-        return torch.stack(found).mean(dim=0)
+                settings: dict[str, Any] = {"backprop_weights": backprop_weights, "origin": origin}
+                return counted.answer(debiased_form(counted, logits, of_rows["lowest"], prior, beta, **settings))
+            own_log_q = None if log_q_of_positives is None else log_q_of_positives[rows].detach()
+            return counted.answer(sampled_form(counted, logits, form, own_log_q, origin))
+
+        return batch.mean_over_labels(rows, without)
 
     return batch.losses(losses_of, *row_inputs.values())
 
@@ -286,14 +278,15 @@ def in_batch_hinge(
         partner_column = partners[rows, None]
         candidates = batch.candidates(rows).scatter_(1, partner_column, False)
         violations = (scores - scores.gather(1, partner_column) + margin).relu()
-        found = []
-        for same in batch.same_label(rows):
-            counted = candidates if same is None else candidates & ~same
+
+        def without(same_label: Tensor | None) -> Tensor:
+            counted = candidates if same_label is None else candidates & ~same_label
             terms = violations.masked_fill(~counted, 0.0)
             if among is not None and among < len(columns):
                 terms = terms.topk(among, dim=1).values
-            found.append(terms.sum(dim=1))
-        return torch.stack(found).mean(dim=0)
+            return terms.sum(dim=1)
+
+        return batch.mean_over_labels(rows, without)
 
     return batch.losses(losses_of)
 
@@ -354,11 +347,12 @@ def eliminate(
 
     def losses_of(scores: Tensor, rows: slice, positive: Tensor) -> Tensor:
         slots = _columns_as_slots(scores, rows, batch, partners, positive)
-        found = []
-        for same in batch.same_label(rows):
-            others = slots if same is None else slots.only(~same)
-            found.append(others.answer(softplus(others.log_sum(slots.negatives, slots.positive))))
-        return torch.stack(found).mean(dim=0)
+
+        def without(same_label: Tensor | None) -> Tensor:
+            others = slots if same_label is None else slots.only(~same_label)
+            return others.answer(softplus(others.log_sum(slots.negatives, slots.positive)))
+
+        return batch.mean_over_labels(rows, without)
 
     return batch.losses(losses_of, positives)
 
@@ -480,9 +474,9 @@ def _several_positives(scores: Tensor, rows: slice, batch: Batch, *, partner: Te
         weights = weights.masked_fill(~counted, 0.0)
         logits = scores + weights.masked_fill(~counted, 1.0).log()
     log_all = None if apart else log_sum_exp(logits, counted)
-    found = []
-    for same in batch.same_label(rows):
-        positive = counted & cast(Tensor, same)
+
+    def mean_over_positives(same_label: Tensor | None) -> Tensor:
+        positive = counted & cast(Tensor, same_label)  # these losses have labels
         if partner is not None:
             positive = positive.scatter(1, partner_column, True)
         count = positive.to(scores.dtype) if weights is None else weights * positive
@@ -490,11 +484,11 @@ def _several_positives(scores: Tensor, rows: slice, batch: Batch, *, partner: Te
         share = count / total.masked_fill(total == 0, 1.0)
         if log_all is None:
             log_negatives = log_sum_exp(logits, counted & ~positive)
-            found.append((share * softplus(log_negatives[:, None] - scores)).sum(dim=1))
-        else:
-            mean = log_all - (share * scores).sum(dim=1)
-            found.append(mean.masked_fill(total[:, 0] == 0, 0.0))
-    return torch.stack(found).mean(dim=0)
+            return (share * softplus(log_negatives[:, None] - scores)).sum(dim=1)
+        mean = log_all - (share * scores).sum(dim=1)
+        return mean.masked_fill(total[:, 0] == 0, 0.0)
+
+    return batch.mean_over_labels(rows, mean_over_positives)
 
 
 # ---- instances -------------------------------------------------------------------------------------------------------
@@ -546,8 +540,8 @@ def invariant_spreading(
         log_not_top = (log_rest - log_total).masked_fill(top == partner_column, 0.0)
         others = rest.scatter(1, partner_column, False)
         log_not_others = torch.log1p(-(gaps - log_total).masked_fill(~others, LOWEST[gaps.dtype]).exp())
-        found = (log_total - gaps.gather(1, partner_column))[:, 0]
-        spread = log_not_top[:, 0] + log_not_others.sum(dim=1)
-        return (found - weight * spread).masked_fill(~rest.any(dim=1), 0.0)
+        of_partner = (log_total - gaps.gather(1, partner_column))[:, 0]
+        of_others = log_not_top[:, 0] + log_not_others.sum(dim=1)
+        return (of_partner - weight * of_others).masked_fill(~rest.any(dim=1), 0.0)
 
     return batch.losses(losses_of)

@@ -80,11 +80,11 @@ def info_nce(
     gaps = slots.gaps(temperature)
     if attracted is None:
         return slots.answer(softplus(slots.log_sum(gaps)))
-    slots = slots.only(~attracted)
-    against_negatives = slots.log_sum(gaps)
-    own = softplus(against_negatives)
-    others = softplus(against_negatives[:, None] - gaps) * attracted
-    return slots.answer((own + others.sum(dim=1)) / (1 + attracted.sum(dim=1)))
+    negatives_only = slots.only(~attracted)
+    log_negatives = negatives_only.log_sum(gaps)  # over e^{p/t}
+    of_positive = softplus(log_negatives)
+    of_attracted = softplus(log_negatives[:, None] - gaps) * attracted
+    return negatives_only.answer((of_positive + of_attracted.sum(dim=1)) / (1 + attracted.sum(dim=1)))
 
 
 @public

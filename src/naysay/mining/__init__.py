@@ -3,8 +3,7 @@
 from naysay.mining.bm25 import bm25
 from naysay.mining.candidates import Candidates, Reason
 from naysay.mining.disagreement import Disagreement, disagreement
-from naysay.mining.mine import mine
-from naysay.mining.mined import Explanation, Mined, Outcome
+from naysay.mining.mine import Explanation, Mined, Outcome, mine
 from naysay.mining.rrf import rrf
 
 __all__ = [

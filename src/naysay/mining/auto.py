@@ -53,7 +53,7 @@ def choose_judge(problem: Problem, fitted: FittedPosterior | None = None, rescor
         return judge_by_scores(given, rescored, rescored[~np.isnan(rescored)])
     if not is_auto(problem.options):
         one_each = problem.known_scores[problem.one_positive_each]
-        return _as_given(given, problem.detector, problem.positive_scores, one_each, fitted)
+        return judge_by_scores(given, problem.positive_scores, one_each, fitted)
     if fitted is None:
         fitted = fit_posterior(problem)
     policies: list[Policy] = [
@@ -65,25 +65,20 @@ def choose_judge(problem: Problem, fitted: FittedPosterior | None = None, rescor
     return next(policy for policy in policies if policy.usable()).judge()
 
 
-def judge_by_scores(given: Any, lowest: Floats32, one_each: NDArray[Any]) -> Judge:
-    """The judge where there is no posterior: as it is given; "auto" is the 95 % rule.
+def judge_by_scores(
+    given: Any, lowest: Floats32, one_each: NDArray[Any], fitted: FittedPosterior | None = None
+) -> Judge:
+    """The judge as it is given; "auto" is the 95 % rule, and a `Calibrated` without scores is fitted here.
 
     `lowest` is (n,) the lowest score of each anchor's positives, NaN without one, and `one_each` (p,) the score of one
     positive of each anchor that has some.
     """
-    return _as_given(given, judge_of(given, lowest), lowest, one_each, None)
-
-
-def _as_given(
-    given: Any, detector: Any, lowest: Floats32, one_each: NDArray[Any], fitted: FittedPosterior | None
-) -> Judge:
-    """The judge `given`, which is this detector; a `Calibrated` without scores of its own is fitted here."""
+    detector = judge_of(given, lowest)
     if isinstance(detector, str):
         given = RULE_95
         detector = judge_of(given, lowest)
     elif is_yet_to_fit(detector):
-        alpha = detector.alpha
-        detector = calibrated(alpha, one_each)
+        detector = calibrated(detector.alpha, one_each)
         if detector is None:
             raise_invalid("judge", "another, where all positives score the same", f"{len(one_each)} equal scores")
     return Judge.by(detector, anchors_without_positive(given, lowest), fitted)
@@ -156,13 +151,13 @@ class PosteriorAndShare:
         """The posterior, and the scores above which candidates are dropped, too."""
         posterior = self.fitted.posterior
         limit = judge_of(RULE_95, self.problem.positive_scores)
-        return Judge(posterior, rule_of(posterior), posterior.threshold, limit, self.fitted, self)
+        return Judge(posterior, rule_of(posterior), posterior.suspicion_threshold, limit, self.fitted, self)
 
     def describe(self, judge: Judge, ids: Ids, scores: Floats32) -> str:
         """The estimate before and after, what is dropped, what that costs, and what the estimate rests on."""
         problem, fitted = self.problem, self.fitted
         summary, estimate = fitted.posterior.summary, estimate_set(fitted, ids, scores)
-        has_own_cut = judge.drop_at == fitted.posterior.threshold
+        has_own_cut = judge.drop_at == fitted.posterior.suspicion_threshold
         tau = min(summary.tau if has_own_cut else judge.drop_at, 0.999)
         dropped = "Candidates with a score above 95 % of their positive's are dropped"
         if not has_own_cut or summary.tau < 1:
@@ -257,8 +252,8 @@ def _above_positives(problem: Problem, ids: Ids, scores: Floats32) -> str:
     shown = []
     for row, slot in zip(*np.unravel_index(order, ids.shape), strict=True):
         if excess[row, slot] > 0:
-            own = problem.positive_scores[row]
-            shown.append(f"{ids[row, slot]} for anchor {row} ({scores[row, slot]:.3f}, positive {own:.3f})")
+            positive = problem.positive_scores[row]
+            shown.append(f"{ids[row, slot]} for anchor {row} ({scores[row, slot]:.3f}, positive {positive:.3f})")
     return f" Some that score above the positive: {'; '.join(shown)}." if shown else ""
 
 
@@ -267,39 +262,37 @@ def _above_positives(problem: Problem, ids: Ids, scores: Floats32) -> str:
 
 def fit_posterior(problem: Problem) -> FittedPosterior:
     """Fit the posterior of a problem to a sample of its anchors."""
-    posterior = unfitted(problem)
-    anchors = sampled_anchors(problem)
-    depth = max(problem.first_depth, fit_depth(problem))
-    parts, found = [], []
-    keeps_candidates = len(anchors) == problem.queries.n and depth == problem.first_depth
-    for block in problem.blocks(anchors, depth):
-        candidates = collect(problem, block, depth, silent=True)
-        parts.append(_lists(problem, posterior, block, candidates, depth))
-        if keeps_candidates:
-            found.append(candidates)
-    lists = FitLists.joined(parts)
-    all_found = Candidates.stacked(found) if keeps_candidates else None
-    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, all_found)
+    posterior, anchors = unfitted(problem), sampled_anchors(problem)
+    has_all = len(anchors) == problem.queries.n and _search_depth(problem) == problem.first_depth
+    lists, blocks = _searched(problem, posterior, anchors, keep=has_all)
+    candidates = Candidates.stacked(blocks) if has_all else None
+    return FittedPosterior(_fit_and_cut(problem, posterior, lists), lists, candidates)
 
 
 def lists_of(problem: Problem, posterior: Posterior, anchors: Ids) -> FitLists:
     """The lists of some anchors, as a posterior is fitted to them."""
-    depth = max(problem.first_depth, fit_depth(problem))
-    parts = [
-        _lists(problem, posterior, block, collect(problem, block, depth, silent=True), depth)
-        for block in problem.blocks(anchors, depth)
-    ]
-    return FitLists.joined(parts)
+    return _searched(problem, posterior, anchors, keep=False)[0]
 
 
-def _lists(problem: Problem, posterior: Posterior, anchors: Ids, found: Candidates, depth: int) -> FitLists:
-    """The lists of some anchors, whose search was `depth` deep; only the first `fit_depth` of it are listed."""
-    width = fit_depth(problem)
-    listed, free = found.eligible, within_limits(found, problem).kept
-    listed[:, width:depth] = False
-    free[:, problem.deepest : width] = False  # which only the fit searches
-    n_of_other_sources = found.ids.shape[1] - depth
-    return FitLists.of(posterior, anchors, found, listed, free, width + n_of_other_sources)
+def _searched(problem: Problem, posterior: Posterior, anchors: Ids, *, keep: bool) -> tuple[FitLists, list[Candidates]]:
+    """The lists of some anchors, and if they are to be kept all candidates of each block of anchors."""
+    depth, width = _search_depth(problem), fit_depth(problem)
+    lists, blocks = [], []
+    for block in problem.blocks(anchors, depth):
+        candidates = collect(problem, block, depth, silent=True)
+        listed, free = candidates.eligible, within_limits(candidates, problem).kept
+        listed[:, width:depth] = False
+        free[:, problem.deepest : width] = False  # which only the fit searches
+        n_of_other_sources = candidates.ids.shape[1] - depth
+        lists.append(FitLists.of(posterior, block, candidates, listed, free, width + n_of_other_sources))
+        if keep:
+            blocks.append(candidates)
+    return FitLists.joined(lists), blocks
+
+
+def _search_depth(problem: Problem) -> int:
+    """How deep the anchors of a fit are searched; the first `fit_depth` candidates of the search are listed."""
+    return max(problem.first_depth, fit_depth(problem))
 
 
 def sampled_anchors(problem: Problem) -> Ids:
@@ -356,16 +349,16 @@ def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Pos
     Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
     help: the target is out of reach.
     """
-    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
+    positive_scores, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
     labelled = problem.positive_pairs[0]
     mean_labelled = len(labelled) / max(1, len(np.unique(labelled)))
-    posterior.fit_lists(lists.for_posterior(own), lists.anchors, mean_labelled)
+    posterior.fit_lists(lists.for_posterior(positive_scores), lists.anchors, mean_labelled)
     if not posterior.fitted:
         return posterior
     if problem.reviewed is not None:
         truth = problem.reviewed.of_lists(lists)
         if (truth >= 0).any():
-            posterior.correct(lists.scores, own, truth, alike=lists.alike)
+            posterior.correct(lists.scores, positive_scores, truth, alike=lists.alike)
     takes_the_nearest = (counts == posterior.k).all() and (lists.free | (lists.ids < 0)).all()
     if problem.reviewed is not None or not takes_the_nearest:
         posterior = recut(problem, posterior, lists, posterior.false_share)
@@ -379,5 +372,7 @@ def _fit_and_cut(problem: Problem, posterior: Posterior, lists: FitLists) -> Pos
 
 def recut(problem: Problem, posterior: Posterior, lists: FitLists, false_share: float) -> Posterior:
     """The same posterior, cut so that what the problem returns has another estimated share of false negatives."""
-    own, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
-    return posterior.recut(false_share, lists.scores, own, alike=lists.alike, free=lists.free, counts=counts)
+    positive_scores, counts = own_scores(posterior, lists.anchors), problem.counts_of(lists.anchors)
+    return posterior.recut(
+        false_share, lists.scores, positive_scores, alike=lists.alike, free=lists.free, counts=counts
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._packages import need_package
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
-from naysay.errors import MissingExtraError, how_to_install
 from naysay.positives import Positives
 from naysay.search.exact import Found
 
@@ -67,11 +66,11 @@ def bm25(
 
     queries, corpus = strings("query_texts", query_texts), strings("corpus_texts", corpus_texts)
     known_starts, known_items = _excluded(exclude, len(queries), len(corpus))
-    bm25s = _need_bm25s()
+    bm25s = need_package("bm25s", "0.2", extra="text")
     split = _plain_words if words is None else words
     if not callable(split):
         raise_invalid("words", "a function from texts to their lists of words, or None", shown(words))
-    found = Found.empty(len(queries), depth)
+    result = Found.empty(len(queries), depth)
     vocabulary: dict[str, int] = {}
     listed = [
         [vocabulary.setdefault(word, len(vocabulary)) for word in row]
@@ -79,7 +78,7 @@ def bm25(
         for row in _split(split, "corpus_texts", corpus[start : start + _BLOCK])
     ]
     if not vocabulary:  # bm25s has no index of nothing
-        return found
+        return result
     index = bm25s.BM25(k1=k1, b=b, method="lucene")
     index.index((listed, vocabulary), create_empty_token=False, show_progress=False)
     for start in range(0, len(queries), _BLOCK):
@@ -92,9 +91,9 @@ def bm25(
             if row < len(known_starts) - 1:
                 scores[known_items[known_starts[row] : known_starts[row + 1]]] = 0
             best = _best(scores, depth)
-            found.ids[row, : len(best)] = best
-            found.scores[row, : len(best)] = scores[best]
-    return found
+            result.ids[row, : len(best)] = best
+            result.scores[row, : len(best)] = scores[best]
+    return result
 
 
 def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
@@ -108,14 +107,13 @@ def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
 
 def _split(split: Words, parameter: str, texts: list[str]) -> list[list[str]]:
     """The words of each text, as lists of strings."""
-    found = [list(row) for row in split(texts)]
-    if len(found) != len(texts):
-        raise_invalid("words", f"a function that gives a list for each of {len(texts)} {parameter}", len(found))
-    kinds = {*map(type, chain.from_iterable(found))}
-    if not kinds <= {str}:
-        odd = next(word for word in chain.from_iterable(found) if not isinstance(word, str))
-        raise_invalid("words", "a function that gives strings", shown(odd))
-    return found
+    words = [list(row) for row in split(texts)]
+    if len(words) != len(texts):
+        raise_invalid("words", f"a function that gives a list for each of {len(texts)} {parameter}", len(words))
+    if not {*map(type, chain.from_iterable(words))} <= {str}:
+        other = next(word for word in chain.from_iterable(words) if not isinstance(word, str))
+        raise_invalid("words", "a function that gives strings", shown(other))
+    return words
 
 
 def _plain_words(texts: list[str]) -> list[list[str]]:
@@ -133,13 +131,3 @@ def _excluded(exclude: Positives | None, n_queries: int, n_documents: int) -> tu
         rule = f"of at most {n_queries} queries and {n_documents} documents"
         raise_invalid("exclude", rule, f"{exclude.n_anchors} and {exclude.n_items}")
     return exclude.indptr, exclude.indices
-
-
-def _need_bm25s() -> Any:
-    """The package bm25s, or an error that names the pip command."""
-    try:
-        bm25s: Any = importlib.import_module("bm25s")
-    except ImportError as error:
-        message = f"bm25s is not installed. {how_to_install('text')}"
-        raise MissingExtraError(message) from error
-    return bm25s

@@ -217,18 +217,9 @@ class Candidates:
 
     def with_rows(self, rows: Ids, others: Candidates) -> Candidates:
         """Return the same with some rows replaced."""
-        width = max(self.ids.shape[1], others.ids.shape[1])
-        whole, part = self.widened(width), others.widened(width)
-        arrays: dict[str, Any] = {}
-        for name in (*SLOTS, "positive_scores"):
-            arrays[name] = getattr(whole, name).copy()
-            arrays[name][rows] = getattr(part, name)
-        outside = {}
-        for reason in {**self.outside, **others.outside}:
-            counts = self.outside.get(reason, np.zeros(len(self), np.int64)).copy()
-            counts[rows] = others.outside.get(reason, 0)
-            outside[reason] = counts
-        return replace(whole, **arrays, outside=outside)
+        chosen = np.arange(len(self))
+        chosen[rows] = len(self) + np.arange(len(others))
+        return Candidates.stacked([self, others]).take(chosen)
 
     @staticmethod
     def stacked(parts: Sequence[Candidates]) -> Candidates:

@@ -55,42 +55,39 @@ def disagreement(vectors: Any, *, k: int, graph: int = 30, alpha: float = 0.99) 
         >>> disagreement(np.stack([np.cos(angle), np.sin(angle)], axis=1), k=5, graph=4).negatives.shape
         (40, 5)
     """
-    given = as_floats("vectors", to_numpy(vectors))
-    if given.ndim != 2:
-        raise_invalid("vectors", "of shape (n, d)", f"shape {given.shape}")
+    points = as_floats("vectors", to_numpy(vectors))
+    if points.ndim != 2:
+        raise_invalid("vectors", "of shape (n, d)", f"shape {points.shape}")
     check_whole("k", k, 1)
     check_whole("graph", graph, 1)
     check_number("alpha", alpha, at_least=0, below=1)
-    n = len(given)
-    near = _others(search(given, given, min(max(k, graph) + 1, n)).ids) if n else np.empty((0, 0), np.int64)
-    adjacency = _mutual(given, near[:, :graph])
-    euclid = _padded(near[:, :k], k)
+    n = len(points)
+    nearest = _others(search(points, points, min(max(k, graph) + 1, n)).ids) if n else np.empty((0, 0), np.int64)
+    adjacency = _mutual(points, nearest[:, :graph])
+    by_cosine = np.full((n, k), -1, np.int64)
+    by_cosine[:, : nearest.shape[1]] = nearest[:, :k]
     along = np.full((n, k), -1, np.int64)
     for sample in range(n):
         likeness = _diffused(adjacency, sample, alpha)
         likeness[sample] = 0.0
         order = np.argsort(-likeness, kind="stable")[:k]
         along[sample, : len(order)] = np.where(likeness[order] > 0, order, -1)
-    return Disagreement(_without(euclid, along), _without(along, euclid))
+    return Disagreement(_without(by_cosine, along), _without(along, by_cosine))
 
 
 def _others(ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n, m - 1) the same without the sample itself, or without the last where it is not among them."""
-    own = ids == np.arange(len(ids))[:, None]
-    own[~own.any(axis=1), -1] = True
-    return np.asarray(ids[~own].reshape(len(ids), ids.shape[1] - 1), np.int64)
+    is_self = ids == np.arange(len(ids))[:, None]
+    is_self[~is_self.any(axis=1), -1] = True
+    return np.asarray(ids[~is_self].reshape(len(ids), ids.shape[1] - 1), np.int64)
 
 
-def _padded(ids: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    return np.pad(ids, ((0, 0), (0, k - ids.shape[1])), constant_values=-1)
-
-
-def _mutual(vectors: NDArray[np.float64], near: NDArray[np.int64]) -> Any:
-    """S: samples that are near each other, with their weights, as a sparse matrix."""
+def _mutual(vectors: NDArray[np.float64], nearest: NDArray[np.int64]) -> Any:
+    """S: samples that are nearest each other, with their weights, as a sparse matrix."""
     from scipy.sparse import csr_array  # here, because `mine` loads this module and seldom those
 
     n = len(vectors)
-    rows, columns = np.repeat(np.arange(n), near.shape[1]), near.ravel()
+    rows, columns = np.repeat(np.arange(n), nearest.shape[1]), nearest.ravel()
     filled = columns >= 0
     is_near = csr_array((np.ones(filled.sum()), (rows[filled], columns[filled])), shape=(n, n))
     rows, columns = (is_near * is_near.T).nonzero()

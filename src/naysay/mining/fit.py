@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from naysay.arrays import Floats
-from naysay.detectors._posterior_fit import Lists
+from naysay.detectors._posterior_model import Lists
 from naysay.detectors.posterior import Posterior, first_of
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.candidates import Candidates, Ids, Mask
@@ -57,9 +57,9 @@ class FitLists:
         names = [each.name for each in fields(FitLists)]
         return FitLists(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def for_posterior(self, own: Floats) -> Lists:
+    def for_posterior(self, positive_scores: Floats) -> Lists:
         """The lists with the score of one labelled positive of each anchor (A,), as a posterior takes them."""
-        return Lists(self.scores, own, self.alike)
+        return Lists(self.scores, positive_scores, self.alike)
 
     def contain(self, ids: Ids) -> Mask:
         """(A, M): which listed candidates are among the ids (A, k) of their anchor."""
@@ -76,7 +76,7 @@ class FittedPosterior:
 
     posterior: Posterior
     lists: FitLists
-    found: Candidates | None = None  # the candidates of all anchors, if all of them were fitted to
+    candidates: Candidates | None = None  # of all anchors, if all of them were fitted to
 
     @property
     def usable(self) -> bool:
@@ -116,11 +116,11 @@ class FittedPosterior:
         return bool(self.dispersion * (1 - _CHANCE * np.sqrt(2 / max(1, n_anchors))) > 1)
 
     def widened(self, rate: RateEstimate) -> RateEstimate:
-        """The rate with an interval for what its own does not cover.
+        """The rate with a wider interval, where its own is too narrow.
 
         A lower end far below the estimate is 0: the encoder may be weak and all positives labelled. Where anchors are
-        uneven, the upper end is at least (1 + D) times the estimate: in generated data of uneven groups that held the
-        truth in 95 % of the cases, and the plain end in 52 %.
+        uneven, the upper end is at least (1 + D) times the estimate: in generated data of uneven groups such intervals
+        contained the truth in 95 % of the cases, the original ones in 52 %.
         """
         low = 0.0 if is_vague(rate) else rate.low
         high = rate.high
@@ -164,11 +164,11 @@ class Alike:
         for start in range(0, len(ids), step):
             part = slice(start, start + step)
             n_positives = counts[part]
-            pair = np.repeat(np.arange(len(n_positives)), n_positives)
-            place = np.arange(len(pair)) - np.repeat(np.cumsum(n_positives) - n_positives, n_positives)
-            positives = self.items[self.starts[anchors[part]][pair] + place]
+            row = np.repeat(np.arange(len(n_positives)), n_positives)  # a row for each positive of each pair
+            turn = np.arange(len(row)) - np.repeat(np.cumsum(n_positives) - n_positives, n_positives)
+            positives = self.items[self.starts[anchors[part]][row] + turn]
             best = np.full(len(n_positives), -np.inf)
-            np.fmax.at(best, pair, self._cosines(positives, ids[part][pair]))
+            np.fmax.at(best, row, self._cosines(positives, ids[part][row]))
             largest[part] = np.where(np.isfinite(best), best, np.nan)
         return largest
 
@@ -177,8 +177,8 @@ class Alike:
         try:
             return pair_scores(self.corpus, self.corpus, items, others, "cosine", self.norms).astype(np.float64)
         except ZeroDivisionError:
-            has_length = [norms_of(taken(self.corpus, ids)) >= SMALLEST_NORM for ids in (items, others)]
-            good = has_length[0] & has_length[1]
+            item_norms, other_norms = (norms_of(taken(self.corpus, ids)) for ids in (items, others))
+            has_cosine = (item_norms >= SMALLEST_NORM) & (other_norms >= SMALLEST_NORM)
             cosines = np.full(len(items), np.nan)
-            cosines[good] = pair_scores(self.corpus, self.corpus, items[good], others[good], "cosine")
+            cosines[has_cosine] = pair_scores(self.corpus, self.corpus, items[has_cosine], others[has_cosine], "cosine")
             return cosines

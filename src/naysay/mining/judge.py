@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, raise_invalid, shown, with_parameter
-from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side, suspicion_of, suspicion_of_made, threshold_of
+from naysay.detectors._suspicion import SUSPICION_THRESHOLD, on_its_side, suspicion_of, suspicion_of_made, threshold_of
 from naysay.detectors.bands import Bands
 from naysay.detectors.by_threshold import Margin, MaxScore, RankWindow, ShareOfPositive
 from naysay.detectors.calibrated import Calibrated, least_positives
@@ -60,17 +60,14 @@ class Judge:
         drop_at = SUSPICION_THRESHOLD if detector is None else threshold_of(detector)
         return Judge(detector, rule_of(detector) + about, drop_at, fitted=fitted)
 
-    def apply(self, candidates: Candidates, query: Query) -> Candidates:
-        """Store the suspicion of the candidates that are left, and drop those that are suspected."""
-        return self.apply_to(candidates, query, candidates.kept)
-
-    def apply_to(self, candidates: Candidates, query: Query, slots: Mask) -> Candidates:
-        """The same for the candidates in some slots; the others stay as they are.
+    def apply(self, candidates: Candidates, query: Query, slots: Mask | None = None) -> Candidates:
+        """Store the suspicion of candidates in some slots, by default of all that are left, and drop the suspected.
 
         A `Posterior` goes by rank, so it is shown all that was found but for known pairs and duplicates.
         """
         if self.detector is None:
             return candidates
+        slots = candidates.kept if slots is None else slots
         asked = candidates.eligible if _goes_by_rank(self.detector) else slots
         negatives = _negatives(candidates, asked)
         suspicion = suspicion_of_made("judge", self.detector, query, negatives)

@@ -225,10 +225,11 @@ class MiningOptions:
         if self.judge == "none":
             object.__setattr__(self, "judge", None)
         self._check_review()
-        self._check_rescore()
+        if self.rescore is None and self.rescore_budget is not None:
+            raise_invalid("rescore_budget", "left out without `rescore`", shown(self.rescore_budget))
         self._check_max_per_item()
-        own = {"temperature": self.temperature, "groups": self.groups, "mmr_lambda": self.mmr_lambda}
-        check_method_options(self.select, own)
+        of_methods = {"temperature": self.temperature, "groups": self.groups, "mmr_lambda": self.mmr_lambda}
+        check_method_options(self.select, of_methods)
         if self.depth is not None and self.rank_range is not None:
             check_whole("depth", self.depth, self.rank_range[0])
 
@@ -253,7 +254,3 @@ class MiningOptions:
         if self.on_short in ("relax", "random"):
             rule = f"left out with on_short={self.on_short!r}, which could exceed it"
             raise_invalid("max_per_item", rule, self.max_per_item)
-
-    def _check_rescore(self) -> None:
-        if self.rescore is None and self.rescore_budget is not None:
-            raise_invalid("rescore_budget", "left out without `rescore`", shown(self.rescore_budget))

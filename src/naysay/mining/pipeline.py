@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.mining.candidates import RANDOM, Candidates, Floats32, Ids, Mask, Reason, canonical_order
 from naysay.mining.judge import Judge, suspected
-from naysay.mining.known import known_rows
-from naysay.mining.problem import DEPTH_FACTOR, FILLED, SELECTED, Problem
+from naysay.mining.problem import DEPTH_FACTOR, FILLED, SELECTED, Problem, known_rows
 from naysay.mining.rescore import answers_of, rescore
 from naysay.mining.take import Selection, across_anchors, backfill, select, with_random
 from naysay.rng import key_from, rng_for
@@ -27,37 +27,37 @@ from naysay.search.vectors import Vectors
 _COMPARED = 1 << 22  # numbers of vectors, and pairs of scores, that are compared at a time
 
 
-def mine_block(problem: Problem, judge: Judge, anchors: Ids, found: Candidates | None = None) -> Candidates:
+def mine_block(problem: Problem, judge: Judge, anchors: Ids, searched: Candidates | None = None) -> Candidates:
     """The judged candidates of some anchors. Those that are short are searched deeper, as long as that can help.
 
-    `found` are their candidates, if they were searched to `problem.first_depth` before.
+    `searched` are their candidates, if they were searched to `problem.first_depth` before.
     """
     depth = problem.first_depth
-    if found is None:
-        found = collect(problem, anchors, depth)
-    kept, short = _judged(problem, judge, anchors, found, depth)
+    if searched is None:
+        searched = collect(problem, anchors, depth)
+    kept, short = _judged(problem, judge, anchors, searched, depth)
     while problem.may_deepen and short.any():
         depth = min(DEPTH_FACTOR * depth, problem.deepest)
         for rows in problem.blocks(np.flatnonzero(short), depth):
             deeper = collect(problem, anchors[rows], depth, silent=True)
             judged, short[rows] = _judged(problem, judge, anchors[rows], deeper, depth)
-            kept = kept.with_rows(rows, judged.narrowed(found.ids.shape[1]))
+            kept = kept.with_rows(rows, judged.narrowed(searched.ids.shape[1]))
     return kept
 
 
 def mine_blocks(problem: Problem, judge: Judge, anchors: Ids | None = None) -> Candidates:
     """The judged candidates of some anchors, by default of all, a block of them at a time."""
-    found = None if judge.fitted is None or anchors is not None else judge.fitted.found
+    fitted_to = None if judge.fitted is None or anchors is not None else judge.fitted.candidates
     blocks = []
     for rows in problem.blocks(problem.anchors if anchors is None else anchors, problem.first_depth):
-        block = mine_block(problem, judge, rows, None if found is None else found.take(rows))
+        block = mine_block(problem, judge, rows, None if fitted_to is None else fitted_to.take(rows))
         blocks.append(block.narrowed(problem.listed_width))
     return Candidates.stacked(blocks)
 
 
 def collect(problem: Problem, anchors: Ids, depth: int, *, silent: bool = False) -> Candidates:
     """Search for some anchors, add other sources, and drop what can never be a negative."""
-    found = problem.search(anchors, depth, silent=silent)
+    neighbours = problem.search(anchors, depth, silent=silent)
     known, places = problem.known_of(anchors)
     rows = known.pairs()[0]
     counts = {
@@ -65,7 +65,7 @@ def collect(problem: Problem, anchors: Ids, depth: int, *, silent: bool = False)
         for reason, is_left_out in problem.reasons_of_known.items()
     }
     searched = replace(
-        Candidates.of(found.ids, found.scores, positive_scores=problem.positive_scores[anchors]),
+        Candidates.of(neighbours.ids, neighbours.scores, positive_scores=problem.positive_scores[anchors]),
         outside={reason: count for reason, count in counts.items() if count.any()},
     )
     others = [_of_source(problem, anchors, name, ids[anchors]) for name, ids in problem.sources.items()]
@@ -109,8 +109,8 @@ def exclude(candidates: Candidates, problem: Problem, anchors: Ids) -> Candidate
         pairs = rows[is_copied], items[is_copied], problem.known_scores[places][is_copied]
         candidates = candidates.drop(copies_of(candidates, problem.corpus, *pairs), Reason.DUPLICATE)
     if problem.duplicates is not None:
-        found = suspected(candidates, problem.duplicates, problem.query(anchors))
-        candidates = candidates.drop(found, Reason.DUPLICATE)
+        is_duplicate = suspected(candidates, problem.duplicates, problem.query(anchors))
+        candidates = candidates.drop(is_duplicate, Reason.DUPLICATE)
     return candidates
 
 
@@ -124,13 +124,6 @@ def within_limits(candidates: Candidates, problem: Problem) -> Candidates:
     if problem.lowest_score is not None:
         candidates = candidates.drop(candidates.scores < np.float32(problem.lowest_score), Reason.TOO_EASY)
     return candidates
-
-
-def without_reviewed(candidates: Candidates, problem: Problem, anchors: Ids) -> Candidates:
-    """Drop what a person found to be false."""
-    if problem.reviewed is None:
-        return candidates
-    return candidates.drop(problem.reviewed.known.contains(anchors, candidates.ids), Reason.IGNORED)
 
 
 def copies_of(candidates: Candidates, corpus: Vectors, rows: Ids, items: Ids, scores: Floats32) -> Mask:
@@ -166,15 +159,18 @@ def _in_parts(places: Ids, size: int) -> list[Ids]:
 # ---- judge, rescore, take -------------------------------------------------------------------------------------------
 
 
-def _judged(problem: Problem, judge: Judge, anchors: Ids, found: Candidates, depth: int) -> tuple[Candidates, Mask]:
+def _judged(problem: Problem, judge: Judge, anchors: Ids, searched: Candidates, depth: int) -> tuple[Candidates, Mask]:
     """Drop what the options exclude and what the judge suspects; and (n,) which rows a deeper search may help."""
-    left = within_limits(without_reviewed(found, problem, anchors), problem)
+    left = searched
+    if problem.reviewed is not None:  # a person found these to be false
+        left = left.drop(problem.reviewed.known.contains(anchors, left.ids), Reason.IGNORED)
+    left = within_limits(left, problem)
     if judge.left_out is not None:
         left = left.drop(judge.left_out.contains(anchors, left.ids), Reason.REVIEWED)
     kept = judge.apply(left, problem.query(anchors))
-    has_more = (found.ids[:, depth - 1] >= 0) & (depth < problem.deepest)
+    has_more = (searched.ids[:, depth - 1] >= 0) & (depth < problem.deepest)
     if problem.lowest_score is not None:
-        has_more &= found.scores[:, depth - 1] >= np.float32(problem.lowest_score)
+        has_more &= searched.scores[:, depth - 1] >= np.float32(problem.lowest_score)
     unread = np.count_nonzero(kept.eligible, axis=1) < judge.reads
     too_few = np.count_nonzero(kept.kept, axis=1) < problem.counts_of(anchors)
     if judge.suspects_all_behind:
@@ -191,9 +187,11 @@ def rescore_all(problem: Problem) -> Candidates:
     if options.rescore is None:
         raise ValueError
     depth = problem.first_depth
-    found = Candidates.stacked([collect(problem, anchors, depth) for anchors in problem.blocks(problem.anchors, depth)])
+    searched = Candidates.stacked(
+        [collect(problem, anchors, depth) for anchors in problem.blocks(problem.anchors, depth)]
+    )
     anchors, items = (part[problem.one_positive_each] for part in problem.known.pairs())
-    left = within_limits(found, problem)
+    left = within_limits(searched, problem)
     return rescore(left, options.rescore, (anchors, items), options.rescore_budget, options.rescore_batch)
 
 
@@ -249,6 +247,6 @@ def _with_random(problem: Problem, judge: Judge, chosen: Candidates, counts: Ids
         return problem.score(rows[places], ids)
 
     key = key_from(rng_for(options.seed, FILLED))
-    filled = with_random(chosen, counts, rows, known_rows(problem.known, rows), score, key)
+    filled = with_random(chosen, counts, rows, partial(known_rows, problem.known), score, key)
     is_new = filled.kept & (filled.kept_by == RANDOM)
-    return judge.apply_to(filled, problem.query(rows), is_new)
+    return judge.apply(filled, problem.query(rows), is_new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, final
 
@@ -19,7 +19,7 @@ from naysay.detectors.posterior import EMPTY, Posterior, cut_at, first_of, neare
 from naysay.detectors.rate import RateEstimate
 from naysay.mining.auto import RULE_95, lists_of
 from naysay.mining.candidates import REASONS, Floats32, Ids, Mask, Reason
-from naysay.mining.fit import FitLists, own_scores, usable
+from naysay.mining.fit import FittedPosterior
 from naysay.mining.judge import Judge, judge_of
 from naysay.places import Place, as_place, check_page
 from naysay.positives import POSITIVE
@@ -31,8 +31,9 @@ from naysay.rng import rng_for
 from naysay.text import counted, percent, versions
 from naysay.types import Query
 
-Mined = Any  # that of `mining.mined`, which is built on this module
+Mined = Any  # `Mined.report` needs this module, so it cannot import the class
 CHOSEN = "these negatives"
+UNKNOWN = "these scores have no posterior: pairs were rescored"
 _RULES = {"share 0.95": RULE_95, "margin 0.05": "margin:0.05"}  # what others use most
 _TARGETS = 48  # on the slider
 _SMALLEST_TARGET = 1 / 40  # of the share of the nearest
@@ -105,120 +106,111 @@ def report_mined(mined: Mined, path: str | Place, options: ReportOptions) -> Pla
     queries = Labels("query", options.query_texts, options.query_ids, n)
     corpus = Labels("corpus", options.corpus_texts, options.corpus_ids, mined.problem.n_items)
     rows = np.sort(rng_for(options.seed).permutation(n)[: max(1, _SHOWN_SLOTS // max(1, width))])
-    weighed = weigh(mined, options)
+    weighed = _weighed(mined)
+    trade = None if weighed is None or weighed.reason else _trade(mined, weighed, options)
     contents = Contents(
         title=options.title or "Mined negatives",
-        advice=_advice(mined, weighed, options),
-        numbers=_numbers(mined, weighed.trade, options),
+        advice=_advice(mined, trade, UNKNOWN if weighed is None else weighed.reason, options),
+        numbers=_numbers(mined, trade, options),
         scores=_scores(mined, rows),
         tables=_outcomes(mined),
         examples=_examples(mined, rows, queries, corpus),
         provenance=_provenance(mined) | dict(options.provenance or {}),
         notes=_notes(mined, len(rows), options),
-        trade=weighed.trade,
-        review=_review(weighed, queries, corpus),
+        trade=trade,
+        review=() if weighed is None else _to_label(weighed, queries, corpus, options.seed),
     )
     return write_report(path, contents)
 
 
+# ---- the trade ------------------------------------------------------------------------------------------------------
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Weighed:
-    """The trade, or why there is none, and pairs to label."""
+class _Weighed:
+    """Lists of candidates of some anchors, and how likely each is false: what a target or a rule would take of them."""
 
-    trade: Trade | None
-    reason: str = ""
-    rows: Ids | None = None  # (p,) of the pairs: rows of what was mined
-    ids: Ids | None = None  # their candidates
-    scores: NDArray[np.float64] | None = None
-    posterior: NDArray[np.float64] | None = None  # NaN where it cannot be told
+    fitted: FittedPosterior  # of these lists
+    rows: Ids  # (A,) the rows of what was mined
+    counts: Ids  # (A,) k of each
+    lowest: Floats32  # (A,) the lowest score of the anchor's positives
+    nearest: Mask  # (A, M) the nearest k that may be taken
+    probability: Floats  # (A, M) NaN where it cannot be told
+
+    @property
+    def reason(self) -> str:
+        """Why nothing can be estimated; empty if it can."""
+        if not self.fitted.usable:
+            return self.fitted.posterior.reason
+        return "" if self.nearest.any() else "no candidates were found"
+
+    def allowed(self, rule: str) -> Mask:
+        """(A, M): the candidates that may be taken by a rule on the scores of the anchors' positives."""
+        limits = Judge(judge_of(rule, self.lowest), "").limits(Query(np.arange(len(self.rows))), self.lowest)
+        lists = self.fitted.lists
+        return lists.free & (lists.scores <= limits[:, None])
+
+    def below_targets(self, targets: list[float]) -> list[Mask]:
+        """What judge="auto" would take for each target: by the posterior's cut and the 95 % rule."""
+        free = np.where(self.fitted.lists.free, self.probability, EMPTY)
+        allowed = np.where(self.allowed(RULE_95), self.probability, EMPTY)
+        cuts = (cut_at(free, self.counts, target, None) for target in targets)
+        return [nearest_below(allowed, self.counts, cut.tau) for cut in cuts]
 
 
-def weigh(mined: Mined, options: ReportOptions) -> Weighed:
-    """Weigh what was mined by a posterior: what each target and other rules would take from the same lists.
-
-    The lists are those of the anchors that the posterior was fitted to, and counts are scaled to all.
-    """
-    if mined.fitted is None:
-        return Weighed(None, "these scores have no posterior: pairs were rescored")
-    posterior, lists = mined.fitted.posterior, mined.fitted.lists
-    anchors = mined.problem.anchors
+def _weighed(mined: Mined) -> _Weighed | None:
+    """The lists of the anchors that the posterior was fitted to, or those that are here; None without a posterior."""
+    fitted, anchors = mined.fitted, mined.problem.anchors
+    if fitted is None:
+        return None
     if mined.anchors is not None:
         anchors = mined.anchors
-        lists = lists_of(mined.problem, posterior, anchors)
+        fitted = replace(fitted, lists=lists_of(mined.problem, fitted.posterior, anchors))
+    lists = fitted.lists
     rows = np.searchsorted(anchors, lists.anchors)
-    counts, own = mined.counts[rows], own_scores(posterior, lists.anchors)
-    nearest = first_of(lists.free, counts)
-    probability = np.full(lists.scores.shape, nan)
-    if usable(posterior):
-        probability = posterior.posterior(lists.scores, own, alike=lists.alike)
-    slots = np.flatnonzero(nearest)
-    row, slot = np.divmod(rng_for(options.seed).permutation(slots)[:_TO_LABEL], max(1, nearest.shape[1]))
-    pairs = rows[row], lists.ids[row, slot], lists.scores[row, slot], probability[row, slot]
-    if not usable(posterior) or not len(slots):
-        return Weighed(None, posterior.reason or "no candidates were found", *pairs)
+    counts = mined.counts[rows]
+    probability = fitted.probabilities() if fitted.usable else np.full(lists.scores.shape, nan)
+    return _Weighed(fitted, rows, counts, mined.positive_scores[rows], first_of(lists.free, counts), probability)
 
-    in_use = mined.judge.false_share if isinstance(mined.judge, Posterior) else nan
-    targets = _targets(float(probability[nearest].mean()), in_use)
-    sets = {"nearest": nearest} | _by_rules(mined, rows, lists, counts)
-    cuts = _by_targets(mined, rows, lists, counts, probability, targets)
-    shares = posterior.shares(lists.scores, own, [*sets.values(), *cuts], alike=lists.alike)
-    shares[0] = mined.fitted.before or shares[0]  # of all anchors that it was fitted to, as in the rule
 
-    total = mined.problem.queries.n
-    slots_wanted = int(counts.sum())
+def _trade(mined: Mined, weighed: _Weighed, options: ReportOptions) -> Trade:
+    """What each target and other rules would take from the same lists; counts are scaled to all anchors."""
+    fitted, rows, nearest = weighed.fitted, weighed.rows, weighed.nearest
+    posterior, lists, total = fitted.posterior, fitted.lists, mined.problem.queries.n
+    slots_wanted = int(weighed.counts.sum())
+    by_auto = isinstance(mined.judge, Posterior)
+    target_in_use = mined.judge.false_share if by_auto else nan
 
-    def point(name: str, mask: Mask, share: RateEstimate, target: float, scores: NDArray[Any], n: int) -> TradePoint:
-        numbers = int((nearest & ~mask).sum()), n, max(0, slots_wanted - n)
+    def point(name: str, mask: Mask, scores: NDArray[Any], share: RateEstimate, target: float = nan) -> TradePoint:
+        numbers = int((nearest & ~mask).sum()), len(scores), max(0, slots_wanted - len(scores))
         dropped, taken, empty = (round(number * total / len(rows)) for number in numbers)
-        mean = float(scores.mean()) if n else nan
+        mean = float(scores.mean()) if len(scores) else nan
         return TradePoint(name, dropped, taken, empty, share.estimate, share.low, share.high, mean, target)
 
-    named = [*((name, mask, nan) for name, mask in sets.items())]
-    named += [("cut", mask, target) for mask, target in zip(cuts, targets, strict=True)]
+    targets = _targets(float(weighed.probability[nearest].mean()), target_in_use)
+    rules = {"nearest": nearest}
+    rules |= {name: first_of(weighed.allowed(rule), weighed.counts) for name, rule in _RULES.items()}
+    names = [*rules, *["cut"] * len(targets)]
+    masks = [*rules.values(), *weighed.below_targets(targets)]
+    shares = posterior.shares(lists.scores, fitted.own_scores, masks, alike=lists.alike)
+    shares[0] = fitted.before or shares[0]  # of all anchors that it was fitted to, as in the rule
     points = [
-        point(name, mask, share, target, lists.scores[mask], int(mask.sum()))
-        for (name, mask, target), share in zip(named, shares, strict=True)
+        point(name, mask, lists.scores[mask], share, target)
+        for name, mask, share, target in zip(names, masks, shares, [*[nan] * len(rules), *targets], strict=True)
     ]
     taken = mined.mask[rows]
-    chosen = point(
-        CHOSEN,
-        lists.contain(np.where(taken, mined.ids[rows], -1)),
-        mined.false_share or _NO_NEGATIVES,
-        in_use,
-        mined.scores[rows][taken].astype(np.float64),
-        int(taken.sum()),
-    )
+    is_taken = lists.contain(np.where(taken, mined.ids[rows], -1))
+    scores = mined.scores[rows][taken].astype(np.float64)  # of those that are in no list, too
+    chosen = point(CHOSEN, is_taken, scores, mined.false_share or _NO_NEGATIVES, target_in_use)
     command = options.command or ""
-    if not isinstance(mined.judge, Posterior) and "rethreshold" in command:
+    if not by_auto and "rethreshold" in command:
         command = ""  # the target is that of a Posterior
     basis = (
         f"Estimated from {counted(posterior.summary.labelled, 'labelled positive')} and the nearest candidates of "
         f"{counted(len(rows), 'anchor')}" + ("; counts are scaled to all." if len(rows) < total else ".")
     )
-    rules = tuple(points[: len(sets)])
-    return Weighed(Trade(tuple(points[len(sets) :]), chosen, rules, command, basis), "", *pairs)
-
-
-def _by_rules(mined: Mined, rows: Ids, lists: FitLists, counts: Ids) -> dict[str, Mask]:
-    """What each of the other rules would take."""
-    return {name: first_of(_allowed(text, mined, rows, lists), counts) for name, text in _RULES.items()}
-
-
-def _by_targets(
-    mined: Mined, rows: Ids, lists: FitLists, counts: Ids, probability: Floats, targets: list[float]
-) -> list[Mask]:
-    """What judge="auto" would take for each target: by the posterior's cut and the 95 % rule."""
-    free = np.where(lists.free, probability, EMPTY)
-    allowed = np.where(_allowed(RULE_95, mined, rows, lists), probability, EMPTY)
-    return [nearest_below(allowed, counts, cut_at(free, counts, target, None).tau) for target in targets]
-
-
-def _allowed(rule: str, mined: Mined, rows: Ids, lists: FitLists) -> Mask:
-    """(A, M): the candidates that may be taken by a rule on the scores of the anchors' positives."""
-    lowest = mined.positive_scores[rows]
-    limits = Judge(judge_of(rule, lowest), "").limits(Query(np.arange(len(rows))), lowest)
-    return lists.free & (lists.scores <= limits[:, None])
+    return Trade(tuple(points[len(rules) :]), chosen, tuple(points[: len(rules)]), command, basis)
 
 
 def _targets(highest: float, in_use: float) -> list[float]:
@@ -231,17 +223,17 @@ def _targets(highest: float, in_use: float) -> list[float]:
     return sorted({*below, highest})
 
 
-def _advice(mined: Mined, weighed: Weighed, options: ReportOptions) -> tuple[str, ...]:
+def _advice(mined: Mined, trade: Trade | None, reason: str, options: ReportOptions) -> tuple[str, ...]:
     """How many of the negatives are false, before and after judging; then why, and what to do."""
     count = f"{int(mined.mask.sum()):,}"
     if mined.anchors is not None:
         count = (options.numbers or {}).get("negatives", "")
-    these, trade = f"these {count} negatives" if count else "these negatives", weighed.trade
+    these = f"these {count} negatives" if count else "these negatives"
     others = [mined.rule]
     if not mined.mask.any():
         first = "There is nothing to train on: no negatives were found. The counts below show why."
     elif trade is None:
-        first = f"How many of {these} are false cannot be told: {weighed.reason}."
+        first = f"How many of {these} are false cannot be told: {reason}."
         others.insert(0, "Read the examples before you train, or label the pairs below.")
     else:
         chosen, nearest = trade.chosen, trade.rules[0]
@@ -265,19 +257,17 @@ def _advice(mined: Mined, weighed: Weighed, options: ReportOptions) -> tuple[str
 
 def _numbers(mined: Mined, trade: Trade | None, options: ReportOptions) -> dict[str, str]:
     """The headline numbers; counts only if all anchors are here."""
-    kept, total = mined.scores[mined.mask], mined.problem.queries.n
-    found = {"anchors": f"{total:,}"}
-    if mined.anchors is None:
-        found["negatives"] = f"{len(kept):,}"
-    found["mean score of the negatives"] = f"{kept.mean(dtype=np.float64):.4g}" if len(kept) else "none"
+    scores, has_all = mined.scores[mined.mask], mined.anchors is None
+    own = {"anchors": f"{mined.problem.queries.n:,}"}
+    if has_all:
+        own["negatives"] = f"{len(scores):,}"
+    own["mean score of the negatives"] = f"{scores.mean(dtype=np.float64):.4g}" if len(scores) else "none"
     if trade is not None:
-        found["mean score of the nearest"] = f"{trade.rules[0].mean_score:.4g}"
-    if mined.anchors is None:
-        found["empty slots"] = f"{int(mined.missing.sum()):,}"
+        own["mean score of the nearest"] = f"{trade.rules[0].mean_score:.4g}"
+    if has_all:
+        own["empty slots"] = f"{int(mined.missing.sum()):,}"
     given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
-    if mined.anchors is None:
-        return found | given
-    return given | {name: text for name, text in found.items() if name not in given}
+    return own | given if has_all else given | {name: text for name, text in own.items() if name not in given}
 
 
 def _notes(mined: Mined, shown_anchors: int, options: ReportOptions) -> tuple[str, ...]:
@@ -441,14 +431,18 @@ def _lowest_positive(mined: Mined, row: int) -> int:
     return int(items[positive][0 if scores is None else np.argmin(scores[pairs][positive])])
 
 
-def _review(weighed: Weighed, queries: Labels, corpus: Labels) -> tuple[ReviewPair, ...]:
-    """The pairs that can be labelled in the page."""
-    if weighed.rows is None or weighed.ids is None or weighed.scores is None or weighed.posterior is None:
-        return ()
-    columns = weighed.rows.tolist(), weighed.ids.tolist(), weighed.scores.tolist(), weighed.posterior.tolist()
+def _to_label(weighed: _Weighed, queries: Labels, corpus: Labels, seed: int) -> tuple[ReviewPair, ...]:
+    """Random pairs of the nearest, which can be labelled in the page."""
+    lists, places = weighed.fitted.lists, np.argwhere(weighed.nearest)
+    places = rng_for(seed).permutation(places)[:_TO_LABEL]
     return tuple(
-        ReviewPair(*queries.named(row), *corpus.named(item), score, probability)
-        for row, item, score, probability in zip(*columns, strict=True)
+        ReviewPair(
+            *queries.named(int(weighed.rows[row])),
+            *corpus.named(int(lists.ids[row, slot])),
+            float(lists.scores[row, slot]),
+            float(weighed.probability[row, slot]),
+        )
+        for row, slot in places.tolist()
     )
 
 

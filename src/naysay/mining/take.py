@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from naysay._rows import frozen
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.errors import NaysayError
+from naysay.kernels.compile import in_python
 from naysay.kernels.greedy import capped
+from naysay.kernels.random import number, row_state
 from naysay.kernels.relevance import marginal
 from naysay.kernels.threads import in_rows
 from naysay.mining.candidates import (
@@ -27,16 +29,12 @@ from naysay.mining.candidates import (
     Reason,
     canonical_order,
 )
-from naysay.mining.known import known_rows
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import Positives
 
 ON_SHORT = ("pad", "drop", "relax", "random", "raise")
 _NUMBERS = 1 << 24  # of vectors in memory at a time
-# SplitMix64's output function
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_STEPS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-_LAST, _SPARE = np.uint64(31), np.uint64(11)
+_UNUSED_BITS = np.uint64(11)  # of 64, in a float64 from 0 to 1
 
 
 # ---- all anchors ----------------------------------------------------------------------------------------------------
@@ -103,9 +101,9 @@ def select(candidates: Candidates, counts: Ids, how: Selection, rows: Ids) -> Ca
         chosen = choose(how, candidates, candidates.kept, counts, rows)
     else:
         chosen = np.zeros(candidates.ids.shape, np.bool_)
-        for name, number in how.quotas.items():
+        for name, count in how.quotas.items():
             from_source = candidates.kept & (candidates.source == candidates.source_names.index(name))
-            chosen |= choose(how, candidates, from_source, np.full(len(counts), number), rows)
+            chosen |= choose(how, candidates, from_source, np.full(len(counts), count), rows)
     named = replace(candidates, kept_names=(how.method, *candidates.kept_names[1:]))
     return named.marked(chosen, SELECTED).drop(~chosen, Reason.NOT_SELECTED)
 
@@ -201,21 +199,13 @@ def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _uniform(key: np.uint64, rows: Ids, numbers: Ids) -> NDArray[np.float64]:
-    """(n, m) random numbers in (0, 1): the hash of (key, row, number) by SplitMix64's output function.
+    """(n, m) random numbers in (0, 1), each by (key, row, number) alone, as in compiled loops.
 
     So a random choice does not depend on the number of candidates, on their order, or on how rows are split.
     """
-    anchors = rows.astype(np.uint64)[:, None]
-    bits = _mixed(_mixed(_mixed(anchors + _GOLDEN) ^ key) + numbers.astype(np.uint64) * _GOLDEN)
-    uniform: NDArray[np.float64] = ((bits >> _SPARE).astype(np.float64) + 0.5) * 2.0**-53
+    bits = in_python(number)(in_python(row_state)(key, rows[:, None]), numbers)
+    uniform: NDArray[np.float64] = ((bits >> _UNUSED_BITS).astype(np.float64) + 0.5) * 2.0**-53
     return uniform
-
-
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A bijection on 64 bits."""
-    for shift, factor in _STEPS:
-        values = (values ^ (values >> shift)) * factor
-    return values ^ (values >> _LAST)
 
 
 def _falling(priority: NDArray[np.float64], mask: Mask) -> Ids:
@@ -264,9 +254,9 @@ def check_quotas(quotas: Any, names: tuple[str, ...], counts: Ids) -> None:
     """Raise unless quotas are {source: number} and add up to k."""
     if not isinstance(quotas, Mapping) or not quotas:
         raise_invalid("quotas", "a dictionary {source name: number}", shown(quotas))
-    for name, number in quotas.items():
+    for name, count in quotas.items():
         check_one_of("quotas", name, names)
-        check_whole("quotas", number, 0)
+        check_whole("quotas", count, 0)
     total = sum(quotas.values())
     if (counts != total).any():
         raise_invalid("quotas", f"{int(counts[counts != total][0])} in all, like `k`", total)
@@ -313,17 +303,22 @@ def _least_suspicious(candidates: Candidates, missing: Ids) -> Mask:
 
 
 def with_random(
-    candidates: Candidates, counts: Ids, rows: Ids, known: Positives, score: ScorePairs, key: np.uint64
+    candidates: Candidates,
+    counts: Ids,
+    rows: Ids,
+    known_of: Callable[[Ids], Positives],
+    score: ScorePairs,
+    key: np.uint64,
 ) -> Candidates:
     """Fill short rows with random items that are neither candidates nor known pairs of the anchor.
 
-    They fill new slots of the source "random", marked "random", with rank 0. `known` is of these rows, and score(rows
-    (p,), ids (p,)) gives their scores.
+    They fill new slots of the source "random", marked "random", with rank 0. known_of(anchors) are the known pairs of
+    some anchors, numbered from 0, and score(rows (p,), ids (p,)) gives the scores of items.
     """
     missing = shortfall(candidates, counts)
     short = np.flatnonzero(missing)
     drawn = np.full((len(candidates), int(missing.max(initial=0))), -1, np.int64)
-    drawn[short] = _random_items(candidates.ids[short], known_rows(known, short), missing[short], rows[short], key)
+    drawn[short] = _random_items(candidates.ids[short], known_of(rows[short]), missing[short], rows[short], key)
     filled = drawn >= 0
     scores = np.full(drawn.shape, -np.inf, np.float32)
     if filled.any():
@@ -422,9 +417,9 @@ def added(tallies: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """The tally of all parts."""
     whole: dict[str, int] = {}
     for tally in tallies:
-        for name, number in tally.items():
+        for name, count in tally.items():
             before = whole.get(name, 0)
-            whole[name] = max(before, number) if name == "searched" else before + number
+            whole[name] = max(before, count) if name == "searched" else before + count
     return whole
 
 

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._interactions import as_times
-from naysay._pair_inputs import aligned
 from naysay._rows import frozen, offsets, positions
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_lengths, raise_invalid
 from naysay.pools._slots import pairs_of
-from naysay.positives import Positives
+from naysay.positives import Positives, aligned
 
 
 @final
@@ -37,11 +36,9 @@ class Times:
         check_lengths(times=len(values), anchors=len(anchors))
         places = positions(*positives._rows, anchors, items)
         check_all("times", items, places >= 0, "of known pairs")
-        first = np.full(len(positives), _latest(values.dtype), values.dtype)
+        first = np.full(len(positives), _earliest(values.dtype), values.dtype)
+        first[places] = values
         np.minimum.at(first, places, values)
-        untold = np.ones(len(positives), np.bool_)
-        untold[places] = False
-        first[untold] = _earliest(values.dtype)
         return cls(frozen(first), dated)
 
     def of_pairs(self) -> NDArray[Any]:
@@ -78,7 +75,3 @@ def _numbers(parameter: str, given: Any) -> tuple[NDArray[Any], bool | None]:
 
 def _earliest(kind: np.dtype[Any]) -> Any:
     return -np.inf if kind.kind == "f" else np.iinfo(np.int64).min
-
-
-def _latest(kind: np.dtype[Any]) -> Any:
-    return np.inf if kind.kind == "f" else np.iinfo(np.int64).max

@@ -141,7 +141,10 @@ class Nearest:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) of the nearest items; n is a number, or (B,) numbers."""
         stored = self._stored  # one read: an update in another thread does not change this draw
-        anchors, counts, width, key = asked(query, n, rng, self._n_anchors(stored))
+        n_anchors = None if self.positives is None else self.positives.n_anchors
+        if stored.queries is not None:
+            n_anchors = len(stored.queries)
+        anchors, counts, width, key = asked(query, n, rng, n_anchors)
         nearest = self._search(query, anchors, stored)
         ids, log_q = draw_filled(nearest, counts, width, key, distinct=self.distinct)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
@@ -206,11 +209,6 @@ class Nearest:
         if kept is not None and kept.shape[1] != items.width:
             raise_invalid("queries", f"of dimension {items.width}, like the items'", kept.shape[1])
         return _Stored(items, Exact(items, self.metric, device=self.device, measured=measured), kept)
-
-    def _n_anchors(self, stored: _Stored) -> int | None:
-        if stored.queries is not None:
-            return len(stored.queries)
-        return None if self.positives is None else self.positives.n_anchors
 
     def _search(self, query: Query, anchors: NDArray[np.int64], stored: _Stored) -> NDArray[np.int64]:
         """(B, high - low) the free items of the window, the best first, -1 at the end."""

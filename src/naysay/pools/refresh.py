@@ -81,8 +81,9 @@ class Refresh:
                 self._since += 1
             elif self.pool.age >= self.every:
                 self._start()
-            if self._running is not None and self._is_time(self._running):
-                finished, self._running = self._running, None
+            running = self._running
+            if running is not None and (running.done() if self.lag is None else self._since >= self.lag):
+                finished, self._running = running, None
                 made = finished.result()
                 self.pool.update(*(made if isinstance(made, tuple) else (made,)), age=self._since)
                 self.updates += 1
@@ -97,10 +98,6 @@ class Refresh:
         worker = ThreadPoolExecutor(1, thread_name_prefix="naysay-refresh")
         self._running = worker.submit(self.encode, copied)
         worker.shutdown(wait=False)
-
-    def _is_time(self, running: Future[Any]) -> bool:
-        """Whether the vectors of an encoding are to be swapped in now."""
-        return running.done() if self.lag is None else self._since >= self.lag
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but an encoding under way, which a copy starts again when it is due."""

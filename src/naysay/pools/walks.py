@@ -106,18 +106,18 @@ class Walks:
         # Without `stop` a walk from an anchor without edges has no end.
         leads_on = np.diff(self._edges.indptr)[anchors] > 0
         pending = np.flatnonzero((counts > 0) & (leads_on | (self.stop is not None)))
-        first = 0
-        while len(pending) and first < self.walks:
-            many = min(_ROUND * width, self.walks - first)
-            found = self._proposals(states[pending], anchors[pending], np.arange(first, first + many))
-            found[self._forbidden(anchors[pending], None if own is None else own[pending], found)] = -1
-            both = np.concatenate([ids[pending], found], axis=1)
+        n_walked = 0
+        while len(pending) and n_walked < self.walks:
+            n_walks = min(_ROUND * width, self.walks - n_walked)
+            proposals = self._proposals(states[pending], anchors[pending], np.arange(n_walked, n_walked + n_walks))
+            proposals[self._forbidden(anchors[pending], None if own is None else own[pending], proposals)] = -1
+            slots = np.concatenate([ids[pending], proposals], axis=1)
             if self.distinct:
-                both[repeated(both)] = -1
-            filled_first = np.argsort(both < 0, axis=1, kind="stable")
-            ids[pending] = np.take_along_axis(both, filled_first, axis=1)[:, :width]
+                slots[repeated(slots)] = -1
+            filled_first = np.argsort(slots < 0, axis=1, kind="stable")
+            ids[pending] = np.take_along_axis(slots, filled_first, axis=1)[:, :width]
             pending = pending[np.count_nonzero(ids[pending] >= 0, axis=1) < counts[pending]]
-            first += many
+            n_walked += n_walks
         ids[np.arange(width) >= counts[:, None]] = -1
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 

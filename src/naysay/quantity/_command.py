@@ -42,7 +42,14 @@ def howmany(options: HowmanyOptions, *, console: Console | None = None) -> list[
     if not options.separation:
         runs = dict([_measured(options)])
     elif options.train_auc is None and not options.val_auc and not options.column:
-        runs = {f"a simulated run at separation {mu:g}": _simulated(mu, options) for mu in options.separation}
+        for mu in options.separation:
+            check_number("separation", mu, above=0, finite=True)
+        runs = {
+            f"a simulated run at separation {mu:g}": estimate(
+                auc(mu), auc(simulated(mu)), weight=options.weight, k_max=options.k_max
+            )
+            for mu in options.separation
+        }
     else:
         raise_invalid("separation", "left out where AUCs are given", "both", "Give a run or separations.")
     if json is not None:  # before printing, which a closed pipe ends
@@ -69,12 +76,6 @@ def _measured(options: HowmanyOptions) -> tuple[str, Estimate]:
     found = estimate(train_auc, curve, weight=options.weight, k_max=options.k_max)
     short = val_auc if len(val_auc) <= 60 else f"{val_auc[:57]}..."
     return f"training AUC {train_auc:g} and validation AUC {short}", found
-
-
-def _simulated(mu: float, options: HowmanyOptions) -> Estimate:
-    """The estimate of the run that the paper simulates for a separation."""
-    check_number("separation", mu, above=0, finite=True)
-    return estimate(auc(mu), auc(simulated(mu)), weight=options.weight, k_max=options.k_max)
 
 
 # ---- What is printed -------------------------------------------------------------------------------------------------

@@ -34,9 +34,8 @@ CONVERGED = 3.0  # time constants after which the paper's simulated run ends, 95
 MAX_SEPARATION = 8.0  # beyond it an AUC differs from 1 by less than 1e-8
 MIN_RATE, MAX_RATE = -50.0, 500.0  # of a curve; beyond them exponentials overflow, or a curve is a step
 MAX_BEND = 0.05  # systematic deviation from the curve, as a share of its rise, from which on there is no estimate
-CHI_SQUARE_1_PERCENT = (
-    6.63  # one degree of freedom: a start or a wait other than 0 gains more by chance in 1 % of curves
-)
+# One degree of freedom: a start or a wait other than 0 gains more by chance in 1 % of curves.
+CHI_SQUARE_1_PERCENT = 6.63
 NORMAL_1_PERCENT = 2.33  # neighbouring residuals agree more than this by chance in 1 % of curves
 WIDE_SCATTER = 2.0  # variance over that of the errors, from which on it is noted and a late start is tried
 
@@ -174,28 +173,13 @@ def fit_curve(steps: Floats, aucs: Floats, comparisons: Floats) -> Curve:
 
 def _fit_from(wait: float, steps: Floats, aucs: Floats, comparisons: Floats) -> Curve:
     """The curve that rises after a step. Its start is 0, chance, unless the probes contradict that."""
-    share = np.maximum(steps - wait, 0) / (steps.max() - wait)
-    at_chance = _least_squares(share, aucs, comparisons, free_start=False)
-    free = _least_squares(share, aucs, comparisons, free_start=True)
+    at_chance = _least_squares(wait, steps, aucs, comparisons, free_start=False)
+    free = _least_squares(wait, steps, aucs, comparisons, free_start=True)
     gain = (at_chance.chi_square - free.chi_square) / max(1.0, free.chi_square / (len(steps) - 3))
-    chosen = free if gain > CHI_SQUARE_1_PERCENT and free.numbers[0] > 0 else at_chance
-    fitted_numbers = (3 if chosen is free else 2) + (wait > 0)
-    scatter = max(1.0, chosen.chi_square / (len(steps) - fitted_numbers))
-    bend = _bend(chosen.residuals, chosen.errors, scatter) / max(abs(chosen.numbers[1]), 1e-9)
-    covariance = scatter * chosen.covariance
-    return Curve(chosen.numbers, covariance, float(steps.max()), wait, scatter, bend, chosen.chi_square)
+    return free if gain > CHI_SQUARE_1_PERCENT and free.numbers[0] > 0 else at_chance
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LeastSquares:
-    numbers: Floats  # (3,)
-    covariance: Floats  # (3, 3) from the errors of the probes alone
-    errors: Floats  # (P,) standard errors of the probes, in separation, at the fitted curve
-    residuals: Floats  # (P,) in standard errors
-    chi_square: float
-
-
-def _least_squares(share: Floats, aucs: Floats, comparisons: Floats, *, free_start: bool) -> _LeastSquares:
+def _least_squares(wait: float, steps: Floats, aucs: Floats, comparisons: Floats, *, free_start: bool) -> Curve:
     """Fit the AUCs, not the separations, which are infinite for an AUC of 1 as small probes of good models have.
 
     An AUC of c comparisons has the variance p (1 - p) / c. p is first that of the probe, moved from 0 and 1 by half a
@@ -204,6 +188,7 @@ def _least_squares(share: Floats, aucs: Floats, comparisons: Floats, *, free_sta
     from scipy.optimize import least_squares
     from scipy.special import ndtr, ndtri
 
+    share = np.maximum(steps - wait, 0) / (steps.max() - wait)
     half = 0.5 / comparisons
     chance = np.clip(aucs, half, 1 - half)
     rough = np.sqrt(2) * ndtri(chance)
@@ -224,15 +209,17 @@ def _least_squares(share: Floats, aucs: Floats, comparisons: Floats, *, free_sta
         best = min(fits, key=lambda fit: fit.cost)
         beginnings = [best.x]
         chance = np.clip(predicted(best.x), half, 1 - half)
+    numbers, chi_square = _three(best.x), 2 * best.cost
+    n_fitted = len(best.x) + (wait > 0)
+    scatter = max(1.0, chi_square / (len(steps) - n_fitted))
     jacobian = np.asarray(best.jac, np.float64)
-    information = jacobian.T @ jacobian
     fitted = slice(3 - len(best.x), 3)
     covariance = np.zeros((3, 3))
     # A number that the probes do not determine gets a huge variance instead of an infinite one.
-    covariance[fitted, fitted] = np.linalg.inv(information + 1e-9 * np.eye(len(best.x)))
-    mu = separation_at(_three(best.x), share)
-    slope = np.exp(-(mu**2) / 4) / np.sqrt(4 * np.pi)  # d AUC / d mu'
-    return _LeastSquares(_three(best.x), covariance, errors / slope, -best.fun, 2 * best.cost)
+    covariance[fitted, fitted] = np.linalg.inv(jacobian.T @ jacobian + 1e-9 * np.eye(len(best.x)))
+    slope = np.exp(-(separation_at(numbers, share) ** 2) / 4) / np.sqrt(4 * np.pi)  # d AUC / d mu'
+    bend = _bend(-best.fun, errors / slope, scatter) / max(abs(numbers[1]), 1e-9)
+    return Curve(numbers, scatter * covariance, float(steps.max()), wait, scatter, bend, chi_square)
 
 
 def _three(numbers: Any) -> Floats:
@@ -449,7 +436,8 @@ class Online:
 
     def _estimated(self, probes: NDArray[np.float64]) -> OnlineEstimate:
         """Fit a curve to each split, check that they suffice, and find the best k of the run that they predict."""
-        curves = {split: self._fitted(split, probes) for split in SPLITS if split == "validation" or self._has_labels}
+        splits = SPLITS if self.labels == "training" else ("validation",)
+        curves = {split: self._fitted(split, probes) for split in splits}
         for split, curve in curves.items():
             _check_suffices(split, curve, self.confidence)
         model = curves["validation"]
@@ -483,11 +471,6 @@ class Online:
             notes=(*_notes(curves), *best.notes),
             turning=min((model.wait + model.tau) / self.steps, 1.0),
         )
-
-    @property
-    def _has_labels(self) -> bool:
-        """Whether the labels are measured on training pairs."""
-        return self.labels == "training"
 
     def _fitted(self, split: str, probes: NDArray[np.float64]) -> Curve:
         _, step, aucs, _, comparisons = probes[probes[:, 0] == SPLITS.index(split)].T

@@ -25,11 +25,6 @@ from naysay.checks import (
 from naysay.rng import key_from
 
 
-def check_peak(peak: Any) -> float:
-    """Return the largest k of a schedule, as a float."""
-    return check_number("peak", peak, at_least=1, finite=True, advice="Take the k of an estimate.")
-
-
 @final
 @public
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,7 +38,8 @@ class Adaptive:
     def __post_init__(self) -> None:
         advice = "It is the share of steps in which k rises."
         turning = check_number("turning", self.turning, at_least=0, at_most=1, advice=advice)
-        object.__setattr__(self, "peak", check_peak(self.peak))
+        peak = check_number("peak", self.peak, at_least=1, finite=True, advice="Take the k of an estimate.")
+        object.__setattr__(self, "peak", peak)
         object.__setattr__(self, "steps", check_whole("steps", self.steps, 1))
         object.__setattr__(self, "turning", turning)
 

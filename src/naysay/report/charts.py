@@ -7,7 +7,6 @@ from itertools import chain, count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_kind, check_lengths, check_whole, public, raise_invalid
@@ -223,30 +222,6 @@ def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None
     )
     spec = {"width": "container", "height": 220, "layer": layers}
     return Chart("How many negatives", spec, words, table, " ".join((caption or words, *estimate.notes)))
-
-
-def percentile_bins(
-    scores: NDArray[np.float32], filled: NDArray[np.bool_], flags: Mapping[str, NDArray[np.bool_]], bins: int = 20
-) -> tuple[Any, Any, Spec]:
-    """Return (percentiles, mean scores, {name: share flagged}) of candidates (n, m), each within its own anchor's.
-
-    The hardest of an anchor's c candidates is at 100 (1 - 1 / 2c), the easiest at 100 / 2c; ties go by position. Bins
-    without candidates are left out. Cost: a sort of each row.
-    """
-    order = np.argsort(np.where(filled, -scores, np.inf), axis=1, kind="stable")
-    valid = np.take_along_axis(filled, order, axis=1)
-    count = np.maximum(np.count_nonzero(filled, axis=1), 1)[:, None]
-    share = 1 - (np.arange(scores.shape[1]) + 0.5) / count
-    bin_of = np.clip((share * bins).astype(np.int64), 0, bins - 1)[valid]
-    sizes = np.bincount(bin_of, minlength=bins)
-    used = sizes > 0
-
-    def mean(values: NDArray[Any]) -> Any:
-        sums = np.bincount(bin_of, np.take_along_axis(values, order, axis=1)[valid], minlength=bins)
-        return sums[used] / sizes[used]
-
-    middles = (np.flatnonzero(used) + 0.5) * 100 / bins
-    return middles, mean(np.where(filled, scores, 0)), {name: mean(flag) for name, flag in flags.items()}
 
 
 def _share_array(name: str, values: Any) -> Any:

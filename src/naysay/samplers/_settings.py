@@ -16,41 +16,29 @@ Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers
 
 
 class FromPool(MadeOf):
-    """What samplers of one pool share."""
+    """What samplers of one pool share. The first of `_made_of` is the part that the ids come from."""
 
     _made_of: ClassVar[tuple[str, ...]] = ("pool", "score")
-    pool: Pool
 
     @property
     def distinct(self) -> bool | None:
-        """Whether a row has each id once: the pool's, which a choice keeps; None if it does not say."""
-        return getattr(self.pool, "distinct", None)
+        """Whether a row has each id once: as that part draws, which a choice keeps; None if it does not say."""
+        return getattr(getattr(self, self._made_of[0]), "distinct", None)
 
     def __repr__(self) -> str:
         return described(self)
 
 
-class FromSampler(MadeOf):
+class FromSampler(FromPool):
     """What samplers that change the vectors of another sampler's negatives share."""
 
-    base: Sampler
-
-    @property
-    def distinct(self) -> bool | None:
-        """The sampler's."""
-        return getattr(self.base, "distinct", None)
-
-    def __repr__(self) -> str:
-        return described(self)
+    _made_of: ClassVar[tuple[str, ...]] = ("base",)
 
 
 class Independent:
     """What samplers share whose slots are drawn one by one, so that a row may have an id twice."""
 
-    @property
-    def distinct(self) -> bool:
-        """False: draws are independent, or the states of a chain."""
-        return False
+    distinct = False
 
     def __repr__(self) -> str:
         return described(self)
@@ -102,23 +90,26 @@ def check_returned(parameter: str, values: Any, like: Array, shape: tuple[int, .
 class Schedule:
     """A setting as a function of the step: one value, checked once, or the user's function, checked at each step."""
 
-    def __init__(self, given: Any, check: Callable[[Any], Any]) -> None:
+    def __init__(self, given: Any, check: Callable[[Any], Any], *, optional: bool = False) -> None:
         self.changes = callable(given)
-        self._given, self._check = given, check
-        self._value = None if self.changes else check(given)
+        self._given, self._check, self._optional = given, check, optional
+        self._value = None if self.changes else self._checked(given)
 
     def __call__(self, step: int) -> Any:
-        return self._check(self._given(step)) if self.changes else self._value
+        return self._checked(self._given(step)) if self.changes else self._value
+
+    def _checked(self, value: Any) -> Any:
+        return None if value is None and self._optional else self._check(value)
 
 
 def whole(parameter: str, given: Any, *, optional: bool = False) -> Schedule:
     """A whole number of at least 1; with `optional` also None."""
-    return Schedule(given, partial(_checked, partial(_whole, parameter), optional))
+    return Schedule(given, partial(check_whole, parameter, least=1), optional=optional)
 
 
 def number(parameter: str, given: Any, *, optional: bool = False, **bounds: Any) -> Schedule:
     """A number within the bounds of `check_number`; with `optional` also None."""
-    return Schedule(given, partial(_checked, partial(check_number, parameter, **bounds), optional))
+    return Schedule(given, partial(check_number, parameter, **bounds), optional=optional)
 
 
 def interval(parameter: str, given: Any, *, least: int = 0) -> Schedule:
@@ -135,11 +126,3 @@ def check_interval(
         if least <= low <= high <= 1 and (relation == "<=" or low < high):
             return low, high
     raise_invalid(parameter, f"a pair (low, high) with {least} <= low {relation} high <= 1", shown(pair), advice)
-
-
-def _whole(parameter: str, value: Any) -> int:
-    return check_whole(parameter, value, 1)
-
-
-def _checked(check: Callable[[Any], Any], optional: bool, value: Any) -> Any:  # noqa: FBT001
-    return None if value is None and optional else check(value)

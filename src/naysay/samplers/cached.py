@@ -59,8 +59,7 @@ class Cached(FromPool):
     else 0. Call `update` after each epoch.
 
     Zhang, Yao, Shao, Chen. NSCaching. ICDE 2019 (lazy update: `every`). Ding, Quan, Yao, Li, Jin. Simplify and
-    Robustify Negative Sampling for Implicit Collaborative Filtering. NeurIPS 2020 (`history` and `bonus`; its code
-    records whole pools, here only cached ids have a history). Both codes let an id enter the cache twice.
+    Robustify Negative Sampling for Implicit Collaborative Filtering. NeurIPS 2020 (SRNS: `history` and `bonus`).
 
     Cost: 8 bytes for each of the places of all anchors, and 4 more per epoch of history. `sample` scores nothing if
     choose="uniform", else (B, size); `observe` scores (B, size + fresh).
@@ -157,7 +156,7 @@ class Cached(FromPool):
         rows, place = self._rows.of_one_side(query, rng)
         bonus = self._bonus(query.step)
         with self._lock:
-            held = self._held(rows)
+            held = np.where(rows[:, None] < 0, -1, self._table[np.maximum(rows, 0)])  # a key of triples may have no row
             past = None if self._history is None or not bonus else self._history.of(rows, query)
         ids = _without(held, self._rows.excluded(query, place))
         by_pool, pool_log_q = self._rows.fill_by_pool(query, place, counts, ids, rng)
@@ -177,19 +176,14 @@ class Cached(FromPool):
         scores = score_slots(self.score, query, candidates.ids, candidates.side)
         values = softened(scores, self._temperature(query.step), rng) if self.choose == "softmax" else scores
         if past is not None:
-            ids_scores, positive_scores_then = past
-            deviations = _deviation(_moved(held, ids_scores, ids), positive_scores_then)
-            own = positive_scores(self.score, query)
-            values = _with_bonus(scores, own, like_query(bonus * deviations, query))
+            past_scores, past_scores_of_positives = past
+            deviations = _deviation(_moved(held, past_scores, ids), past_scores_of_positives)
+            above_positive = scores - positive_scores(self.score, query)[:, None]
+            chance = 0.5 + 0.5 * module_of(scores).tanh(0.5 * above_positive)  # the sigmoid, without overflow
+            values = chance + of_kind(like_query(bonus * deviations, query), scores)
         if by_pool.any():  # the order of what the pool has chosen stays
             values = _falling(values, like_query(by_pool, query))
         return take(candidates, pick(values, scores > -np.inf, width), counts, width, self.on_short, scores)
-
-    def _held(self, rows: Ids) -> Ids:
-        """(B, size) the cached ids; none where the row is -1, which only keys of triples can be."""
-        held = self._table[np.maximum(rows, 0)]
-        held[rows < 0] = -1
-        return held
 
     # ---- learn ------------------------------------------------------------------------------------------
 
@@ -455,8 +449,3 @@ def _deviation(scores: NDArray[np.float32], positive: NDArray[np.float32]) -> Fl
     mean = np.where(there, chance, 0.0).sum(axis=2) / np.maximum(count, 1)
     squares = np.where(there, chance - mean[:, :, None], 0.0) ** 2
     return np.where(count >= 2, np.sqrt(squares.sum(axis=2) / np.maximum(count, 1)), 0.0)
-
-
-def _with_bonus(scores: Array, positive: Array, bonus: Array) -> Array:
-    """(B, n) sigmoid(score - score of the positive) + bonus."""
-    return 0.5 + 0.5 * module_of(scores).tanh(0.5 * (scores - positive[:, None])) + of_kind(bonus, scores)

@@ -15,6 +15,7 @@ from naysay.checks import as_floats, check_kind, check_one_of, check_range, publ
 from naysay.pools._slots import EXHAUSTED, shortfall
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
+from naysay.quantity.schedules import at_step
 from naysay.rng import generator_of, key_from
 from naysay.samplers._choose import Floats, Ids, in_use, take_kept, wanted_slots
 from naysay.samplers._settings import Independent, Schedule, check_base, check_on_short, check_pool, number
@@ -116,10 +117,10 @@ class Mixed:
 
     def _running_shares(self, step: int) -> Floats:
         """(parts,) the running sums of the shares at a step, the last of them 1; checked."""
-        shares = self.shares(step) if callable(self.shares) else self.shares
+        shares = at_step(self.shares, step)
         if not isinstance(shares, tuple | list | np.ndarray) or len(shares) != len(self.parts):
             raise_invalid("shares", f"one for each of the {len(self.parts)} parts", shown(shares))
-        now = [share(step) if callable(share) else share for share in shares]
+        now = [at_step(share, step) for share in shares]
         plain = all(isinstance(share, int | float | np.number) and not isinstance(share, bool) for share in now)
         if not plain or not all(0 <= share < np.inf for share in now) or not sum(now) > 0:
             raise_invalid("shares", "numbers of at least 0, one of them above 0", shown(now))

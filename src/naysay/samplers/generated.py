@@ -34,10 +34,9 @@ class Generated(Trained, FromSampler):
     where made' has other noise, and squares and distances are means over the slots. Vectors of the model are taken
     without gradient, so that no step of the generator reaches it; and what `sample` returns has none for the generator.
 
-    Duan et al. Deep Adversarial Metric Learning. CVPR 2018 (DAML: from all three; its weights are not verified here);
-    Wang et al. Instance-wise Hard Negative Example Generation for Contrastive Learning in Unpaired Image-to-Image
-    Translation. ICCV 2021 (NEGCUT: noise and diversity); Hu, Fang, Shi. Adversarial Learning on Heterogeneous
-    Information Networks. KDD 2019 (HeGAN: from the anchor and noise).
+    Duan et al. Deep Adversarial Metric Learning. CVPR 2018 (DAML: from all three); Wang et al. Instance-wise Hard
+    Negative Example Generation for Contrastive Learning in Unpaired Image-to-Image Translation. ICCV 2021 (NEGCUT:
+    noise and diversity); Hu, Fang, Shi. HeGAN. KDD 2019 (from the anchor and noise).
 
     Args:
         base: The sampler that starts: its ids are the first parents, the positives the second.

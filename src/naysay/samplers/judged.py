@@ -15,7 +15,7 @@ from naysay._state import all_or_none, joined_states, split_states
 from naysay.arrays import for_checkpoints, to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
-from naysay.detectors._slots import threshold_of
+from naysay.detectors._suspicion import threshold_of
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED
 from naysay.samplers._choose import take_kept, wanted_slots

@@ -350,14 +350,12 @@ class GraphPolicy(Trained, Independent):
     reward. log_q is None: the neighbours are random where a node has more than `width`. Cost: width^hops logits and, to
     learn, scores per row.
 
-    Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops,
-    item, entity, item, from the positive; its policy also sees the user). Its code takes the highest action and trains
-    as if it were drawn, and replaces ends that are no items while it keeps their probability.
+    With stop="return" paths go down a breadth-first tree of the start, of `hops` levels and `width` neighbours of a
+    node, and end where they turn back to the node before: G(v) = product of the steps to v * p(parent of v | v).
 
-    With stop="return" paths go down a breadth-first tree of the start, and end where they turn back to the node before:
-    G(v) = product of the steps to v * p(parent of v | v). Wang et al. GraphGAN: Graph Representation Learning with
-    Generative Adversarial Nets. AAAI 2018. There the tree is that of the whole graph, here it has `hops` levels and
-    `width` neighbours of a node. Its code trains another function than the one it draws from.
+    Wang et al. Reinforced Negative Sampling over Knowledge Graph for Recommendation. WWW 2020 (KGPolicy: two hops from
+    the positive). Wang et al. GraphGAN: Graph Representation Learning with Generative Adversarial Nets. AAAI 2018
+    ("return"). Both codes train another function than the one they draw from.
 
     Args:
         graph: A square Positives; its positive pairs are the edges.
@@ -467,8 +465,12 @@ class GraphPolicy(Trained, Independent):
         check_range("positives", own, self.graph.n_items, "nodes")
         levels = [(own if self.start == "positive" else anchors)[:, None]]
         for _ in range(self.hops):
-            near = self._neighbours(levels[-1], rng)
-            levels.append(_only_new(levels, near) if self.stop == "return" else near)
+            nodes = self._neighbours(levels[-1], rng)
+            if self.stop == "return":  # without nodes of earlier levels and repeats it is a breadth-first tree
+                earlier = np.concatenate(levels, axis=1)
+                met_before = repeated(np.concatenate([earlier, nodes], axis=1))[:, earlier.shape[1] :]
+                nodes = np.where(met_before, -1, nodes)
+            levels.append(nodes)
         may_end = []
         for nodes in levels:
             barred = self._known.contains(anchors, np.maximum(nodes, 0), relation="any") | ~self._allowed[nodes]
@@ -514,10 +516,3 @@ class GraphPolicy(Trained, Independent):
             return np.full(shape, -1, np.int64)
         found = indices[np.where(missing, 0, start[:, :, None] + place)]
         return np.where(missing, -1, found).reshape(shape).astype(np.int64)
-
-
-def _only_new(earlier: list[Ids], found: Ids) -> Ids:
-    """(B, m) without nodes of earlier levels and repeats: what is left is a breadth-first tree."""
-    before = np.concatenate(earlier, axis=1)
-    met_before = repeated(np.concatenate([before, found], axis=1))[:, before.shape[1] :]
-    return np.where(met_before, -1, found)

@@ -68,21 +68,12 @@ def _hard_pairs(
     hard = top(scores, min(n_hard, scores.shape[1]))
     n_found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
     draws = uniform((len(scores), width, 3), key, like)
-    places = _two_places(draws[:, :, 0], draws[:, :, 1], n_found)
-    first, second = (gather(hard, place) for place in places)
+    minimum = module_of(draws).minimum
+    place = minimum(of_kind(draws[:, :, 0] * n_found, n_found), (n_found - 1).clip(min=0))
+    step = 1 + minimum(of_kind(draws[:, :, 1] * (n_found - 1), n_found), (n_found - 2).clip(min=0))
+    partner = (place + step) % n_found.clip(min=1)  # another place, unless there is only one
     used = in_use(counts, width, scores) & (n_found > 0)
-    return first, second, used, draws[:, :, 2]
-
-
-def _two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array]:
-    """Two different places among 0 ... counts - 1, from two uniform numbers (B, K) each and counts (B, 1).
-
-    The second is the first plus 1 ... counts - 1, modulo counts. For a count of 0 or 1 both are 0.
-    """
-    minimum = module_of(first).minimum
-    one = minimum(of_kind(first * counts, counts), (counts - 1).clip(min=0))
-    move = 1 + minimum(of_kind(second * (counts - 1), counts), (counts - 2).clip(min=0))
-    return one, (one + move) % counts.clip(min=1)
+    return gather(hard, place), gather(hard, partner), used, draws[:, :, 2]
 
 
 @final
@@ -94,9 +85,8 @@ class MoCHi(FromPool):
     Near means the dot product with the query's vectors (B, d), which should have length 1. i and j are uniform among
     the n_hard, and differ unless there is only one.
 
-    The vectors have length 1 and **no gradients**, as in the paper. The parents are i and j, or i and -1 for the
-    anchor, which is not an item; `source` says which kind; `scores` are q . vectors. The paper adds them to the queue's
-    own negatives: use `Mixed`, whose shares also let mixing start late.
+    The vectors have length 1 and **no gradients**. The parents are i and j, or i and -1 for the anchor, which is not an
+    item; `source` says which kind; `scores` are q . vectors. `Mixed` adds them to the queue's own, as the paper does.
 
     Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020;
     Giakoumoglou and Stathaki. SynCo: Synthetic Hard Negatives for Contrastive Visual Representation Learning. 2024.
@@ -178,7 +168,9 @@ class MoCHi(FromPool):
         self, query: Query, anchors: Array, ids: Array, vectors: Array, counts: Ids, width: int, key: np.uint64
     ) -> Negatives:
         """The negatives from (B, n) candidates and their vectors."""
-        with_anchor = _spread_evenly(self._anchor_share(query.step), width)  # (K,) bool, the same in all rows
+        anchor_share, slot = self._anchor_share(query.step), np.arange(width)
+        # (K,) bool, the same in all rows: the share is spread evenly over the slots.
+        with_anchor = np.floor((slot + 1) * anchor_share + 1e-9) > np.floor(slot * anchor_share + 1e-9)
         scores = where(ids >= 0, products(anchors, vectors), -np.inf)
         first, second, used, chance = _hard_pairs(scores, self._n_hard(query.step), counts, width, key, anchors)
         # The first parent's share: a in pairs, 1 - b with the anchor.
@@ -201,12 +193,6 @@ class MoCHi(FromPool):
             source=like_query(np.where(to_numpy(used), with_anchor, -1).astype(np.int8), query),
             source_names=("pair", "with anchor"),
         )
-
-
-def _spread_evenly(share: float, width: int) -> Any:
-    """(width,) bool: `share` of the slots, spread evenly."""
-    slot = np.arange(width)
-    return np.floor((slot + 1) * share + 1e-9) > np.floor(slot * share + 1e-9)
 
 
 def _rows_of(vectors: Array, order: Array) -> Array:
@@ -281,7 +267,12 @@ class MixKG(FromPool):
         check_query(query)
         drawn = candidates_of(self.pool, query, self._n_candidates(query.step), rng)
         counts, width = wanted_slots(k, len(query), rng)
-        side = _one_side(drawn)
+        side = None
+        if drawn.side is not None:
+            side, *others = sides_of(drawn)
+            if others:
+                advice = "Make one pool for each side, and put two samplers into Mixed."
+                raise_invalid("pool", "one that replaces one side", [SIDES[each] for each in (side, *others)], advice)
         if self.score is None:
             hardness = self._cosines(query, drawn.ids, side)
         else:
@@ -304,17 +295,6 @@ class MixKG(FromPool):
             vectors = item_vectors(self.embed, ids)
             own = item_vectors(self.embed, correct)
         return where(ids >= 0, products(unit(own), unit(vectors)), -np.inf)
-
-
-def _one_side(drawn: Negatives) -> int | None:
-    """The side that all candidates replace, or None where there are no sides."""
-    if drawn.side is None:
-        return None
-    sides = sides_of(drawn)
-    if len(sides) > 1:
-        advice = "Make one pool for each side, and put two samplers into Mixed."
-        raise_invalid("pool", "one that replaces one side", [SIDES[side] for side in sides], advice)
-    return sides[0]
 
 
 @final
@@ -382,44 +362,43 @@ class MixGCF(FromPool):
         """Make (B, K) synthetic negatives."""
         check_query(query)
         n_each = self._n_candidates(query.step)
-        liked = partners(query)
+        positives = partners(query)
         anchors = anchor_vectors(query, self.embed_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * n_each, rng=rng).like(query)
         candidates = _dealt(query, drawn.ids, counts, width, n_each)  # (B, K * M)
-        positive = item_vectors(self.embed, liked, layers=True)  # (B, layers, d)
-        layers, dim = positive.shape[1:]
+        positive_vectors = item_vectors(self.embed, positives, layers=True)  # (B, layers, d)
+        layers, dim = positive_vectors.shape[1:]
         check_width(anchors, dim * (layers if self.pooling == "concat" else 1))
         hardest = self._hardest(anchors, candidates, n_each)  # (B, K, layers)
-        alpha = uniform((len(query), width, layers, 1), key_from(rng), positive, self._mix(query.step))
+        alpha = uniform((len(query), width, layers, 1), key_from(rng), positive_vectors, self._mix(query.step))
         layer = like_query(np.arange(layers), query)
-        own_layer = item_vectors(self.embed, hardest, layers=True)[:, :, layer, layer]  # of the one chosen there
-        made = self._pooled(alpha * positive[:, None] + (1 - alpha) * own_layer)
+        at_its_layer = item_vectors(self.embed, hardest, layers=True)[:, :, layer, layer]  # of the one chosen there
+        made = self._pooled(alpha * positive_vectors[:, None] + (1 - alpha) * at_its_layer)
         first = hardest[:, :, 0]
         made = zero_where_empty(made, first)
-        second = where(first >= 0, liked[:, None] + 0 * first, -1)
+        second = where(first >= 0, positives[:, None] + 0 * first, -1)
         scores = products(*in_one_type(detached(anchors), detached(made)))
         return _mixed(first, second, made, counts, self.on_short, scores=scores)
 
     def _hardest(self, anchors: Array, ids: Array, n_each: int) -> Array:
         """(B, K, layers) of each slot's candidates the one that is nearest to the anchor at each layer."""
-        starts = range(0, max(len(ids), 1), _ROWS_AT_ONCE)
-        with without_gradients(ids):
-            blocks = [self._hardest_of_block(anchors, ids, n_each, start) for start in starts]
-        return module_of(ids).concatenate(blocks)
-
-    def _hardest_of_block(self, anchors: Array, ids: Array, n_each: int, start: int) -> Array:
-        """The same for the rows from `start` on."""
-        anchors, ids = (part[start : start + _ROWS_AT_ONCE] for part in (anchors, ids))
-        vectors = item_vectors(self.embed, ids, layers=True, first=start)
-        rows, total, layers, dim = vectors.shape
-        slots = total // n_each
-        anchors, vectors = in_one_type(anchors, vectors)
-        own = anchors.reshape(rows, anchors.shape[1] // max(dim, 1), dim)  # (B, 1 or layers, d)
-        module = module_of(vectors)
-        scores = module.einsum("bnld,bld->bnl", vectors, module.broadcast_to(own, (rows, layers, dim)))
-        by_slot = where((ids >= 0)[:, :, None], scores, -np.inf).reshape(rows * slots, n_each, layers)
-        return gather(ids.reshape(rows * slots, n_each), by_slot.argmax(1)).reshape(rows, slots, layers)
+        module, blocks = module_of(ids), []
+        for start in range(0, max(len(ids), 1), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            candidates = ids[block]
+            with without_gradients(ids):
+                vectors = item_vectors(self.embed, candidates, layers=True, first=start)
+                rows, n_candidates, layers, dim = vectors.shape
+                own, vectors = in_one_type(anchors[block], vectors)
+                own = own.reshape(rows, own.shape[1] // max(dim, 1), dim)  # (B, 1 or layers, d)
+                own = module.broadcast_to(own, (rows, layers, dim))
+                scores = where((candidates >= 0)[:, :, None], module.einsum("bnld,bld->bnl", vectors, own), -np.inf)
+            n_slots = n_candidates // n_each
+            places = scores.reshape(rows * n_slots, n_each, layers).argmax(1)
+            chosen = gather(candidates.reshape(rows * n_slots, n_each), places)
+            blocks.append(chosen.reshape(rows, n_slots, layers))
+        return module.concatenate(blocks)
 
     def _pooled(self, mixed: Array) -> Array:
         """(B, K, d), or (B, K, layers * d), of (B, K, layers, d)."""

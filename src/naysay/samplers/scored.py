@@ -30,6 +30,7 @@ from naysay.arrays import is_torch, module_of, need_torch, of_type, to_numpy, to
 from naysay.checks import check_bool, check_one_of, check_whole, first_bad, public, raise_invalid, shown
 from naysay.errors import NaysayWarning
 from naysay.pools._slots import EXHAUSTED
+from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
 from naysay.samplers._choose import (
     Choice,
@@ -102,13 +103,13 @@ class Scored:
         order = top(values, min(self.width, values.shape[1]))
         return self.take((order, gather(self.scores, order) > -np.inf))
 
-    def highest_softened(self, temperature: float, top_m: int | None, rng: np.random.Generator) -> Negatives:
+    def take_top(self, temperature: float, top_m: int | None, rng: np.random.Generator) -> Negatives:
         """Take the top k, k uniformly from the top m, or k without repeats from softmax(scores / temperature)."""
         if top_m is None:
             return self.highest(softened(self.scores, temperature, rng))
-        best, kept = pick(self.scores, self.filled, top_m)
+        top_slots, kept = pick(self.scores, self.filled, top_m)
         places, kept = pick_any(kept, self.width, key_from(rng), self.scores)
-        return self.take((gather(best, places), kept))
+        return self.take((gather(top_slots, places), kept))
 
     def take(self, choice: Choice) -> Negatives:
         """The chosen slots."""
@@ -126,6 +127,7 @@ class Scored:
 class _ScoresCandidates(FromPool):
     """Draws and scores candidates of a pool."""
 
+    pool: Pool
     score: Score
     on_short: str
 
@@ -139,17 +141,15 @@ class _ScoresCandidates(FromPool):
         self._has_warned = False
 
     def _draw_scored(
-        self, query: Query, k: Any, rng: np.random.Generator, *, with_positive: bool = False, **limits: int | None
+        self, query: Query, k: Any, rng: np.random.Generator, *, with_positive: bool = False, **k_at_most: int | None
     ) -> Scored:
-        """Draw and score candidates; `with_positive` scores each row's positive, too. K is at most the limits."""
+        """Draw and score candidates; `with_positive` scores each row's positive, too. K above a limit raises."""
         n = self._count(query.step)
-        counts, width = wanted_slots(k, len(query), rng, **limits)
+        counts, width = wanted_slots(k, len(query), rng, **k_at_most)
         if n is not None and n < width and not self._has_warned:
             self._has_warned = True
-            text = (
-                f"{type(self).__name__}: `{self._count_name}` must be at least k to fill all slots, got {n} for k "
-                f"{width}. {counted(width - n, 'slot')} of each row will be empty."
-            )
+            rule = f"`{self._count_name}` must be at least k to fill all slots, got {n} for k {width}"
+            text = f"{type(self).__name__}: {rule}. {counted(width - n, 'slot')} of each row will be empty."
             warnings.warn(text, NaysayWarning, stacklevel=4)  # `sample` is wrapped by `public`
         positive = positive_scores(self.score, query)[:, None] if with_positive else None
         candidates, scores = self._with_scores(query, candidates_of(self.pool, query, n, rng))
@@ -192,12 +192,12 @@ def _constant(*settings: Schedule) -> bool:
 
 def _softmax(logits: Array, filled: Array) -> Array:
     """(B, n) weights that sum to 1 over a row's filled slots, 0 elsewhere."""
-    low = where(filled, logits, -np.inf)
+    logits = where(filled, logits, -np.inf)
     if is_torch(logits):
-        return need_torch().softmax(low, dim=1).masked_fill(~filled, 0.0)
-    largest = low.max(axis=1, keepdims=True, initial=-np.inf)
-    raised = np.exp(low - np.where(largest > -np.inf, largest, 0.0))
-    return raised / np.maximum(raised.sum(axis=1, keepdims=True), np.finfo(raised.dtype).tiny)
+        return need_torch().softmax(logits, dim=1).masked_fill(~filled, 0.0)
+    largest = logits.max(axis=1, keepdims=True, initial=-np.inf)
+    powers = np.exp(logits - np.where(largest > -np.inf, largest, 0.0))
+    return powers / np.maximum(powers.sum(axis=1, keepdims=True), np.finfo(powers.dtype).tiny)
 
 
 # ---- the highest scores ---------------------------------------------------------------------------------
@@ -245,19 +245,19 @@ class Dynamic(_ScoreAndChoose):
         self._ceiling = number("ceiling", self.ceiling, optional=True, above=0, at_most=1)
         self._top_m = whole("top_m", self.top_m, optional=True)
         if _constant(self._count, self._temperature, self._ceiling, self._top_m):
-            self._choice_at(0)
+            self._settings_at(0)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the highest score first; with a temperature or top_m, the first drawn first."""
         check_query(query)
-        temperature, ceiling, top_m = self._choice_at(query.step)
+        temperature, ceiling, top_m = self._settings_at(query.step)
         scored = self._draw_scored(query, k, rng, top_m=top_m)
         if ceiling is not None:
-            chance = _softmax(scored.scores / temperature, scored.filled)
-            scored = scored.only(chance <= ceiling)
-        return scored.highest_softened(temperature, top_m, rng)
+            share = _softmax(scored.scores / temperature, scored.filled)
+            scored = scored.only(share <= ceiling)
+        return scored.take_top(temperature, top_m, rng)
 
-    def _choice_at(self, step: int) -> tuple[float, float | None, int | None]:
+    def _settings_at(self, step: int) -> tuple[float, float | None, int | None]:
         """The temperature, the ceiling and top_m at a step, checked against each other."""
         temperature, ceiling, top_m = self._temperature(step), self._ceiling(step), self._top_m(step)
         if ceiling is not None and temperature == 0:
@@ -320,18 +320,18 @@ class NearPositive(_ScoreAndChoose):
         self._limit = number("limit", self.limit, optional=True, finite=True)
         self._shortlist = whole("shortlist", self.shortlist, optional=True)
         if _constant(self._count, self._temperature, self._top_m, self._shortlist):
-            self._choice_at(0)
+            self._settings_at(0)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives: the nearest first; with a temperature or top_m, the first drawn first."""
         check_query(query)
-        temperature, top_m, shortlist = self._choice_at(query.step)
+        temperature, top_m, shortlist = self._settings_at(query.step)
         if query.anchors.ndim == 1:
             partners(query)  # raises before the draw if the query has no positives
         scored = self._draw_scored(query, k, rng, top_m=top_m, shortlist=shortlist)
         limit = self._limit(query.step)
         below_limit = scored.filled if limit is None else scored.filled & (scored.scores <= limit)
-        answer = scored.only(below_limit).highest_softened(temperature, top_m, rng)
+        answer = scored.only(below_limit).take_top(temperature, top_m, rng)
         return replace(answer, dropped=scored.empty_by_reason(below_limit, "too close"))
 
     def _with_scores(self, query: Query, drawn: Negatives) -> tuple[Negatives, Array]:
@@ -343,7 +343,7 @@ class NearPositive(_ScoreAndChoose):
             drawn = take(drawn, choice, np.full(len(query), width), width, "pad")
         return drawn, positive_similarity(self.score, query, drawn)
 
-    def _choice_at(self, step: int) -> tuple[float, int | None, int | None]:
+    def _settings_at(self, step: int) -> tuple[float, int | None, int | None]:
         """The temperature, top_m and the shortlist at a step, checked against each other."""
         temperature, top_m, shortlist = self._temperature(step), self._top_m(step), self._shortlist(step)
         _check_at_most({"candidates": self._count(step), "shortlist": shortlist, "top_m": top_m})
@@ -526,23 +526,23 @@ class PercentileRange(_ScoreAndChoose):
         check_query(query)
         low, high = self._interval_at(query.step)
         scored = self._draw_scored(query, k, rng)
-        order = _hardest_first(scored.scores)
-        filled = gather(scored.filled, order)
+        by_difficulty = _hardest_first(scored.scores)
+        filled = gather(scored.filled, by_difficulty)
         inside = filled & _within(filled, low, high)
         if self.where is not None:
-            inside = inside & gather(self._holds(query, scored.candidates), order)
-        left = inside if self.remove is None else filled & ~inside
-        places, kept = pick_any(left, scored.width, key_from(rng), scored.scores)
-        answer = scored.take((gather(order, places), kept))
-        n_outside = int((filled & ~left).sum())
+            inside = inside & gather(self._holds(query, scored.candidates), by_difficulty)
+        eligible = inside if self.remove is None else filled & ~inside
+        places, kept = pick_any(eligible, scored.width, key_from(rng), scored.scores)
+        answer = scored.take((gather(by_difficulty, places), kept))
+        n_outside = int((filled & ~eligible).sum())
         outside = {"outside the range": n_outside} if n_outside else {}
         return replace(answer, dropped={**answer.dropped, **outside})
 
     def _interval_at(self, step: int) -> tuple[float, float]:
         """(low, high) at a step."""
-        pair = self._interval(step) if callable(self._interval) else self._interval
+        pair = at_step(self._interval, step)
         if isinstance(pair, tuple | list):
-            pair = tuple(end(step) if callable(end) else end for end in pair)
+            pair = tuple(at_step(end, step) for end in pair)
         return check_interval("keep" if self.remove is None else "remove", pair, "<", "1.0 is the hardest.")
 
     def _holds(self, query: Query, drawn: Negatives) -> Array:
@@ -631,10 +631,16 @@ class DistanceWeighted(_ScoreAndChoose):
         check_query(query)
         cutoff, farthest = self._cutoffs_at(query.step)
         scored = self._draw_scored(query, k, rng)
-        _check_cosines(scored)
+        no_cosine = scored.filled & (abs(scored.scores) > 1 + _ROUNDING_OF_COSINES)
+        if no_cosine.any():  # most likely because vectors were not normalised
+            got = first_bad(to_numpy(scored.scores), to_numpy(no_cosine))
+            rule = "a function that returns cosines, within [-1, 1]"
+            raise_invalid("score", rule, got, "Normalise the vectors first.")
         squares = (2 - 2 * scored.scores).clip(min=cutoff**2)
         near_enough = scored.filled & (squares < farthest**2)
-        log_weights = _log_inverse_density(squares.clip(max=farthest**2 * (1 - 1e-6)), self.dim)
+        inside = squares.clip(max=farthest**2 * (1 - 1e-6))
+        log = module_of(inside).log
+        log_weights = (2 - self.dim) / 2 * log(inside) - (self.dim - 3) / 2 * log(1 - inside / 4)
         noise = gumbel(tuple(squares.shape), key_from(rng), scored.scores)
         answer = scored.take(pick(log_weights + noise, near_enough, scored.width))
         return replace(answer, dropped=scored.empty_by_reason(near_enough, "too far"))
@@ -644,21 +650,6 @@ class DistanceWeighted(_ScoreAndChoose):
         if farthest <= cutoff:
             raise_invalid("nonzero_loss_cutoff", f"above `cutoff`, {cutoff:g}", farthest)
         return cutoff, farthest
-
-
-def _log_inverse_density(squares: Array, dim: int) -> Array:
-    """Log 1/q of squared distances D^2 in (0, 4) on the unit sphere in `dim` dimensions, up to a constant."""
-    log = module_of(squares).log
-    return (2 - dim) / 2 * log(squares) - (dim - 3) / 2 * log(1 - squares / 4)
-
-
-def _check_cosines(scored: Scored) -> None:
-    """Raise if scores are not cosines, most likely because vectors were not normalised."""
-    bad = scored.filled & (abs(scored.scores) > 1 + _ROUNDING_OF_COSINES)
-    if bad.any():
-        rule = "a function that returns cosines, within [-1, 1]"
-        got = first_bad(to_numpy(scored.scores), to_numpy(bad))
-        raise_invalid("score", rule, got, "Normalise the vectors first.")
 
 
 # ---- weights --------------------------------------------------------------------------------------------

@@ -133,21 +133,15 @@ def shuffled(vectors: Array, *, rows: bool = True, columns: bool = False, rng: n
     check_generator(rng)
     if getattr(vectors, "ndim", 0) != 2:
         raise_invalid("vectors", "of shape (n, d)", f"shape {tuple(getattr(vectors, 'shape', ()))}")
-    order, across = other_rows(vectors.shape[0], rng), rng.permutation(vectors.shape[1])
+    cycle, across = rng.permutation(vectors.shape[0]), rng.permutation(vectors.shape[1])
+    others = np.empty(len(cycle), np.int64)  # each row is mapped to the next one of a cycle, and so never to itself
+    others[cycle] = np.roll(cycle, -1)
     moved: Array = vectors
-    for axis, wanted, places in ((0, rows, order), (1, columns, across)):
+    for axis, wanted, places in ((0, rows, others), (1, columns, across)):
         if wanted:
             index = to_torch(places, vectors.device) if is_torch(vectors) else places
             moved = moved.index_select(axis, index) if is_torch(vectors) else np.take(moved, index, axis=axis)
     return moved
-
-
-def other_rows(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """(n,) a random permutation of one cycle: no row is mapped to itself if n is at least 2."""
-    cycle = rng.permutation(n)
-    places = np.empty(n, np.int64)
-    places[cycle] = np.roll(cycle, -1)
-    return places
 
 
 @public
@@ -214,16 +208,11 @@ def ascend(vectors: Any, loss: Callable[[Any], Any], *, steps: int = 4, size: fl
     for _ in range(steps):
         with torch.enable_grad():
             leaf = moved.clone().requires_grad_()
-            (by_vector,) = torch.autograd.grad(loss(leaf).sum(), leaf)
-        moved = moved + size * _direction(by_vector, norm)
+            (gradient,) = torch.autograd.grad(loss(leaf).sum(), leaf)
+        if norm == "sign":
+            gradient = gradient.sign()
+        elif norm == "unit":
+            lengths = gradient.norm(dim=-1, keepdim=True)
+            gradient = gradient / (lengths + (lengths == 0))  # 0 stays 0
+        moved = moved + size * gradient
     return moved
-
-
-def _direction(gradient: Any, norm: str) -> Any:
-    """A gradient in the units of a step; 0 stays 0."""
-    if norm == "none":
-        return gradient
-    if norm == "sign":
-        return gradient.sign()
-    lengths = gradient.norm(dim=-1, keepdim=True)
-    return gradient / (lengths + (lengths == 0))

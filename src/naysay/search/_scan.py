@@ -72,30 +72,30 @@ class Plan:
 
 def plan(n_queries: int, corpus: Vectors, depth: int, engine: Engine, threads: int, budget: int | None) -> Plan:
     """Return the largest blocks within the budget; raise if not even small ones fit."""
-    total = BUDGET if budget is None else budget
+    budget_bytes = BUDGET if budget is None else budget
     capacity = open_pairs(corpus, depth)
     stored, code = corpus.dtype.itemsize, np.dtype(engine.codes).itemsize
     as_float = max(4, stored)
-    fixed = result_bytes(n_queries, corpus, depth) + _LIBRARIES
-    per_query = capacity * SLOT_BYTES + corpus.width * (8 + 8 + code) + 96
-    scored_at_once = min(capacity, FETCHED) * corpus.width * 3 * as_float
-    for strip, columns in _SIZES:
-        block = columns * (corpus.width * (stored + as_float + code) + 64)
-        per_thread = strip * (columns * _PRODUCT + 64) + (WINDOW if corpus.whole is None else 0)
-        free = total - fixed - scored_at_once - block
-        fitting_threads = min(threads, max(1, (free - per_query) // per_thread))
-        rows = (free - fitting_threads * per_thread) // per_query
+    fixed_bytes = result_bytes(n_queries, corpus, depth) + _LIBRARIES
+    query_bytes = capacity * SLOT_BYTES + corpus.width * (8 + 8 + code) + 96
+    scoring_bytes = min(capacity, FETCHED) * corpus.width * 3 * as_float
+    for strip, columns in _SIZES:  # if none fits, the last is the smallest
+        block_bytes = columns * (corpus.width * (stored + as_float + code) + 64)
+        thread_bytes = strip * (columns * _PRODUCT + 64) + (WINDOW if corpus.whole is None else 0)
+        free_bytes = budget_bytes - fixed_bytes - scoring_bytes - block_bytes
+        fitting_threads = min(threads, max(1, (free_bytes - query_bytes) // thread_bytes))
+        rows = (free_bytes - fitting_threads * thread_bytes) // query_bytes
         if fitting_threads == threads and rows >= min(n_queries, threads * strip):
             break
-    check_memory(budget, total - free + per_thread + per_query, n_queries, corpus, depth)
+    check_memory(budget, budget_bytes - free_bytes + thread_bytes + query_bytes, n_queries, corpus, depth)
     rows, keeps = min(rows, max(1, n_queries)), False
     if budget is None and corpus.whole is not None:
-        keeps = _KEPT_SHARE * corpus.n * corpus.width * code <= min(total, corpus.whole.nbytes)
-        open_bytes = _SMALL_BLOCK if keeps else max(_BLOCK, corpus.whole.nbytes // _PART)
+        keeps = _KEPT_SHARE * corpus.n * corpus.width * code <= min(budget_bytes, corpus.whole.nbytes)
+        open_pair_bytes = _SMALL_BLOCK if keeps else max(_BLOCK, corpus.whole.nbytes // _PART)
         full_strips = fitting_threads * strip  # a strip that is not full takes nearly as long as a full one
-        rows = min(rows, -(-open_bytes // (per_query * full_strips)) * full_strips)
-    left = free - fitting_threads * per_thread - rows * per_query
-    at_once = max(1, min(strip, left // fitting_threads // (scored_at_once + 48 * capacity)))
+        rows = min(rows, -(-open_pair_bytes // (query_bytes * full_strips)) * full_strips)
+    left_bytes = free_bytes - fitting_threads * thread_bytes - rows * query_bytes
+    at_once = max(1, min(strip, left_bytes // fitting_threads // (scoring_bytes + 48 * capacity)))
     return Plan(fitting_threads, rows, min(strip, rows), columns, capacity, at_once, keeps)
 
 

@@ -218,16 +218,16 @@ def _sizes(n_queries: int, corpus: Vectors) -> tuple[int, int]:
     return queries, items
 
 
-def check_memory(budget: int | None, needed: int | None, n_queries: int, corpus: Vectors, depth: int) -> None:
-    """Raise if a search needs more bytes than the budget; None are those of scoring all pairs.
+def all_pairs_bytes(n_queries: int, corpus: Vectors, depth: int) -> int:
+    """The memory of `score_all`."""
+    queries, items = _sizes(n_queries, corpus)
+    block_bytes = (queries + items) * corpus.width * (2 * corpus.dtype.itemsize + 8) + queries * items * _CELL_BYTES
+    return result_bytes(n_queries, corpus, depth) + block_bytes
 
-    The error is about the argument to change: a depth beyond the corpus, or the budget.
-    """
+
+def check_memory(budget: int | None, needed: int, n_queries: int, corpus: Vectors, depth: int) -> None:
+    """Raise if a search needs more bytes than the budget. The error is about what to change: budget or depth."""
     total = BUDGET if budget is None else budget
-    if needed is None:
-        queries, items = _sizes(n_queries, corpus)
-        block = (queries + items) * corpus.width * (2 * corpus.dtype.itemsize + 8) + queries * items * _CELL_BYTES
-        needed = result_bytes(n_queries, corpus, depth) + block
     if needed <= total:
         return
     if depth > corpus.n and needed - SLOT_BYTES * n_queries * (depth - corpus.n) <= total:

@@ -17,7 +17,7 @@ from naysay.kernels.threads import check_threads
 from naysay.positives import Positives
 from naysay.search._products import NAMES, PLAIN, SMALL, Engine, Rounded, Units, choose, round_rows, torch_is_loaded
 from naysay.search._scan import Scan, plan
-from naysay.search._scores import METRICS, Workers, check_memory, fill_norms, score_all, thread_count
+from naysay.search._scores import METRICS, Workers, all_pairs_bytes, check_memory, fill_norms, score_all, thread_count
 from naysay.search.vectors import Vectors, as_vectors, floats
 
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
@@ -138,7 +138,7 @@ class Exact:
         engine = self._choose(queries.n)
         metric = METRICS[self.metric]
         if engine is PLAIN:
-            check_memory(self._budget, None, queries.n, corpus, depth)
+            check_memory(self._budget, all_pairs_bytes(queries.n, corpus, depth), queries.n, corpus, depth)
             found = Found.empty(queries.n, depth)
             sides = queries, measured.norms, corpus, self.norms
             score_all(metric, *sides, excluded, found.ids, found.scores, on_progress)
@@ -266,23 +266,15 @@ def check_exclude(exclude: Any, n_queries: int, n_corpus: int) -> None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """The largest norm, and all norms where the vectors are in memory anyway."""
-
-    largest: float
-    norms: NDArray[np.float64] | None
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
     """What a pass over vectors, or over a part of them, found."""
 
-    survey: Survey
-    bad: int  # rows that have no score
-    first: tuple[int, str, str] | None  # the first of them: its number, the rule that it breaks, what it has instead
+    largest: float  # norm
+    norms: NDArray[np.float64] | None  # of all rows, where the vectors are in memory anyway
+    bad: int = 0  # rows that have no score
+    first: tuple[int, str, str] | None = None  # of these: its number, the rule that it breaks, what it has instead
 
 
-def measured(vectors: Vectors, metric: int, threads: int) -> Measured:
+def survey_of(vectors: Vectors, metric: int, threads: int) -> Survey:
     """Measure the norms of vectors in one pass, and look for rows that have no score."""
     rows_at_once = max(1, _NUMBERS_AT_ONCE // vectors.width)
     all_norms = None if vectors.whole is None else np.empty(vectors.n)
@@ -303,23 +295,23 @@ def measured(vectors: Vectors, metric: int, threads: int) -> Measured:
                 if first is None:
                     first = (start + int(places[0]), *_reason(metric, rows[places[0]]))
             largest = max(largest, float(norms[~wrong].max(initial=0.0)))
-    return Measured(Survey(largest, all_norms), bad, first)
+    return Survey(largest, all_norms, bad, first)
 
 
-def check_measured(parameter: str, parts: Sequence[Measured]) -> float:
+def checked_norm(parameter: str, parts: Sequence[Survey]) -> float:
     """Return the largest norm of all parts; raise if a row has no score: the first bad row and how many there are."""
     first = next((part.first for part in parts if part.first is not None), None)
     if first is not None:
         row, rule, got = first
         raise_invalid(parameter, rule, at_row(got, row, sum(part.bad for part in parts)))
-    return max((part.survey.largest for part in parts), default=0.0)
+    return max((part.largest for part in parts), default=0.0)
 
 
 def survey(parameter: str, vectors: Vectors, metric: int, threads: int) -> Survey:
     """Measure the norms of vectors in one pass; raise if a row has no score."""
-    found = measured(vectors, metric, threads)
-    check_measured(parameter, [found])
-    return found.survey
+    found = survey_of(vectors, metric, threads)
+    checked_norm(parameter, [found])
+    return found
 
 
 def check_score_range(metric: int, query_norm: float, corpus_norm: float) -> None:
