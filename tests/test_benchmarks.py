@@ -296,10 +296,10 @@ def test_numbers_of_tables_written_by_hand_are_in_the_results(name, title, resul
         assert all(is_in(pair, intervals) for pair in re.findall(rf"({NUMBER}) ± ({NUMBER})", row)), row
 
 
-def test_the_readme_shows_the_numbers_that_the_demonstration_printed():
-    shown = page("README.md").split("What `make demo` prints")[1].split("```")[1]
-    printed = "\n".join(result("demonstration")["printed"])
-    assert re.findall(NUMBER, shown) == re.findall(NUMBER, printed)
+def test_the_readme_quotes_the_rule_of_the_demonstration():
+    quoted = re.findall(r"^> (.*)$", page("README.md"), re.MULTILINE)
+    assert " ".join(quoted) == result("demonstration")["rule"]
+    assert f"Python {result('demonstration')['python']}:" in page("README.md")
 
 
 # ---- which one to take -----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import readme_world
 
 from naysay import catalog
 from naysay.testing import detectors, losses, pools, samplers
@@ -38,6 +39,8 @@ def prose(page):
 @pytest.mark.parametrize("page", [page for page in PAGES if programs(page)], ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_in_order_and_prints_what_stands_below_it(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    if page.stem == "README":
+        readme_world.prepare(tmp_path, monkeypatch)
     names = {"__name__": page.stem}
     for line, code, output in programs(page):
         exec(compile("\n" * line + code, str(page), "exec"), names)
@@ -51,6 +54,13 @@ def test_no_code_escapes_by_its_fence(page):
     """A block marked `py`, or indented, would not be run."""
     assert set(FENCE.findall(page.read_text())) <= LANGUAGES
     assert "```" not in re.sub(r"`{4} ```\w+ `{4}", "", prose(page))  # quoted, not opened
+
+
+def test_the_readme_is_short_and_so_is_its_code():
+    assert len((ROOT / "README.md").read_text().splitlines()) < 130
+    for line, code, _ in programs(ROOT / "README.md"):
+        statements = [text for text in code.splitlines() if text.strip() and not text.startswith(("import ", "from "))]
+        assert len(statements) < 10, line
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, MethodsOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of, from_command, reader_of
@@ -112,13 +112,13 @@ def methods(options: MethodsOptions) -> None:
 @app.command()
 def demo(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the library and a fifth of the steps.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the training.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the library.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the questions and of the encoder.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for report.html and results.json. Default: ./naysay-demo.")
     ] = None,
 ) -> None:
-    """Train on Python's own library with four kinds of negatives, compare them, and write a report."""
+    """Mine negatives on Python's own library in four ways, compare them with the truth, and write a report."""
     from naysay.checks import with_option_names
     from naysay.demo import run
 
@@ -197,17 +197,50 @@ def _mine_command() -> Any:
     from naysay.jobs.options import JobOptions
     from naysay.mining.options import MiningOptions
 
-    def run(**given: Any) -> None:
+    def run(*, print_config: bool = False, **given: Any) -> None:  # config files are printed before
         try:
             mine_files(**given)
         except KeyboardInterrupt:
             typer.echo(f"naysay: mine: {STOPPED}", err=True)
             raise typer.Exit(130) from None
 
-    _show_parameters(run, *_parameters(JobOptions, "Files and the job"), *_parameters(MiningOptions, "Mining"))
+    _show_parameters(
+        run,
+        *_parameters(JobOptions, "Files and the job"),
+        *_parameters(MiningOptions, "Mining"),
+        inspect.Parameter(_PRINT_CONFIG, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_PrintConfig),
+    )
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command("mine", help=mine.__doc__)(run)
+    alone.command("mine", cls=_WithConfigFile, help=mine.__doc__)(run)
     return typer.main.get_command(alone)
+
+
+_PRINT_CONFIG, _NOT_GIVEN = "print_config", "not given"
+_PrintConfig = Annotated[bool, typer.Option("--print-config", help="Print all options as a .toml file, and stop.")]
+
+
+class _WithConfigFile(TyperCommand):
+    """The command `mine`: a .toml file in place of the pairs holds defaults of all options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        from naysay.checks import with_option_names
+        from naysay.jobs.config import SUFFIX, config_text, read_config
+
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        file = given.get("pairs")
+        if isinstance(file, str) and file.lower().endswith(SUFFIX):
+            with with_option_names("mine", {"pairs": "PAIRS"}):
+                ctx.default_map = read_config(Path(file))
+            args = [*args]
+            args.remove(file)
+        if given.get(_PRINT_CONFIG):
+            ctx.default_map = {"pairs": _NOT_GIVEN, "output": _NOT_GIVEN, **(ctx.default_map or {})}
+            super().parse_args(ctx, args)
+            typer.echo(
+                config_text({name: value for name, value in ctx.params.items() if value != _NOT_GIVEN}), nl=False
+            )
+            raise typer.Exit
+        return super().parse_args(ctx, args)
 
 
 _command = functools.cache(functools.partial(typer.main.get_command, app))

@@ -143,7 +143,7 @@ class Positives:
         anchor_names: Names = None,
         item_names: Names = None,
     ) -> Positives:
-        """From two named columns of a table: pandas (2.2 or newer), Polars, pyarrow, DuckDB, or a `datasets.Dataset`.
+        """From two named columns of a table: pandas (2.2 or newer), Polars, pyarrow, DuckDB, or a `datasets` data set.
 
         Args:
             table: Anything with `__arrow_c_stream__`, or one split of a data set. Collect a lazy frame first.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 _ROWS = 4096  # rows of a batch, at most
+_STREAMED_ROWS = 10_000  # rows of a block of a data set that is streamed
 _BYTES = 1 << 22  # bytes of a batch, about
 _PAGE_MEMORY = 1.6  # memory that a page of Parquet takes while it is read, in its size
 _PAGE_ROWS = 1024  # rows of a page that the usual writers make, at least
@@ -387,20 +388,17 @@ def columns(table: Any, **names: str | None) -> dict[str, Any]:
 def as_table(parameter: str, data: Any, names: Mapping[str, str | None]) -> pa.Table:
     """The named columns of a table as pyarrow's, by the Arrow PyCapsule interface.
 
-    pandas, Polars, DuckDB and others have it; a `datasets.Dataset` of Hugging Face is asked for its Arrow table.
+    pandas, Polars, DuckDB and others have it. A data set of Hugging Face is asked for Arrow, streamed or not.
     """
     import pyarrow as pa
 
-    is_dataset = hasattr(data, "with_format") and isinstance(getattr(data, "column_names", None), list)
-    if is_dataset and hasattr(data, "__len__"):
-        check_columns(data.column_names, names)
-        return data.select_columns(list(dict.fromkeys(names.values()))).with_format("arrow")[:]
+    if is_data_set(data):
+        check_columns(data_set_columns(data), names)
+        return data_set_table(data, list(dict.fromkeys(names.values())))
     if not hasattr(data, "__arrow_c_stream__"):
         advice = ""
         if isinstance(data, Mapping) and any(hasattr(split, "with_format") for split in data.values()):
             advice = f"Choose a split: table[{next(iter(data))!r}]."
-        elif is_dataset:
-            advice = "Download it: load_dataset(..., streaming=False)."
         elif hasattr(data, "collect"):
             advice = "Pass the result of collect()."
         raise_invalid(parameter, "a table with __arrow_c_stream__", type(data).__name__, advice)
@@ -413,6 +411,30 @@ def as_table(parameter: str, data: Any, names: Mapping[str, str | None]) -> pa.T
         raise_invalid(parameter, "a table that Arrow can read", first_line(error))
     check_columns(found.column_names, names)
     return found
+
+
+def is_data_set(data: Any) -> bool:
+    """Whether this is a `datasets.Dataset`, or an `IterableDataset`, which is streamed."""
+    has_splits = isinstance(data, Mapping)
+    return hasattr(data, "with_format") and hasattr(data, "select_columns") and not has_splits
+
+
+def data_set_columns(data: Any) -> list[str]:
+    """The names of the columns of a data set; if it is streamed, its first row may be read for them."""
+    if data.column_names is not None:
+        return list(data.column_names)
+    return list(next(iter(data.take(1)), {}))
+
+
+def data_set_table(data: Any, names: Sequence[Any]) -> pa.Table:
+    """The named columns of a data set, rows as selected and shuffled; one that is streamed is read once, in blocks."""
+    import pyarrow as pa
+
+    chosen = data.select_columns(list(names)).with_format("arrow")
+    if hasattr(data, "__len__"):
+        return chosen[:]
+    blocks = list(chosen.iter(batch_size=_STREAMED_ROWS))
+    return pa.concat_tables(blocks) if blocks else pa.table({name: pa.array([], pa.large_string()) for name in names})
 
 
 def _whole(parameter: str, rule: str, column: Any) -> Any:

@@ -13,6 +13,7 @@ from planted_library import planted_library
 from rich.console import Console
 
 from naysay import NaysayError
+from naysay.cli import main
 from naysay.demo import Demonstration, tutorial
 from naysay.errors import MissingExtraError
 from naysay.text import percent
@@ -47,18 +48,36 @@ def test_what_is_printed_is_made_from_the_numbers(finished):
     result, printed, folder = finished
     assert isinstance(result, Demonstration)
     flat = " ".join(printed.split())
-    assert "132 docstrings of the standard library" in flat
-    assert f"Fingerprint {planted_library().fingerprint}." in flat
+    assert "132 docstrings of Python" in flat
+    assert f"(fingerprint {planted_library().fingerprint})" in flat
     assert [*result.false_shares] == ["nearest", "95 % rule", "judged", "reviewed"]
     for rule, share in result.false_shares.items():
         line = next(line for line in printed.splitlines() if line.startswith(f"│ {rule} "))
         assert percent(share) in line
-        assert f"{result.negatives[rule]:,}" in line
     assert result.false_shares["judged"] < result.false_shares["nearest"]
-    assert result.rule in flat
     assert result.advice in flat
     assert f"Report of the judged negatives: {folder / 'report.html'}" in flat
-    assert printed.splitlines()[-1].startswith("Took ")
+    assert len(printed.splitlines()) < 40  # one screen
+
+
+def test_the_last_line_is_a_command_that_runs(finished, tmp_path, monkeypatch):
+    _, printed, _ = finished
+    words = printed.splitlines()[-1].split()
+    assert words[:3] == ["naysay", "mine", "pairs.csv"]
+    monkeypatch.chdir(tmp_path)
+    vectors = np.eye(8, 12)
+    corpus = np.eye(12)
+    rows = "".join(f"question {row},answer {row}\n" for row in range(8))
+    (tmp_path / "pairs.csv").write_text(f"question,answer\n{rows}")
+    np.save("q.npy", vectors)
+    np.save("c.npy", corpus[:8])
+    place = words.index("--model")  # a model of the Hugging Face hub: vectors stand in for it
+    words[place : place + 2] = ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy"]
+    with pytest.raises(SystemExit) as end:
+        main(words[1:])
+    assert not end.value.code
+    assert (tmp_path / "train.parquet").exists()
+    assert (tmp_path / "report.html").exists()
 
 
 def test_examples_are_what_they_say(finished):
@@ -68,8 +87,9 @@ def test_examples_are_what_they_say(finished):
     for example in result.examples:
         row = pairs.questions.index(example.question)
         assert example.labelled == pairs.passages[pairs.labels[row]]
-        assert pairs.runs[row] in example.dropped
-        assert pairs.runs[row] not in example.kept
+        assert example.statement == pairs.statements[row]
+        assert example.statement in example.dropped
+        assert example.statement not in example.kept
         assert example.dropped != example.labelled
         assert example.question in printed
 
@@ -92,25 +112,30 @@ def test_a_second_run_gives_the_same_and_another_seed_does_not(finished, tmp_pat
     again, text = shown(folder)  # over the earlier one
     assert again.false_shares == result.false_shares
     assert (folder / "results.json").read_bytes() == before
-    assert text.splitlines()[:-1] == printed.splitlines()[:-1]  # the last line is the time
+    assert text == printed
     other, _ = shown(tmp_path / "other", seed=2)
     assert other.false_shares != result.false_shares
 
 
-def test_the_truth_is_every_passage_with_the_words_of_a_question():
+def test_the_truth_is_every_passage_that_holds_the_statement():
     pairs = tutorial.Pairs(planted_library().documents, 3)
     for row in range(0, len(pairs), 7):
-        words = pairs.questions[row].split()
-        run = pairs.runs[row].split()
-        assert (len(words), len(run)) == (5, 6)
-        assert all(word in run for word in words)
-        holding = [at for at, passage in enumerate(pairs.passages) if f" {pairs.runs[row]} " in f" {passage} "]
+        statement = pairs.statements[row]
+        assert set(pairs.questions[row].split()) <= set(statement.lower().rstrip(".").split())
+        assert len(pairs.questions[row].split()) >= 3
+        holding = [at for at, passage in enumerate(pairs.passages) if f" {statement} " in f" {passage} "]
         answers = np.flatnonzero(
             pairs.relevant.contains(np.full(len(pairs.passages), row), np.arange(len(pairs.passages)))
         )
         assert holding == answers.tolist()
         assert pairs.labels[row] in holding
     assert all(len(passage.split()) == 36 for passage in pairs.passages)
+
+
+def test_a_statement_begins_a_sentence_and_its_common_words_are_not_asked_for():
+    text = "Return the number of items in the queue. Not (reliable) because of threads! Too short."
+    assert tutorial.statements_of(text.split()) == ["Return the number of items in the queue."]
+    assert tutorial.question_about("Return the number of items in the queue.") == "return number items queue"
 
 
 def test_quick_is_a_quarter_of_the_texts_with_all_their_names(tmp_path, monkeypatch):

@@ -4,7 +4,11 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from sentence_transformers.sentence_transformer import losses
+
+try:
+    from sentence_transformers.sentence_transformer import losses
+except ModuleNotFoundError:  # before 6.0
+    from sentence_transformers import losses
 
 from naysay.integrations.sentence_transformers import mask_false_negatives
 

@@ -14,8 +14,13 @@ with warnings.catch_warnings():
         SentenceTransformerTrainer,
         SentenceTransformerTrainingArguments,
     )
-    from sentence_transformers.sentence_transformer import losses
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    try:
+        from sentence_transformers.sentence_transformer import losses
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    except ModuleNotFoundError:  # before 6.0
+        from sentence_transformers import losses
+        from sentence_transformers.models import StaticEmbedding
 
 N = 24
 WORDS = ["[UNK]", *(f"w{row}" for row in range(2 * N))]

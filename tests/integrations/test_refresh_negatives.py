@@ -192,10 +192,11 @@ class TwoTowers(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.inner, self.seen = small.word_vectors(), []
+        self.read = getattr(self.inner, "preprocess", None) or self.inner.tokenize  # its name before 6.0
 
     def forward(self, **texts):
         self.seen.append([*texts.values()])
-        vectors = [self.inner(self.inner.preprocess(column))["sentence_embedding"] for column in texts.values()]
+        vectors = [self.inner(self.read(column))["sentence_embedding"] for column in texts.values()]
         scores = vectors[0] @ torch.cat(vectors[1:]).T
         return {"loss": torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)))}
 
@@ -298,7 +299,7 @@ def test_invalid_settings(given, parameter):
     assert caught.value.parameter == parameter
 
 
-@pytest.mark.parametrize("version", ["4.57.1", "6.0"])
+@pytest.mark.parametrize("version", ["4.40.2", "6.0"])
 def test_a_package_that_is_missing_or_of_another_version_is_named(monkeypatch, version):
     monkeypatch.setattr("naysay._packages.version", lambda name: version)
     command = r"Run in a clone of naysay: pip install '\.\[sentence-transformers\]'$"
@@ -316,8 +317,8 @@ def test_a_package_that_is_missing_or_of_another_version_is_named(monkeypatch, v
 
 def test_a_trainer_of_another_version_is_named_before_training(tmp_path, monkeypatch):
     run = small.trainer(tmp_path, [RefreshNegatives("epoch", 2, **FIXED)])
-    monkeypatch.setattr("naysay._packages.version", lambda name: "5.1.0")
-    said = r"^RefreshNegatives.on_train_begin: sentence-transformers must be .*, got 5.1.0. "
+    monkeypatch.setattr("naysay._packages.version", lambda name: "2.7.0")
+    said = r"^RefreshNegatives.on_train_begin: sentence-transformers must be .*, got 2.7.0. "
     with pytest.raises(MissingExtraError, match=said):
         run.train()
     assert run.loss.seen == []

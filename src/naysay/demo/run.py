@@ -6,7 +6,6 @@ import json
 import platform
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,6 +28,14 @@ if TYPE_CHECKING:
     from naysay.mining import Mined
 
 RESULTS, REPORT = "results.json", "report.html"
+NEXT = "naysay mine pairs.csv --model all-MiniLM-L6-v2 -o train.parquet --report report.html"
+_CHOSEN_BY = {
+    "nearest": "score alone",
+    "95 % rule": "below 95 % of the label's",
+    "judged": 'judge="auto"',
+    "reviewed": "auto, and 100 answers",
+}
+_FIRST_WORDS = 3  # of a passage, which show where it begins
 _NEEDED = 10_000_000  # bytes of both files, and to spare
 _MARK = {"made_by": "naysay demo"}
 
@@ -90,7 +97,6 @@ def run(
     check_bool("quick", quick)
     folder = check_folder("naysay-demo" if out is None else out)
     screen = console or SafeConsole()
-    started = time.perf_counter()
     with torch_in_one_thread("demo"):
         from naysay.demo import tutorial
 
@@ -108,7 +114,7 @@ def run(
         negatives={rule: int(found.mask.sum()) for rule, found in mined.items()},
         false_shares=false_shares,
         rule=mined["judged"].rule,
-        advice=_advice(false_shares),
+        advice=_advice(false_shares, mined),
         examples=tutorial.examples(pairs, mined["nearest"], mined["judged"]),
         report=folder / REPORT,
     )
@@ -128,10 +134,10 @@ def run(
     )
     _print_examples(screen, result.examples)
     _print_truth(screen, result, mined)
-    _print_plain(screen, f"The judge: {result.rule}")
     screen.print(result.advice, style="bold", highlight=False)
     screen.print(f"Report of the judged negatives: {result.report}", markup=False, highlight=False, soft_wrap=True)
-    screen.print(f"Took {time.perf_counter() - started:.0f} s.", highlight=False)
+    screen.print("Next, with a file of your own, two columns of texts:", highlight=False)
+    screen.print(f"  {NEXT}", markup=False, highlight=False, soft_wrap=True)
     return result
 
 
@@ -184,51 +190,65 @@ def _write_results(folder: Path, result: Demonstration, **settings: Any) -> None
 # ---- what is printed -------------------------------------------------------------------------------------------------
 
 
-def _advice(false_shares: Mapping[str, float]) -> str:
-    """What to do, from the true shares of false negatives."""
-    nearest, judged = false_shares["nearest"], false_shares["judged"]
-    shares = f"{percent(nearest)} of the nearest are false in truth, and {percent(judged)} of the judged"
-    if judged < nearest:
-        return f'What to do: mine with judge="auto". {shares}.'
-    return f"What to do: review some pairs. {shares}: the judge did not help here."
+def _advice(false_shares: Mapping[str, float], mined: Mapping[str, Mined]) -> str:
+    """What to do, from the true shares of false negatives and the mean scores."""
+    nearest, judged, reviewed = (percent(false_shares[rule]) for rule in ("nearest", "judged", "reviewed"))
+    if false_shares["judged"] >= false_shares["nearest"]:
+        return f"What to do: review some pairs. {nearest} of the nearest are false, {judged} of the judged."
+    advice = f'What to do: mine with judge="auto": {judged} are false, in place of {nearest}.'
+    scores = {rule: _mean_score(one) for rule, one in mined.items()}
+    if scores["reviewed"] > scores["judged"] and false_shares["reviewed"] < false_shares["nearest"]:
+        advice += f" A review keeps harder negatives, of which {reviewed} are false."
+    return advice
+
+
+def _mean_score(mined: Mined) -> float:
+    return float(mined.scores[mined.mask].mean())
 
 
 def _print_corpus(screen: Console, library: Library, pairs: Pairs) -> None:
     """Where the texts come from, and what the questions are."""
-    from naysay.demo.tutorial import ASKED, PASSAGE, STRIDE
-
     _print_plain(
         screen,
-        f"Corpus: {len(library):,} docstrings of the standard library of Python {platform.python_version()}, the long "
-        f"ones cut into {len(pairs.passages):,} passages of {PASSAGE} words, one every {STRIDE} words. "
-        f"{len(pairs):,} questions, each {ASKED} words of a passage; one of the passages that answer it is labelled. "
-        f"Fingerprint {library.fingerprint}.",
+        f"{len(library):,} docstrings of Python {platform.python_version()} (fingerprint {library.fingerprint}) make "
+        f"{len(pairs.passages):,} passages and {len(pairs):,} questions. Passages overlap, so more than one answers a "
+        "question, but only one is labelled. The others are false negatives.",
     )
+    screen.print()
 
 
 def _print_examples(screen: Console, examples: Sequence[Example]) -> None:
     """Questions with a false negative that the judge dropped; a passage is one line, cut at the width of the screen."""
     for example in examples:
         lines = {
-            "question": example.question,
-            "labelled answer": example.labelled,
-            "dropped, also answers": example.dropped,
-            "kept as a negative": example.kept,
+            "question": Text(example.question),
+            "labelled answer": _shown_passage(example.labelled, example.statement),
+            "dropped, also answers": _shown_passage(example.dropped, example.statement),
+            "kept as a negative": Text(example.kept),
         }
         for heading, text in lines.items():
-            screen.print(Text(f"{heading:<22} {text}"), no_wrap=True, overflow="ellipsis")
+            screen.print(Text(f"{heading:<22} ") + text, no_wrap=True, overflow="ellipsis")
         screen.print()
 
 
+def _shown_passage(passage: str, statement: str) -> Text:
+    """The first words of a passage, and what it has from the statement on, with the statement in bold."""
+    before, _, after = passage.partition(statement)
+    first_words = before.split()
+    dots = "… " if len(first_words) > _FIRST_WORDS else ""
+    shown_before = " ".join(first_words[:_FIRST_WORDS])
+    return Text.assemble(shown_before, " " if shown_before else "", dots, (statement, "bold"), after)
+
+
 def _print_truth(screen: Console, result: Demonstration, mined: Mapping[str, Mined]) -> None:
-    """How many negatives each rule gives, how near they are, and how many of them are false."""
-    table = Table(title="Four ways to choose negatives, and the truth", title_justify="left")
-    for heading in ("negatives", "number", "mean score", "false in truth"):
-        table.add_column(heading, justify="left" if heading == "negatives" else "right", no_wrap=True)
+    """How each rule chooses, how near its negatives are, and how many of them are false."""
+    table = Table(title="Four ways to choose 4 negatives a question", title_justify="left")
+    for heading in ("negatives", "chosen by", "mean score", "false in truth"):
+        table.add_column(heading, justify="left" if heading in ("negatives", "chosen by") else "right", no_wrap=True)
     for rule, found in mined.items():
-        score = float(found.scores[found.mask].mean())
-        table.add_row(rule, f"{result.negatives[rule]:,}", f"{score:.3f}", percent(result.false_shares[rule]))
+        table.add_row(rule, _CHOSEN_BY[rule], f"{_mean_score(found):.3f}", percent(result.false_shares[rule]))
     screen.print(table)
+    _print_plain(screen, "Higher scores are harder. Judged and reviewed aim at no more than 5 % false.")
 
 
 def _print_plain(screen: Console, *sentences: str) -> None:

@@ -12,8 +12,8 @@ from naysay.rng import generator_of
 
 # {package: (extra, the first version that fits, the first that does not)}, as in pyproject.toml.
 VERSIONS = {
-    "sentence-transformers": ("sentence-transformers", "6.2", "7"),
-    "transformers": ("sentence-transformers", "5.0", "6"),  # which sentence-transformers installs
+    "sentence-transformers": ("sentence-transformers", "5.0", "7"),
+    "transformers": ("sentence-transformers", "4.41", "6"),  # which sentence-transformers installs
     "pykeen": ("pykeen", "1.11.1", "1.12"),
     "torch-geometric": ("pyg", "2.6", "3"),
     "pytorch-metric-learning": ("metric-learning", "2.6", "3"),

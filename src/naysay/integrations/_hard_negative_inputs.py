@@ -17,6 +17,7 @@ from naysay.mining.judge import check_judge, check_judge_text, judge_of
 from naysay.mining.problem import pairs_of
 from naysay.positives import IGNORE, Positives
 from naysay.search._scores import METRICS
+from naysay.tables import data_set_columns, data_set_table, is_data_set
 
 Ids = NDArray[np.int64]
 BOUNDS = ("absolute_margin", "relative_margin", "max_score", "min_score")
@@ -37,8 +38,10 @@ def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> dict
         raise_invalid("dataset", "one split", f"{len(dataset)}: {', '.join(map(repr, dataset))}", "Pass dataset[name].")
     if isinstance(dataset, Mapping):
         names, table = [*dataset], dataset
-    elif isinstance(dataset, pa.Table) or (hasattr(dataset, "select_columns") and hasattr(dataset, "__len__")):
-        names, table = [*dataset.column_names], dataset
+    elif isinstance(dataset, pa.Table):
+        names, table = dataset.column_names, dataset
+    elif is_data_set(dataset):
+        names, table = data_set_columns(dataset), dataset
     else:
         rule = "a datasets.Dataset, an Arrow table or a dictionary of columns"
         raise_invalid("dataset", rule, type(dataset).__name__)
@@ -51,7 +54,7 @@ def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> dict
     if chosen[0] == chosen[1]:
         raise_invalid("positive_column_name", "another column than that of the anchors", repr(chosen[1]))
     if not isinstance(dataset, Mapping | pa.Table):
-        table = dataset.select_columns(chosen).with_format("arrow")[:]  # rows as selected and shuffled
+        table = data_set_table(dataset, chosen)
     anchors, positives = (text_array(f"dataset[{name!r}]", table[name]) for name in chosen)
     if len(anchors) != len(positives):
         raise_invalid("dataset", "columns of one length", f"{len(anchors)} anchors and {len(positives)} positives")

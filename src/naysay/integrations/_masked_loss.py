@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from typing import Any, final
 
@@ -19,6 +20,7 @@ _LOSSES = {
     "MultipleNegativesRankingLoss": ("compute_loss_from_embeddings", ("embeddings", "labels")),
     "CachedMultipleNegativesRankingLoss": ("calculate_loss", ("reps", "labels")),
 }
+_ALL_LOSSES_SINCE = "5.7"  # a version with both; the first is in 5.3, too
 
 
 @public
@@ -53,7 +55,7 @@ def mask_false_negatives(loss: Any, judge: Any, *, own_negatives: bool = False, 
     """
     package = need("sentence-transformers")
     method, given = _method(package, loss)
-    if loss.directions != ("query_to_doc",):
+    if getattr(loss, "directions", ("query_to_doc",)) != ("query_to_doc",):  # older versions have no other
         raise_invalid("loss", "of directions=('query_to_doc',)", shown(loss.directions))
     check_bool("own_negatives", own_negatives)
     check_bool("in_batch", in_batch)
@@ -74,14 +76,17 @@ def mask_false_negatives(loss: Any, judge: Any, *, own_negatives: bool = False, 
 
 def _method(package: Any, loss: Any) -> tuple[str, tuple[str, ...]]:
     """The method of a loss that gets vectors; raise for other losses, and where its parameters have other names."""
-    losses = package.sentence_transformer.losses
+    try:
+        losses = importlib.import_module("sentence_transformers.sentence_transformer.losses")
+    except ModuleNotFoundError:  # before 6.0
+        losses = importlib.import_module("sentence_transformers.losses")
     for kind, (method, names) in _LOSSES.items():
         if type(loss) is getattr(losses, kind):
             found = getattr(loss, method, None)
             if found is None or tuple(inspect.signature(found).parameters)[: len(names)] != names:
                 rule = f"of a version whose {kind}.{method} takes ({', '.join(names)})"
-                _, first, beyond = VERSIONS["sentence-transformers"]
-                advice = f"Run: pip install 'sentence-transformers>={first},<{beyond}'"
+                beyond = VERSIONS["sentence-transformers"][2]
+                advice = f"Run: pip install 'sentence-transformers>={_ALL_LOSSES_SINCE},<{beyond}'"
                 raise_invalid("sentence-transformers", rule, package.__version__, advice)
             return method, names
     raise_invalid("loss", " or ".join(_LOSSES), type(loss).__name__)

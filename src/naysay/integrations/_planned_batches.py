@@ -66,6 +66,8 @@ class _Planned:
             raise_invalid("batch_sampler", rule, f"batches of {self.plan.size}")
         if drop_last:
             raise_invalid("dataloader_drop_last", "False with a plan of batches", True)
+        if generator is not None:  # seeded by the trainer, which before 6.0 passes no seed
+            seed = generator.initial_seed()
         return BatchSampler(self.plan, seed)
 
 

@@ -1,6 +1,7 @@
-"""sentence-transformers 6.2 or newer: mining, a callback that mines again, batches, and a loss without false negatives.
+"""sentence-transformers: mining, a callback that mines again, batches, and a loss without false negatives.
 
-`mine_hard_negatives` needs no package but this one. Nothing is imported before it is needed.
+The callback and the batches need version 5.0 or newer, the loss 5.7. `mine_hard_negatives` needs no package but this
+one. Nothing is imported before it is needed.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from naysay.jobs.prepare import prepare, read_tables, version_of, with_copies
 from naysay.mining.judge import is_detector
 from naysay.mining.options import MiningOptions
 from naysay.mining.problem import check_corpus_size
-from naysay.places import Place, Remote, Url, check_apart, check_page, find, is_there, named_as
+from naysay.places import Place, Remote, Url, check_apart, check_page, check_target, find, is_there, named_as
 
 if TYPE_CHECKING:
     from naysay.jobs.on_ray import Cluster
@@ -166,6 +166,9 @@ def _checked_job_path(job: JobOptions) -> Path:
         check_page("--report", job.report)
     if job.review_path is not None:
         check_review_file(job.review_path)
+    for option, target in (("--card", job.card), ("--record", job.record)):
+        if target is not None:
+            check_target(option, target)
     check_apart({**job.targets, "--job": job_path}, job.read_files)
     for option, path in {**job.targets, "--encoded": job.encoded}.items():
         if isinstance(path, Path) and path.resolve().is_relative_to(job_path.resolve()):

@@ -53,7 +53,10 @@ class JobOptions:
     model encodes, the ids of documents while they are read, and with `max_per_item` some 1.5 kB for each anchor.
     """
 
-    pairs: Place = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))
+    pairs: Place = option(
+        help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv. Or a .toml file of options.",
+        flags=("pairs",),
+    )
     output: Place = option(
         help="Training file to write: .parquet, .jsonl or .hf.",
         flags=("--output", "-o"),
@@ -99,6 +102,12 @@ class JobOptions:
     )
     reviewed: Place | None = option(None, "File of --review, filled in: corrects the estimate of false negatives.")
     report: Place | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
+    card: Place | None = option(
+        None, "Write a dataset card, README.md, that the Hugging Face Hub shows beside the output.", record=False
+    )
+    record: Place | None = option(
+        None, "Write all options and checksums as a .toml file that `naysay mine` runs again.", record=False
+    )
     budget: int = option(
         2_000_000_000,
         "Memory for the job: 2GB, 500MB. The result does not depend on it.",
@@ -150,6 +159,10 @@ class JobOptions:
             check_whole("review", self.review, 1)
         if self.device is not None:
             check_device("device", self.device)
+        for name, suffix in (("card", ".md"), ("record", ".toml")):
+            place = getattr(self, name)
+            if place is not None and place.suffix.lower() != suffix:
+                raise_invalid(name, f"a file that ends in {suffix}", shown(str(place)))
         for name in ("encoded", "job"):
             if isinstance(getattr(self, name), Url):
                 raise_invalid(name, "a folder on this machine", shown(getattr(self, name)))
@@ -189,6 +202,7 @@ class JobOptions:
         """{option: file} of all that is written at the end, if there is something to write."""
         found_file = self.output.with_name(f"{Path(self.output.name).stem}.found.jsonl")
         written = {"--output": self.output, "--report": self.report, "--review-file": self.review_path}
+        written |= {"--card": self.card, "--record": self.record}
         if self.reviewer is not None:
             written["--found-file"] = found_file
         return {option: path for option, path in written.items() if path is not None}

@@ -31,6 +31,8 @@ from naysay.formats import runs
 from naysay.formats._contents import Labels
 from naysay.formats._formats import FORMATS, format_called
 from naysay.formats.write_negatives import Contents, check_options, check_place, json_line, write_contents
+from naysay.jobs.card import card_text, is_file
+from naysay.jobs.config import config_text, options_used
 from naysay.jobs.folder import OUTPUTS, JobFolder, KeptJobError, disk_errors
 from naysay.jobs.options import JobOptions
 from naysay.jobs.parts import JobNegatives
@@ -214,7 +216,32 @@ def write_outputs(
     if job.report is not None:
         with with_option_names("mine", {"path": "--report"}), disk_errors(on_disk["--report"]):
             _report(drafts["--report"], job, record, ready, sample, negatives.sampled, summary)
+    if job.card is not None or job.record is not None:
+        digest = "" if drafts["--output"].is_dir() else digest_of(drafts["--output"])
+        _write_descriptions(job, ready, record, summary, digest, drafts)
     return summary
+
+
+def _write_descriptions(
+    job: JobOptions,
+    ready: Ready,
+    record: Mapping[str, Any],
+    summary: MinedFile,
+    digest: str,
+    drafts: Mapping[str, Path],
+) -> None:
+    """Write the dataset card and the record; `digest` is the checksum of the training file, empty for a folder."""
+    if job.card is not None:
+        text = card_text(summary, format_called(job.format, "trec"), job.card, digest, record)
+        with disk_errors(drafts["--card"]):
+            drafts["--card"].write_text(text, encoding="utf-8")
+    if job.record is not None:
+        files = {name.lstrip("-"): str(value["sha256"]) for name, value in record.items() if is_file(value)}
+        versions = {name: str(record[name]) for name in ("naysay", "numpy")}
+        made = versions | files | ({"output": digest} if digest else {})
+        with disk_errors(drafts["--record"]):
+            text = config_text(options_used(job, ready.problem.options), made)
+            drafts["--record"].write_text(text, encoding="utf-8")
 
 
 def _check_short(negatives: JobNegatives) -> None:

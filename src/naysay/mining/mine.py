@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
+from naysay._packages import need_datasets
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors.asking import ReviewedPairs, review_notes
 from naysay.detectors.calibrated import Calibrated
@@ -539,6 +541,18 @@ class Mined:
             positives, positive_scores = positives_to_write(self.problem, self.chosen_judge)
         options |= {"ids": self.ids, "scores": self.scores, "positives": positives}
         return write_negatives(path, format, positive_scores=positive_scores, **options)
+
+    def to_dataset(self, format: str = "triplet", **options: Any) -> Any:
+        """The negatives as a `datasets.Dataset`, in memory: `.push_to_hub("me/negatives", private=True)` uploads it.
+
+        Args:
+            format: As for `write`.
+            **options: As for `write`.
+        """
+        datasets = need_datasets()
+        with tempfile.TemporaryDirectory(prefix="naysay-") as folder:
+            written = self.write(Path(folder) / "negatives.hf", format, **options)
+            return datasets.load_from_disk(str(written.path), keep_in_memory=True)
 
     def report(self, path: str | Place, **options: Any) -> Place:
         """Write one HTML file that shows what was mined and why.

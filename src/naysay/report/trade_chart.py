@@ -67,7 +67,8 @@ def _spec(trade: Trade, marked: list[TradePoint]) -> Spec:
         layer(values, "area", {"x": x, "y": low, "y2": high}, color="var(--kept)", opacity=0.15),
         layer(values, "line", {"x": x, "y": y, "order": axis("target")}, color="var(--kept)", strokeWidth=2),
     ]
-    for turn, (point, (align, dx, dy)) in enumerate(zip(marked, _placed(marked, ends, top), strict=True)):
+    ring = [point for point in trade.curve[trade.start : trade.start + 1] if isfinite(point.mean_score)]
+    for turn, (point, (align, dx, dy)) in enumerate(zip(marked, _placed(marked, ring, ends, top), strict=True)):
         chosen = point is trade.chosen
         colour = "var(--accent)" if chosen else "var(--ink)"
         here: list[Spec] = [
@@ -88,14 +89,20 @@ def _spec(trade: Trade, marked: list[TradePoint]) -> Spec:
     return {"width": "container", "height": _HEIGHT, "layer": layers, "params": params}
 
 
-def _placed(points: list[TradePoint], ends: tuple[float, float], top: float) -> list[tuple[str, int, int]]:
+def _placed(
+    points: list[TradePoint], ring: list[TradePoint], ends: tuple[float, float], top: float
+) -> list[tuple[str, int, int]]:
     """(align, dx, dy) of each label: the first place where it covers no other label or point, on a narrow plot.
 
-    On a wider one, points and labels are only further apart.
+    `ring` is the point of the curve that the slider is at. On a wider plot, points and labels are only further apart.
     """
     span, found = ends[1] - ends[0], []
-    at = [(_NARROW * (p.mean_score - ends[0]) / span, _HEIGHT * (1 - p.false_share / top)) for p in points]
-    marks, labels = [(x - 6, y - 6, x + 6, y + 6) for x, y in at], list[tuple[float, ...]]()
+    at, ring_at = (
+        [(_NARROW * (p.mean_score - ends[0]) / span, _HEIGHT * (1 - p.false_share / top)) for p in each]
+        for each in (points, ring)
+    )
+    marks = [(x - 6, y - 6, x + 6, y + 6) for x, y in at] + [(x - 10, y - 10, x + 10, y + 10) for x, y in ring_at]
+    labels = list[tuple[float, ...]]()
     for (x, y), point in zip(at, points, strict=True):
         width, tries = _LETTER * len(point.name), []
         for dy in sorted(range(-96, 97, 8), key=abs):
