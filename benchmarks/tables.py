@@ -279,6 +279,12 @@ def review(page: str, region: str, result: str, *more: str) -> Table:
 _SOME_REVIEWS = ("worst kind", "verified negatives")
 
 
+def quantity(name: str) -> Table:
+    """All arms of a study of the number of negatives, at the last step."""
+    cells = "{k/mean:.1f} | {last:±.4f} | {last_ndcg:±.4f}"
+    return Table(RESULTS_PAGE, name, name, "arms/*", "arm | mean peak k | AUC | nDCG@10", f"{{@key}} | {cells}")
+
+
 def study_claims(page: str, name: str, form: str) -> Table:
     """The claims of a study with their verdicts."""
     cells = f"{{text}} | {{arm}} - {{base}} | {{measure}} | {{difference:±+{form}}} | {{verdict}} | {{seeds}}"
@@ -340,6 +346,10 @@ TABLES = [
     study_claims(RESULTS_PAGE, "encoder-static-rich-300", ".2f"),
     encoder(RESULTS_PAGE, "encoder, natural", "natural"),
     study_claims(RESULTS_PAGE, "encoder-static-natural-300", ".2f"),
+    quantity("quantity-disliked"),
+    study_claims(RESULTS_PAGE, "quantity-disliked", ".4f"),
+    quantity("quantity-disliked-schedule"),
+    study_claims(RESULTS_PAGE, "quantity-disliked-schedule", ".4f"),
     review(RESULTS_PAGE, "reviewers, CoDEx-S", "review-codex", "verified negatives"),
     study_claims(RESULTS_PAGE, "review-codex", ".3f"),
     gains(CHOOSE,
