@@ -65,6 +65,8 @@ INVALID = [
     ({"model": "somewhere"}, "--model"),
     ({"query_vectors": None}, "--model"),
     ({"query_prompt": "q"}, "--query-prompt"),
+    ({"query_id_column": "id"}, "--query-id-column"),
+    ({"query_text_column": "text"}, "--query-text-column"),
     ({"device": "nowhere"}, "--device"),
     ({"batch_size": 0}, "--batch-size"),
     ({"engine": "spark"}, "--engine"),

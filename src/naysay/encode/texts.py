@@ -26,7 +26,7 @@ from naysay.encode._inputs import Ids, distinct, text_array, texts_hash
 from naysay.encode.model import settings_of, weights_hash
 from naysay.files import FULL, checksummed_stream, disk_reason, draft_of, find_checksummed, raise_unwritable, shown_path
 
-BLOCK = 2048  # texts that are encoded, and written, at a time: the most that a kill can lose
+BLOCK = 512  # texts that are encoded, and written, at a time: the most that a kill can lose
 _FORMAT = 2
 _OWN = re.compile(r"part-\d+\.npz|\..+\.[0-9a-f]{16}")  # parts, and drafts of them and of the result
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)  # what a damaged part raises
@@ -50,7 +50,7 @@ def encode_texts(
     """Encode texts and return the .npy file of their vectors, (n, d) float32, which `mine` and `search` read.
 
     The cache is keyed by contents: weights (`weights_hash`), layers, settings, tokenizer and packages of the model,
-    prompt, side, and all texts. A model without weights needs a `cache_key`. Texts are written in blocks of 2,048, so a
+    prompt, side, and all texts. A model without weights needs a `cache_key`. Texts are written in blocks of 512, so a
     run that was killed continues where it was. Files have checksums: what is damaged is encoded again.
 
     Args:

@@ -170,6 +170,7 @@ class JobOptions:
     def _check_used(self) -> None:
         """Raise for an option that has no effect."""
         on_ray, with_model, with_reviewer = self.engine == "ray", self.model is not None, self.reviewer is not None
+        with_queries = self.queries is not None
         for name, is_used, rule in (
             ("address", on_ray, "left out without the engine 'ray'"),
             ("workers", on_ray, "left out without the engine 'ray'"),
@@ -179,6 +180,8 @@ class JobOptions:
             ("query_prompt", with_model, "left out without `model`"),
             ("corpus_prompt", with_model, "left out without `model`"),
             ("encoded", with_model, "left out without `model`"),
+            ("query_id_column", with_queries, "left out without `queries`"),
+            ("query_text_column", with_queries, "left out without `queries`"),
         ):
             value = getattr(self, name)
             if value not in (None, "") and not is_used:
