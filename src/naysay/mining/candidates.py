@@ -26,9 +26,9 @@ class Reason(StrEnum):
     IGNORED = "ignored"  # neither positive nor negative
     OWN_TEXT = "own text"  # it has the vector of the anchor
     DUPLICATE = "duplicate"  # it is a copy of a positive or of the anchor
-    TOO_NEAR = "too near"  # before `rank_range`
-    TOO_FAR = "too far"  # after `rank_range`
-    TOO_EASY = "too easy"  # below `min_score`
+    TOO_NEAR = "too near"  # nearer than the options allow
+    TOO_FAR = "too far"  # at a later rank than the options allow
+    TOO_EASY = "too easy"  # a lower score than the options allow
     NOT_RESCORED = "not rescored"  # beyond `rescore_budget`
     SUSPICIOUS = "suspicious"  # the judge suspects it
     REVIEWED = "reviewed"  # a reviewer says that it is a positive

@@ -76,8 +76,7 @@ def settled_by(problem: Problem) -> str:
 def nearest(problem: Problem) -> str:
     """What the estimate before the judge is about: known positives and duplicates are no candidates any more."""
     same_k = problem.counts is not None and (problem.counts == problem.largest_k).all()
-    options = problem.options
-    if same_k and options.rank_range is None and options.min_score is None:
+    if same_k and not problem.options.limits_candidates:
         return f"the {problem.largest_k} nearest after duplicates are dropped"
     return "the nearest candidates that may be taken after duplicates are dropped"
 

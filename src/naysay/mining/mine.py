@@ -284,7 +284,7 @@ class Mined:
     def thresholds(self) -> NDArray[np.float64]:
         """(n,) the score from which the judge suspects, or above which: see `Judge.limits`; NaN if it has none.
 
-        With judge="auto" it is that of the 95 % rule; a posterior may drop lower scores.
+        With judge="auto" it is that of the rule by the positive's score; a posterior may drop lower scores.
         """
         return self.chosen_judge.limits(self.query, self.positive_scores)
 

@@ -233,6 +233,11 @@ class MiningOptions:
         if self.depth is not None and self.rank_range is not None:
             check_whole("depth", self.depth, self.rank_range[0])
 
+    @property
+    def limits_candidates(self) -> bool:
+        """Whether some candidates may not be taken, for their rank or score: see `within_limits`."""
+        return self.rank_range is not None or self.min_score is not None
+
     def _check_review(self) -> None:
         if self.reviewer is None:
             given = {"review": self.review, "answers": self.answers, "texts": self.texts}
