@@ -78,7 +78,7 @@ def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Place] 
         "copies": f"{sum(audit.suspected_by.get(name, 0) for name in COPIES):,}",
         "false, estimated": false,
         f"false, {100 * share.confidence:.0f} % CI": f"{percent(share.low)} to {percent(share.high)}",
-        f"k = {k.k}": k.verdict,
+        "k": f"{k.k}" if k.verdict == "unknown" else f"{k.k}: {k.verdict}",
     }
     if audit.gradient_share is not None:
         numbers["too easy"] = percent(audit.gradient_share.easy_share)
