@@ -201,8 +201,8 @@ def test_another_loss_is_named():
 
 
 def test_a_package_that_is_too_old_is_named(monkeypatch):
-    monkeypatch.setattr("naysay._packages.version", lambda name: "5.1.0")
-    said = r"^mask_false_negatives: sentence-transformers must be at least 6.2 and below 7, got 5.1.0. "
+    monkeypatch.setattr("naysay._packages.version", lambda name: "4.1.0")
+    said = r"^mask_false_negatives: sentence-transformers must be at least 5.0 and below 7, got 4.1.0. "
     with pytest.raises(MissingExtraError, match=said):
         mask_false_negatives(next(kinds(Table(18))), NEVER)
 
