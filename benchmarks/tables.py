@@ -346,6 +346,10 @@ TABLES = [
     study_claims(RESULTS_PAGE, "encoder-static-rich-300", ".2f"),
     encoder(RESULTS_PAGE, "encoder, natural", "natural"),
     study_claims(RESULTS_PAGE, "encoder-static-natural-300", ".2f"),
+    Table(RESULTS_PAGE, "reference runs", "reference-codex-rotate", "arms/*",
+          "run | MRR | hits@10 | hits@1 | validation MRR | best step",
+          "RotatE on CoDEx-S | {mrr/mean:.3f} | {hits@10/mean:.3f} | {hits@1/mean:.3f} | {validation/mean:.3f} | "
+          "{best_step/mean:,.0f}"),
     quantity("quantity-disliked"),
     study_claims(RESULTS_PAGE, "quantity-disliked", ".4f"),
     quantity("quantity-disliked-schedule"),
