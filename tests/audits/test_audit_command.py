@@ -302,6 +302,7 @@ def test_people_answer_in_a_file_and_the_next_call_reads_it(files, tmp_path):
     options = {"reviewer": "people", "review": 100, "fix": tmp_path / "fixed.jsonl", "false_negatives": "positive"}
     _, text = printed(train, **options, width=200)
     assert f"reviewed     100 negatives, {sum(false)} false; of what --fix leaves" in text
+    assert f"{sum(false)}, positives now" in text
     changes = [json.loads(line) for line in (tmp_path / "fixed.changes.jsonl").read_text().splitlines()]
     assert [change["now"] for change in changes if change["reason"] == "reviewed"] == ["positive"] * sum(false)
     positives = [len(json.loads(line)["pos"]) for line in (tmp_path / "fixed.jsonl").read_text().splitlines()]

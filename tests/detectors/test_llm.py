@@ -110,6 +110,9 @@ def test_pairs_and_tokens_have_a_budget_that_is_never_passed():
         answered = np.count_nonzero(~np.isnan(cheap.review(pairs_of(30))))
         assert 0 < answered == sum(grader.asked.values()) < 30
         assert cheap.usage.tokens <= 3000
+        alone = LLM(MODEL, url, most_tokens=3000, in_flight=1, **FAST)
+        one_by_one = np.count_nonzero(~np.isnan(alone.review(pairs_of(30))))
+        assert abs(answered - one_by_one) <= 1  # requests in flight take nothing from the budget of others
         assert np.isnan(LLM(MODEL, url, most_tokens=0, **FAST).review(pairs_of(2))).all()
 
 

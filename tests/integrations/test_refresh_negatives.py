@@ -55,6 +55,24 @@ def test_any_judge_has_an_estimate_and_short_anchors_are_filled_at_random(tmp_pa
     assert 0 <= tried.state.log_history[0]["refresh/false_share"] <= 1
 
 
+def test_a_reviewer_is_asked_at_each_refresh_about_texts(tmp_path):
+    budget, asked = 6, []
+
+    def review(pairs):
+        asked.append(list(zip(pairs.queries, pairs.documents, strict=True)))
+        return [query in document.split() for query, document in asked[-1]]
+
+    refresh = RefreshNegatives("epoch", 2, mining={"reviewer": review, "review": budget})
+    run = small.trainer(tmp_path, [refresh], num_train_epochs=2)
+    run.train()
+    assert refresh.refreshes == 2
+    pairs = [pair for each in asked for pair in each]
+    positives = set(zip(small.ANCHORS, small.POSITIVES, strict=True))
+    assert 0 < sum(pair not in positives for pair in pairs) <= 2 * budget
+    assert {text for _, text in pairs} <= set(small.POSITIVES)
+    assert all(0 <= each["refresh/false_share"] <= 1 for each in run.state.log_history if "refresh/drift" in each)
+
+
 def test_a_refresh_within_an_epoch_takes_effect_at_the_next_step(tmp_path):
     """Although accelerate has fetched its rows by then. Fails if accelerate moves batches in another way."""
     weights, refresh = small.Weights(), RefreshNegatives(2, 2, **FIXED)
@@ -287,6 +305,8 @@ SETTINGS = [
     ({"mining": {"rank_rang": 3}}, "mining"),
     ({"mining": {"on_short": "pad"}}, "on_short"),
     ({"mining": {"false_share": 2}}, "false_share"),
+    ({"mining": {"reviewer": "someone", "review": 9}}, "reviewer"),
+    ({"mining": {"reviewer": len}}, "review"),
     ({"on_error": "stop"}, "on_error"),
     ({"log": "run.txt"}, "log"),
 ]

@@ -86,6 +86,8 @@ def test_what_was_found_is_left_out_or_kept(world, mined):
     kept = world.mine(reviewer=world.review, review=100, false_negatives="keep")
     assert "reviewed" not in kept.dropped
     assert any(item in kept.ids[anchor] for anchor, item in pairs)
+    assert "left out" in mined.rule
+    assert "left out" not in kept.rule
 
 
 def test_found_ones_become_positives_of_the_file(world, tmp_path):

@@ -76,7 +76,7 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
             report_audit(result, options.report, files=files)
     print_audit(result, out)
     if fixed is not None or isinstance(options.negatives, Path):
-        _print_changes(result, fixed, out)
+        _print_changes(result, fixed, out, false_negatives=options.false_negatives)
     has_scores = any(value is not None for value in vectors.values())
     return _passes(result, limit, options.fail_on, out, has_scores=has_scores)
 
@@ -211,7 +211,7 @@ def print_audit(result: Audit, console: Console) -> None:
             console.print(Text(f"  {command}".encode(encoding, "replace").decode(encoding)), soft_wrap=True)
 
 
-def _print_changes(result: Audit, fixed: Fixed | None, console: Console) -> None:
+def _print_changes(result: Audit, fixed: Fixed | None, console: Console, *, false_negatives: str) -> None:
     """Print how many negatives were dropped for which reason, or would be."""
     changes = result.changes if fixed is None else fixed.changes
     if fixed is not None:
@@ -223,7 +223,8 @@ def _print_changes(result: Audit, fixed: Fixed | None, console: Console) -> None
     console.print()
     console.print(Text(title))
     for reason, count in changes.items():
-        console.print(Text(f"  {reason:<16} {count:>10,}"))
+        now = ", positives now" if reason == "reviewed" and false_negatives == "positive" else ""
+        console.print(Text(f"  {reason:<16} {count:>10,}{now}"))
     if fixed is not None:
         console.print(Text(f"Each with its reason: {fixed.changes_path}"), soft_wrap=True)
 

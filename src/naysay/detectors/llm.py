@@ -157,6 +157,7 @@ class LLM:
         self.most_wait = check_number("most_wait", most_wait, at_least=0)
         self.usage = Usage()
         self._lock = threading.Lock()
+        self._released = threading.Condition(self._lock)  # a reservation of tokens ended
         self._reserved_tokens = 0
         self._failures_in_a_row = 0
         self._next_request = 0.0  # when the next request may be sent, by the monotonic clock
@@ -250,11 +251,13 @@ class LLM:
         return int(limits[0]) if limits else 4096
 
     def _reserve(self, tokens: int) -> bool:
-        """Take a pair and its tokens from the budget, if there is enough left."""
-        with self._lock:
+        """Take a pair and its tokens from the budget, if there is enough left; wait for what others may give back."""
+        limit = np.inf if self.most_tokens is None else self.most_tokens
+        with self._released:
+            while self.usage.tokens + tokens <= limit < self.usage.tokens + self._reserved_tokens + tokens:
+                self._released.wait()
             has_pair = self.most_pairs is None or self.usage.pairs < self.most_pairs
-            spoken_for = self.usage.tokens + self._reserved_tokens + tokens
-            if not has_pair or (self.most_tokens is not None and spoken_for > self.most_tokens):
+            if not has_pair or self.usage.tokens + tokens > limit:
                 self.usage.unaffordable += 1
                 return False
             self.usage.pairs += 1
@@ -263,11 +266,12 @@ class LLM:
 
     def _release(self, reserved: int, paid: tuple[int, int] | None) -> None:
         """Replace what was reserved for a pair by what it took."""
-        with self._lock:
+        with self._released:
             self._reserved_tokens -= reserved
             if paid is not None:
                 self.usage.prompt_tokens += paid[0]
                 self.usage.answer_tokens += paid[1]
+            self._released.notify_all()
 
     def _wait_for_turn(self) -> None:
         """Count a request, and wait until the limit per minute allows it."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from naysay._packages import need_datasets
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown, shown_names
+from naysay.detectors.by_reviewer import read_reviewers
 from naysay.difficulty.monitor import Scalars, hardness, writer
 from naysay.encode._inputs import text_array, texts_hash
 from naysay.encode.texts import encode_texts
@@ -262,6 +263,8 @@ def _options(judge: Any, mining: Mapping[str, Any] | None) -> dict[str, Any]:
         check_one_of("mining", name, names)
     check_one_of("on_short", given["on_short"], _FULL)
     MiningOptions(**given, judge=judge)
+    if given.get("reviewer") is not None:
+        read_reviewers(given["reviewer"])
     return {**given, "judge": judge}
 
 

@@ -252,6 +252,7 @@ class ByReview:
         estimate = self.estimate(ids, scores)
         found, n = int((review.answers.y == 1).sum()), len(review.answers.y)
         left = stated(estimate.share)
+        fate = "" if problem.options.false_negatives == "keep" else " and left out"
         dropped = "Nothing else is dropped"
         if self.is_out_of_reach:
             dropped = "No cut reaches the target, so candidates are dropped by labels alone"
@@ -264,7 +265,7 @@ class ByReview:
         if review.is_bound and problem.reviewers[1] is None:
             advice = " A person who checks the yes answers would give both ends: reviewer=[model, People(file)]."
         return (
-            f"By {n:,} reviewed pairs, of which {found:,} are false and left out, an estimated "
+            f"By {n:,} reviewed pairs, of which {found:,} are false{fate}, an estimated "
             f"{100 * review.before:.1f} % of {nearest(problem)} are false. {dropped}, which leaves {left} for a "
             f"target of {100 * problem.options.false_share:g} %. The mean score of the negatives is "
             f"{estimate.mean_score:.3f}.{trust}{advice}"
