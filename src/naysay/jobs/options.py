@@ -169,7 +169,9 @@ class JobOptions:
 
     def _check_used(self) -> None:
         """Raise for an option that has no effect."""
-        on_ray, with_model, with_reviewer = self.engine == "ray", self.model is not None, self.reviewer is not None
+        on_ray = self.engine == "ray"
+        with_model = self.model is not None
+        with_reviewer = self.reviewer is not None
         with_queries = self.queries is not None
         for name, is_used, rule in (
             ("address", on_ray, "left out without the engine 'ray'"),
